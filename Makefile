@@ -1,0 +1,41 @@
+# On a fresh machine with python3 and make: `make demo` trains on census records, `make test` runs the tests.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-slow lint layers mutants benchmarks clean
+
+demo: .venv/demo
+	$(BIN)/python examples/plot_census_pums.py
+
+test: .venv/test
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: .venv/test
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+layers: .venv/test
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+mutants: .venv/test
+	$(BIN)/python tests/mutants.py
+
+benchmarks: .venv/test
+	$(BIN)/python benchmarks/bench_speed.py
+	$(BIN)/python benchmarks/bench_quality.py
+
+clean:
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# One stamp an extra: it is installed once, and anew when the requirements change.
+.venv/demo .venv/test .venv/dev: .venv/%: setup.py pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	touch $@

@@ -1,0 +1,64 @@
+"""Metadata of the package; the tools' settings and the build's requirements are in pyproject.toml."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r'__version__ = "([^"]+)"', (HERE / "skdp" / "__init__.py").read_text(encoding="utf-8"))
+assert VERSION is not None
+
+PLOT = ["matplotlib>=3.8"]
+DATA = ["pandas>=2.2", "pyarrow>=15"]
+PROGRESS = ["tqdm>=4.60"]
+TEST = [
+    *PLOT,
+    *DATA,
+    *PROGRESS,
+    "polars>=1.0",
+    "pytest>=8",
+    "hypothesis>=6.100",
+    "dp-accounting==0.6.0",  # oracles of the accountant
+    "prv-accountant==0.2.0",
+]
+LINT = ["ruff==0.17.5", "mypy==2.4.1"]
+
+setup(
+    name="skdp",
+    version=VERSION.group(1),
+    description="Differentially private estimators for scikit-learn",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="BSD-3-Clause",
+    license_files=["LICENSE"],
+    packages=find_packages(include=["skdp", "skdp.*"]),
+    package_data={"skdp": ["py.typed"]},
+    python_requires=">=3.11",
+    install_requires=[
+        "numpy>=1.26",
+        "scipy>=1.11",
+        "scikit-learn>=1.6,<1.10",
+        "numba>=0.61",
+        "cryptography>=43",
+        "joblib>=1.2",
+    ],
+    extras_require={
+        "plot": PLOT,
+        "data": DATA,
+        "progress": PROGRESS,
+        "demo": [*PLOT, *DATA, *PROGRESS],
+        "test": TEST,
+        "dev": [*TEST, *LINT],
+    },
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)

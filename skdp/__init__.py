@@ -1,0 +1,37 @@
+"""Private estimators in scikit-learn's manner.
+
+Importing the package costs next to nothing: a public name is loaded when it is first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "AccountantDetachedError": "skdp.exceptions",
+    "BudgetExceededError": "skdp.exceptions",
+    "DPLogisticRegression": "skdp.linear_model",
+    "PrivacyAccountant": "skdp.accounting",
+    "PrivacyLeakWarning": "skdp.exceptions",
+    "config_context": "skdp._config",
+}
+_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms")
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        value = getattr(importlib.import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"skdp.{name}")
+    raise AttributeError(f"module 'skdp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC, *_MODULES})

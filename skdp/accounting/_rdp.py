@@ -1,0 +1,225 @@
+"""Rényi divergences of the (Poisson-sampled) Gaussian mechanism and what they say about (epsilon, delta).
+
+Mironov, Talwar & Zhang 2019: with q the sampling probability and s the noise multiplier,
+
+    A(alpha) = E_{z ~ N(0, 1)} [(1 - q + q e^{z/s - 1/(2 s^2)})^alpha],   rdp(alpha) = log A(alpha) / (alpha - 1).
+
+With u = q (e^{..} - 1) the mean of u is 0, so A - 1 = E[(1 + u)^alpha - 1 - alpha u], a mean of
+non-negative terms: small divergences keep all their digits.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammaln
+
+from ._composition import Releases
+from ._pairs import mixture_loss
+
+__all__ = ["ORDERS", "log_moment", "rdp", "rdp_delta", "rdp_epsilon", "renyi_epsilon_at"]
+
+_MAX_NODES = 1 << 16
+ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
+
+
+def _log_excess(alpha: float, v: np.ndarray) -> np.ndarray:
+    """Log of e^{alpha v} - 1 - alpha (e^v - 1), elementwise, -inf where it is 0."""
+    w = alpha * v
+    series, term = np.zeros_like(v), np.ones_like(v)
+    small = np.abs(np.clip(v, -1.0, 1.0)) * alpha < 0.1
+    vs = np.where(small, v, 0.0)
+    for k in range(2, 11):
+        term = vs ** (k - 2) / math.factorial(k)
+        series = series + alpha * (alpha ** (k - 1) - 1.0) * term
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_small = 2.0 * np.log(np.abs(vs)) + np.log(series)
+        direct = np.expm1(np.minimum(w, 600.0)) - alpha * np.expm1(np.minimum(v, 600.0))
+        log_mid = np.log(np.maximum(direct, 0.0))
+        ratio = np.exp(np.minimum(v - w, 0.0)) * alpha
+        log_big = w + np.log1p(-np.minimum(ratio, 0.5))
+    return np.where(small, log_small, np.where(w > 500.0, log_big, log_mid))
+
+
+def _log1p_exp(x: float) -> float:
+    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+
+
+def _log_moment_integer(alpha: int, q: float, m: float) -> float:
+    """log A for a whole order by the binomial series; terms 0 and 1 drop out of A - 1."""
+    k = np.arange(2, alpha + 1, dtype=float)
+    exponent = 0.5 * k * (k - 1.0) * m * m
+    log_grown = np.where(exponent < 30.0, np.log(np.expm1(np.minimum(exponent, 30.0))), exponent)
+    choose = gammaln(alpha + 1.0) - gammaln(k + 1.0) - gammaln(alpha - k + 1.0)
+    logs = choose + (alpha - k) * math.log1p(-q) + k * math.log(q) + log_grown
+    top = float(logs.max())
+    return _log1p_exp(top + math.log(float(np.exp(logs - top).sum())))
+
+
+def _log_moment_quadrature(alpha: float, q: float, m: float) -> float:
+    """log A by the trapezoid rule, which converges faster than any power of the step here."""
+    step = min(1.0 / 16.0, 0.4 / m)
+    z = np.arange(-12.0, alpha * m + 12.0, step)
+    logs = _log_excess(alpha, mixture_loss(q, m, z)) - 0.5 * z * z
+    top = float(logs.max())
+    if top == -math.inf:
+        return 0.0
+    total = math.log(float(np.exp(logs - top).sum()) * step) - 0.5 * math.log(2.0 * math.pi)
+    return _log1p_exp(top + total)
+
+
+@lru_cache(maxsize=1 << 14)
+def log_moment(alpha: float, q: float, noise_multiplier: float) -> float:
+    """log A(alpha) of the Poisson-sampled Gaussian, the larger of its two directions.
+
+    Parameters
+    ----------
+    alpha : float
+        Order, above 1.
+    q : float
+        Sampling probability in (0, 1].
+    noise_multiplier : float
+        Above 0.
+
+    Returns
+    -------
+    float
+        In nats; inf where the order is too large to be computed.
+    """
+    m = 1.0 / noise_multiplier
+    if q == 1.0:
+        return 0.5 * alpha * (alpha - 1.0) * m * m
+    if (alpha * m + 24.0) * max(16.0, 2.5 * m) <= _MAX_NODES:
+        return _log_moment_quadrature(alpha, q, m)
+    if alpha > _MAX_NODES:
+        return math.inf
+    # log A is convex in the order: the chord between whole orders lies above it, and log A(1) = 0.
+    low, high = math.floor(alpha), math.ceil(alpha)
+    at_high = _log_moment_integer(high, q, m)
+    if low == high:
+        return at_high
+    at_low = 0.0 if low == 1 else _log_moment_integer(low, q, m)
+    return (high - alpha) * at_low + (alpha - low) * at_high
+
+
+def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
+    """Rényi divergence of order `alpha` of a composition: the sum over its releases.
+
+    Parameters
+    ----------
+    found : Releases
+    alpha : float
+        Order, above 1.
+    doubled : bool
+        Whether neighbours replace a record, which doubles a plain Gaussian's shift.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
+    if found.non_private:
+        return math.inf
+    if doubled and found.sampled:
+        raise ValueError("adjacency='replace_one' with Poisson sampling has no Rényi price here; use accounting='pld'.")
+    scale = 4.0 if doubled else 1.0
+    total = 0.5 * alpha * scale * found.mu_squared
+    for q, noise_multiplier, count in found.sampled:
+        total += count * log_moment(alpha, q, noise_multiplier) / (alpha - 1.0)
+    return total
+
+
+def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:
+    """Epsilon from one Rényi order (Canonne, Kamath & Steinke 2020, Proposition 12; Balle et al. 2020).
+
+    Parameters
+    ----------
+    alpha : float
+        Order, above 1.
+    value : float
+        Rényi divergence of that order, in nats.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In nats; may be negative, which means 0.
+    """
+    return value + math.log1p(-1.0 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1.0)
+
+
+def _least(objective: Callable[[float], float], floor: Callable[[float], float]) -> float:
+    """Least value over orders: a scan upwards until `floor` passes the best, then golden section."""
+    best, at, coarse = math.inf, 0, ORDERS[::2]
+    for k, alpha in enumerate(coarse):
+        value = objective(alpha)
+        if value < best:
+            best, at = value, k
+        if floor(alpha) > best:
+            break
+    low, high = (math.log(coarse[min(max(k, 0), len(coarse) - 1)] - 1.0) for k in (at - 1, at + 1))
+    golden = 0.5 * (math.sqrt(5.0) - 1.0)
+    for _ in range(24):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        f_left, f_right = objective(1.0 + math.exp(left)), objective(1.0 + math.exp(right))
+        best = min(best, f_left, f_right)
+        low, high = (low, right) if f_left < f_right else (left, high)
+    return best
+
+
+def rdp_epsilon(found: Releases, delta: float, *, doubled: bool = False) -> float:
+    """Epsilon at `delta` from the best Rényi order.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    doubled : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    return max(
+        0.0,
+        _least(
+            lambda alpha: renyi_epsilon_at(alpha, rdp(found, alpha, doubled=doubled), delta),
+            lambda alpha: rdp(found, alpha, doubled=doubled) + math.log1p(-1.0 / alpha),
+        ),
+    )
+
+
+def rdp_delta(found: Releases, epsilon: float, *, doubled: bool = False) -> float:
+    """Delta at `epsilon` from the best Rényi order: the same conversion, solved for delta.
+
+    Parameters
+    ----------
+    found : Releases
+    epsilon : float
+        In nats, at least 0.
+    doubled : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+
+    def log_delta(alpha: float) -> float:
+        value = rdp(found, alpha, doubled=doubled)
+        return (alpha - 1.0) * (value - epsilon + math.log1p(-1.0 / alpha)) - math.log(alpha)
+
+    def floor(alpha: float) -> float:
+        return math.inf if rdp(found, alpha, doubled=doubled) > epsilon + 50.0 else -math.inf
+
+    least = _least(log_delta, floor)
+    return min(1.0, max(math.exp(min(least, 0.0)), sys.float_info.min))

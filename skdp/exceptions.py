@@ -1,0 +1,13 @@
+"""Errors and warnings that speak about privacy."""
+
+
+class BudgetExceededError(RuntimeError):
+    """A charge would take an accountant above its ceiling; nothing was charged and nothing was read."""
+
+
+class AccountantDetachedError(RuntimeError):
+    """A pickled copy of an accountant was asked to spend: it can be read, but the balance lives elsewhere."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something was read from private data, or can be foreseen by others, without being paid for."""

@@ -1,0 +1,324 @@
+"""The accountant: nothing lost, nothing above the ceiling, whatever is done to the object."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from skdp.accounting import (
+    Charge,
+    ComposedDpEvent,
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    PrivacyAccountant,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    compose,
+    get_delta,
+    get_epsilon,
+)
+from skdp.accounting._gaussian import gaussian_mu
+from skdp.accounting._rdp import log_moment
+from skdp.exceptions import AccountantDetachedError, BudgetExceededError
+
+STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
+FIT = SelfComposedDpEvent(STEP, 200)
+GAUSS = GaussianDpEvent(20.0)
+
+
+def test_an_empty_accountant_costs_nothing():
+    accountant = PrivacyAccountant()
+    assert accountant.get_epsilon(1e-5) == 0.0
+    assert accountant.get_delta(0.5) == 0.0
+    assert accountant.history == ()
+    assert accountant.event == NoOpDpEvent()
+    assert accountant.remaining() == accountant.remaining(FIT) == math.inf
+    assert (accountant.epsilon, accountant.delta, accountant.adjacency) == (None, None, None)
+
+
+@pytest.mark.parametrize("ceiling", [(1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5)])
+def test_ceiling_is_validated(ceiling):
+    with pytest.raises(ValueError, match=r"(epsilon|delta)=.*give"):
+        PrivacyAccountant(*ceiling)
+
+
+def test_spending_composes_jointly():
+    accountant = PrivacyAccountant()
+    accountant.spend(FIT, "first")
+    accountant.spend(FIT, "second")
+    accountant.spend(GAUSS)
+    joint = ComposedDpEvent((SelfComposedDpEvent(STEP, 400), GAUSS))
+    assert accountant.get_epsilon(1e-5) == get_epsilon(joint, 1e-5)
+    assert accountant.get_epsilon(1e-5, method="rdp") == get_epsilon(joint, 1e-5, method="rdp")
+    assert accountant.get_delta(1.0) == get_delta(joint, 1.0)
+    assert accountant.get_epsilon(1e-5) < 2 * get_epsilon(FIT, 1e-5)
+    assert accountant.history[0] == Charge(FIT, "first", "zero_out")
+    assert accountant.event == compose([FIT, FIT, GAUSS])
+    with pytest.raises(ValueError, match="delta=None"):
+        accountant.get_epsilon()
+
+
+def test_reading_has_no_effect():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(FIT)
+    before = pickle.dumps(accountant)
+    for _ in range(3):
+        repr(accountant)
+        accountant.get_epsilon()
+        accountant.get_delta(1.0)
+        accountant.remaining()
+        accountant.remaining(GAUSS)
+        _ = accountant.history, accountant.event, accountant.epsilon, accountant.adjacency
+    assert pickle.dumps(accountant) == before
+    with pytest.raises(AttributeError):
+        accountant.epsilon = 5.0
+
+
+def test_unknown_events_and_labels_are_refused():
+    accountant = PrivacyAccountant()
+    with pytest.raises(TypeError, match="not a DpEvent"):
+        accountant.spend(1.0)
+    with pytest.raises(TypeError, match="label"):
+        accountant.spend(FIT, 3)
+    with pytest.raises(ValueError, match="adjacency"):
+        accountant.spend(FIT, adjacency="other")
+    assert accountant.history == ()
+
+
+def test_adjacencies_are_not_mixed():
+    accountant = PrivacyAccountant()
+    accountant.spend(FIT, adjacency="replace_one")
+    with pytest.raises(ValueError, match="cannot be mixed"):
+        accountant.spend(FIT)
+    assert accountant.get_epsilon(1e-5) == get_epsilon(FIT, 1e-5, adjacency="replace_one")
+
+
+def test_non_private_is_told_and_refused_under_a_ceiling():
+    accountant = PrivacyAccountant()
+    accountant.spend(NonPrivateDpEvent())
+    assert accountant.get_epsilon(1e-5) == math.inf
+    for first in (FIT, GAUSS, None):
+        limited = PrivacyAccountant(5.0, 1e-5)
+        if first is not None:
+            limited.spend(first)
+        with pytest.raises(BudgetExceededError):
+            limited.spend(NonPrivateDpEvent())
+        assert limited.remaining(NonPrivateDpEvent()) == 0
+
+
+# --- the object survives what scikit-learn and Python do to it (property 17) --------------------------------
+
+
+def test_clone_and_copies_are_the_same_account():
+    sklearn_base = pytest.importorskip("sklearn.base")
+    accountant = PrivacyAccountant()
+    copies = [sklearn_base.clone(accountant), copy.copy(accountant), copy.deepcopy({"a": accountant})["a"]]
+    for each in copies:
+        each.spend(FIT)
+    assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(FIT, 3), 1e-5)
+
+
+def test_pickled_copy_reads_and_refuses_to_spend():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(FIT, "fit")
+    detached = pickle.loads(pickle.dumps(accountant))
+    assert detached.history == accountant.history
+    assert detached.get_epsilon() == accountant.get_epsilon()
+    assert detached.remaining(FIT) == accountant.remaining(FIT)
+    assert "detached" in repr(detached)
+    with pytest.raises(AccountantDetachedError, match="n_jobs=1") as error:
+        detached.spend(FIT)
+    assert "\n" not in str(error.value)
+    accountant.spend(FIT)
+    assert len(detached.history) == 1
+    with pytest.raises(AccountantDetachedError):
+        pickle.loads(pickle.dumps(detached)).spend(FIT)
+
+
+def in_threads(work, number=8):
+    threads = [threading.Thread(target=work) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_lose_nothing():
+    accountant = PrivacyAccountant()
+    in_threads(lambda: [accountant.spend(STEP) for _ in range(250)])
+    assert len(accountant.history) == 2000
+    assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(STEP, 2000), 1e-5)
+
+
+def test_repeated_charges_are_quick():
+    for accountant, event in [
+        (PrivacyAccountant(), STEP),
+        (PrivacyAccountant(8.0, 1e-5), STEP),
+        (PrivacyAccountant(8.0, 1e-5), GaussianDpEvent(1e3)),
+    ]:
+        accountant.spend(event)
+        accountant.spend(event)
+        start = time.perf_counter()
+        for _ in range(1000):
+            accountant.spend(event)
+        assert time.perf_counter() - start < 2.0
+
+
+# --- ceilings (property 18) -------------------------------------------------------------------------------
+
+
+def exhaust(accountant, event, most=100_000):
+    """Charge until refused; how often it was admitted."""
+    for count in range(most):
+        try:
+            accountant.spend(event)
+        except BudgetExceededError:
+            return count
+    raise AssertionError("never refused")
+
+
+def test_first_plan_may_fill_the_ceiling():
+    def plan(sigma):
+        return SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(sigma)), 400)
+
+    sigma = calibrate_noise_multiplier(plan, 1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    assert accountant.remaining(plan(sigma)) == 1
+    accountant.spend(plan(sigma))
+    assert 0.999 < accountant.get_epsilon() <= 1.0
+    # PLD admitted what the adaptive filter would not: nothing further is admitted, however small
+    for tiny in (PoissonSampledDpEvent(1e-9, GaussianDpEvent(100.0)), GaussianDpEvent(1e6)):
+        assert accountant.remaining(tiny) == 0
+        with pytest.raises(BudgetExceededError, match="nothing was charged"):
+            accountant.spend(tiny)
+    accountant.spend(NoOpDpEvent())
+    over = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(BudgetExceededError) as error:
+        over.spend(plan(sigma * 0.99))
+    assert over.history == ()
+    assert all(word in str(error.value) for word in ("epsilon=1.0", "delta=1e-05", "raise noise_multiplier"))
+    assert "\n" not in str(error.value)
+
+
+def test_gaussian_filter_is_the_sum_of_squares():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    budget = gaussian_mu(1.0, 1e-5) ** 2
+    expected = math.floor(budget / (1 / 20.0**2))
+    assert accountant.remaining(GAUSS) == expected
+    accountant.spend(GAUSS)
+    assert accountant.remaining(GAUSS) == expected - 1
+    accountant.spend(GaussianDpEvent(15.0))
+    left = accountant.remaining(GAUSS)
+    assert exhaust(accountant, GAUSS) == left
+    total = sum(1 / charge.event.noise_multiplier**2 for charge in accountant.history)
+    assert total <= budget < total + 1 / 20.0**2
+    assert accountant.get_epsilon() <= 1.0
+    with pytest.raises(BudgetExceededError, match="another kind"):
+        PrivacyAccountant.spend(accountant, STEP)
+
+
+def test_gaussian_filter_under_replace_one_has_a_quarter():
+    once, doubled = PrivacyAccountant(1.0, 1e-5), PrivacyAccountant(1.0, 1e-5)
+    once.spend(GaussianDpEvent(500.0))
+    doubled.spend(GaussianDpEvent(500.0), adjacency="replace_one")
+    ratio = once.remaining(GaussianDpEvent(500.0)) / doubled.remaining(GaussianDpEvent(500.0))
+    assert ratio == pytest.approx(4.0, rel=1e-3)
+
+
+def test_renyi_filter_stays_in_its_budget():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    first = SelfComposedDpEvent(STEP, 100)
+    predicted = accountant.remaining(first)
+    accountant.spend(first)
+    assert predicted > 2
+    assert accountant.remaining(first) == predicted - 1
+    accountant.spend(GaussianDpEvent(30.0))
+    left = accountant.remaining(STEP)
+    assert left > 0
+    assert exhaust(accountant, STEP) == left
+    # whatever order was fixed, the whole run is within epsilon by that order's Rényi price, hence by the best
+    assert accountant.get_epsilon(method="rdp") <= 2.0
+    assert accountant.get_epsilon() < accountant.get_epsilon(method="rdp")
+
+
+def test_renyi_filter_holds_at_one_fixed_order():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(STEP)
+    limit = accountant._filter(accountant._first, "zero_out")
+    other = PoissonSampledDpEvent(0.3, GaussianDpEvent(9.0))
+    for event in (SelfComposedDpEvent(STEP, 200), GaussianDpEvent(25.0), other):
+        accountant.spend(event)
+        assert accountant._filter(accountant._first, "zero_out") is limit
+    exhaust(accountant, SelfComposedDpEvent(STEP, 20))
+    alpha, total = limit.order, 0.0
+    for charge in accountant.history:
+        event, count = (charge.event, 1) if not isinstance(charge.event, SelfComposedDpEvent) else (
+            charge.event.event, charge.event.count
+        )
+        if isinstance(event, GaussianDpEvent):
+            total += count * alpha / (2 * event.noise_multiplier**2)
+        else:
+            inner = event.event.noise_multiplier
+            total += count * log_moment(alpha, event.sampling_probability, inner) / (alpha - 1)
+    conversion = math.log1p(-1 / alpha) - (math.log(1e-5) + math.log(alpha)) / (alpha - 1)
+    assert total + conversion <= 2.0
+    assert total + conversion > 1.9
+
+
+def test_replace_one_sampled_admits_one_plan_only():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    assert accountant.remaining(STEP) > 0
+    accountant.spend(STEP, adjacency="replace_one")
+    with pytest.raises(BudgetExceededError):
+        accountant.spend(STEP, adjacency="replace_one")
+    assert accountant.remaining(STEP) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_sequence_ends_above_the_ceiling(seed):
+    rng = np.random.default_rng(seed)
+    epsilon = float(10 ** rng.uniform(-1, 1))
+    accountant = PrivacyAccountant(epsilon, 1e-6)
+    admitted = 0
+    for _ in range(60):
+        event = GaussianDpEvent(float(10 ** rng.uniform(0, 2.5)))
+        if seed % 3:
+            event = SelfComposedDpEvent(
+                PoissonSampledDpEvent(float(10 ** rng.uniform(-4, -1)), event), int(rng.integers(1, 50))
+            )
+        promised = accountant.remaining(event)
+        try:
+            accountant.spend(event)
+        except BudgetExceededError:
+            assert promised == 0
+            continue
+        assert promised >= 1
+        admitted += 1
+    assert admitted > 2
+    assert accountant.get_epsilon() <= epsilon
+    assert accountant.remaining() == pytest.approx(epsilon - accountant.get_epsilon())
+
+
+def test_threads_cannot_pass_the_ceiling_together():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    event = GaussianDpEvent(60.0)
+    promised = accountant.remaining(event)
+    in_threads(lambda: exhaust(accountant, event))
+    assert len(accountant.history) == promised
+    assert accountant.get_epsilon() <= 1.0
+
+
+def test_repr_is_of_help():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant.spend(GAUSS)
+    text = repr(accountant)
+    assert all(word in text for word in ("epsilon=1", "delta=1e-05", "spent=", "charges=1", "zero_out"))
+    assert repr(PrivacyAccountant()) == "PrivacyAccountant(charges=0)"

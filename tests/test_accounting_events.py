@@ -1,0 +1,165 @@
+"""Events are specifications: what they accept, how they combine, what they say when refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from skdp.accounting import (
+    ComposedDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    compose,
+    flatten,
+    get_delta,
+    get_epsilon,
+    to_dp_accounting,
+)
+
+STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, True, "1", None, 1j])
+def test_noise_multiplier_is_validated(bad):
+    with pytest.raises(ValueError, match=r"GaussianDpEvent: noise_multiplier=.* give a finite number above 0") as error:
+        GaussianDpEvent(bad)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, True, "0.5", None])
+def test_sampling_probability_is_validated(bad):
+    with pytest.raises(ValueError, match=r"sampling_probability=.* between 0 and 1"):
+        PoissonSampledDpEvent(bad, GaussianDpEvent(1.0))
+
+
+@pytest.mark.parametrize("bad", [-1, 1.0, True, "3", math.nan])
+def test_count_is_validated(bad):
+    with pytest.raises(ValueError, match=r"count=.* whole number"):
+        SelfComposedDpEvent(STEP, bad)
+
+
+def test_inner_events_are_validated():
+    for make in (lambda: PoissonSampledDpEvent(0.1, 1.0), lambda: SelfComposedDpEvent("x", 2)):
+        with pytest.raises(TypeError, match="give a DpEvent"):
+            make()
+    with pytest.raises(TypeError, match="tuple of DpEvents"):
+        ComposedDpEvent(STEP)
+    with pytest.raises(TypeError, match="give a DpEvent"):
+        ComposedDpEvent((STEP, 3))
+
+
+def test_events_are_frozen_hashable_and_equal_by_value():
+    event = ComposedDpEvent([SelfComposedDpEvent(STEP, np.int64(3)), GaussianDpEvent(np.float32(2.0))])
+    same = ComposedDpEvent((SelfComposedDpEvent(STEP, 3), GaussianDpEvent(2)))
+    assert event == same
+    assert hash(event) == hash(same)
+    assert isinstance(event.events, tuple)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        event.events = ()
+
+
+def test_compose_merges_equal_neighbours():
+    gauss = GaussianDpEvent(2.0)
+    event = compose([STEP] * 1000 + [NoOpDpEvent(), gauss] + [SelfComposedDpEvent(gauss, 4), STEP])
+    assert event == ComposedDpEvent((SelfComposedDpEvent(STEP, 1000), SelfComposedDpEvent(gauss, 5), STEP))
+    assert compose([]) == NoOpDpEvent()
+    assert compose([STEP]) == STEP
+    assert compose([SelfComposedDpEvent(STEP, 0)]) == NoOpDpEvent()
+
+
+def test_flatten_lists_basic_events():
+    gauss = GaussianDpEvent(2.0)
+    nested = ComposedDpEvent(
+        (
+            SelfComposedDpEvent(ComposedDpEvent((STEP, gauss, SelfComposedDpEvent(STEP, 2))), 5),
+            PoissonSampledDpEvent(1.0, gauss),
+            PoissonSampledDpEvent(0.0, gauss),
+            PoissonSampledDpEvent(0.1, PoissonSampledDpEvent(0.1, GaussianDpEvent(1.1))),
+            NoOpDpEvent(),
+        )
+    )
+    found = flatten(nested)
+    assert found[gauss] == 6
+    assert found[STEP] == 15
+    assert sum(found.values()) == 22
+
+
+def test_flatten_survives_deep_nesting():
+    event: DpEvent = STEP
+    for _ in range(300):
+        event = SelfComposedDpEvent(event, 1)
+    assert flatten(event) == {STEP: 1}
+
+
+@pytest.mark.parametrize("method", ["pld", "rdp"])
+def test_edges_of_the_prices(method):
+    assert get_epsilon(NoOpDpEvent(), 1e-5, method=method) == 0.0
+    assert get_delta(SelfComposedDpEvent(STEP, 0), 1.0, method=method) == 0.0
+    assert get_epsilon(ComposedDpEvent((STEP, NonPrivateDpEvent())), 1e-5, method=method) == math.inf
+    assert get_delta(NonPrivateDpEvent(), 3.0, method=method) == 1.0
+    assert get_epsilon(PoissonSampledDpEvent(0.0, GaussianDpEvent(1.0)), 1e-5, method=method) == 0.0
+
+
+def test_what_has_no_price_is_refused_by_name():
+    class OtherEvent(DpEvent):
+        pass
+
+    for event in (OtherEvent(), PoissonSampledDpEvent(0.1, ComposedDpEvent((STEP, GaussianDpEvent(1.0))))):
+        with pytest.raises(TypeError, match="has no price here"):
+            get_epsilon(event, 1e-5)
+    with pytest.raises(TypeError, match="not a DpEvent"):
+        get_epsilon(1.0, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan, "1e-5", True, None])
+def test_delta_is_validated(delta):
+    with pytest.raises(ValueError, match=r"delta=.* above 0 and below 1"):
+        get_epsilon(STEP, delta)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan, "1", False, None])
+def test_epsilon_is_validated(epsilon):
+    with pytest.raises(ValueError, match=r"epsilon=.* finite number"):
+        get_delta(STEP, epsilon)
+
+
+def test_unknown_names_list_the_known():
+    with pytest.raises(ValueError, match="pld, rdp"):
+        get_epsilon(STEP, 1e-5, method="moments")
+    with pytest.raises(ValueError, match="zero_out, add_remove, replace_one"):
+        get_epsilon(STEP, 1e-5, adjacency="substitute")
+    with pytest.raises(ValueError, match=r"replace_one.*accounting='pld'"):
+        get_epsilon(STEP, 1e-5, method="rdp", adjacency="replace_one")
+
+
+def test_conversion_to_dp_accounting_keeps_the_price():
+    other = pytest.importorskip("dp_accounting")
+    from dp_accounting import rdp
+
+    event = ComposedDpEvent((SelfComposedDpEvent(STEP, 500), GaussianDpEvent(5.0), NoOpDpEvent()))
+    converted = to_dp_accounting(event)
+    assert isinstance(converted, other.ComposedDpEvent)
+    theirs = rdp.RdpAccountant().compose(converted).get_epsilon(1e-5)
+    assert get_epsilon(event, 1e-5, method="rdp") == pytest.approx(theirs, rel=5e-3)
+    assert isinstance(to_dp_accounting(NonPrivateDpEvent()), other.NonPrivateDpEvent)
+    with pytest.raises(TypeError, match="no counterpart"):
+        to_dp_accounting(DpEvent())
+
+
+def test_import_is_light():
+    code = (
+        "import sys, skdp.accounting as a; a.get_epsilon(a.GaussianDpEvent(3.0), 1e-5);"
+        "bad = {'sklearn', 'numba', 'dp_accounting', 'pandas', 'scipy.optimize', 'scipy.stats'} & set(sys.modules);"
+        "sys.exit(repr(bad) if bad else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

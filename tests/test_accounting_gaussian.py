@@ -1,0 +1,85 @@
+"""The plain Gaussian against its definition, in plain formulas and by numerical integration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_ndtr
+
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_delta, get_epsilon
+from skdp.accounting._gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+
+LOG_MU = st.floats(-6.0, 3.0)
+LOG_DELTA = st.floats(-15.0, -0.01)
+
+
+def integrated_delta(epsilon: float, mu: float) -> float:
+    """E_P[(1 - e^{eps - L})_+] with L ~ N(mu^2/2, mu^2), by the trapezoid rule in z."""
+    start = epsilon / mu - mu / 2.0
+    z = start + (np.arange(400_000) + 0.5) * (12.0 / 400_000)
+    return float(np.sum(-np.expm1(-mu * (z - start)) * np.exp(-0.5 * z * z)) * 3e-5 / math.sqrt(2 * math.pi))
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.4, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 2.0, 5.0, 7.5])
+def test_delta_is_the_integral(mu, shift):
+    epsilon = mu * (shift + mu / 2.0)
+    if epsilon < 0.0:
+        pytest.skip("epsilon below 0 for this mu")
+    assert gaussian_delta(epsilon, mu) == pytest.approx(integrated_delta(epsilon, mu), rel=2e-8)
+
+
+def test_delta_is_balle_and_wang():
+    for mu, epsilon in [(1.0, 1.0), (0.5, 2.0), (4.0, 20.0), (100.0, 5500.0)]:
+        a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+        plain = math.exp(log_ndtr(-a)) - math.exp(epsilon + log_ndtr(-b))
+        assert gaussian_delta(epsilon, mu) == pytest.approx(plain, rel=1e-9)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(LOG_MU, LOG_DELTA)
+def test_epsilon_and_delta_are_inverse(log_mu, log_delta):
+    mu, delta = 10.0**log_mu, 10.0**log_delta
+    epsilon = gaussian_epsilon(delta, mu)
+    assert 0.0 <= epsilon < math.inf
+    if epsilon > 1e-9:
+        assert gaussian_delta(epsilon, mu) <= delta * (1.0 + 1e-6)
+        assert gaussian_delta(epsilon * (1.0 - 1e-8), mu) > delta * (1.0 - 1e-7)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.floats(-4.0, 4.0), LOG_DELTA)
+def test_mu_is_the_inverse_on_the_safe_side(log_epsilon, log_delta):
+    epsilon, delta = 10.0**log_epsilon, 10.0**log_delta
+    mu = gaussian_mu(epsilon, delta)
+    assert gaussian_epsilon(delta, mu) <= epsilon
+    assert gaussian_epsilon(delta, mu * (1.0 + 1e-8)) > epsilon * (1.0 - 1e-9)
+
+
+def test_table_of_targets():
+    event = SelfComposedDpEvent(GaussianDpEvent(20.0), 100)
+    assert round(get_epsilon(event, 1e-5), 5) == 1.99309
+
+
+def test_extremes_stay_finite_and_ordered():
+    for mu in (1e-300, 1e-9, 1e3, 1e6, 1e150):
+        for epsilon in (0.0, 1e-12, 1.0, 1e6):
+            assert 0.0 < gaussian_delta(epsilon, mu) <= 1.0
+        for delta in (1e-300, 1e-15, 0.5, 1.0 - 1e-12):
+            assert 0.0 <= gaussian_epsilon(delta, mu) < math.inf
+
+
+def test_composition_of_gaussians_is_one_gaussian():
+    many = SelfComposedDpEvent(GaussianDpEvent(10.0), 25)
+    assert get_epsilon(many, 1e-6) == pytest.approx(get_epsilon(GaussianDpEvent(2.0), 1e-6), rel=1e-10)
+    assert get_delta(many, 1.3) == pytest.approx(get_delta(GaussianDpEvent(2.0), 1.3), rel=1e-9)
+
+
+def test_replace_one_doubles_the_shift():
+    assert get_epsilon(GaussianDpEvent(4.0), 1e-6, adjacency="replace_one") == pytest.approx(
+        get_epsilon(GaussianDpEvent(2.0), 1e-6), rel=1e-12
+    )
