@@ -1,0 +1,45 @@
+"""What is chosen when the user sets nothing but epsilon: rules in public quantities only.
+
+The rules were found on synthetic tables and checked on census tables (`benchmarks/README.md`); they read n, the number
+of parameters, the noise and the steps, never a row.
+"""
+
+from __future__ import annotations
+
+import math
+
+from skdp._sampling import Sampling, sampling_at
+
+N_STEPS = 200
+AFFORDABLE = 5e9  # multiplications of a fit, some seconds of one core
+SMALLEST_LOT = 4096
+
+LOW_CLIP, HIGH_CLIP = 0.25, 0.7
+LOW_SIGNAL, HIGH_SIGNAL = 65.0, 180.0
+
+STEP_LENGTH = 2.0
+LARGEST_STEP = 200.0
+
+
+def default_sampling(n: int, n_parameters: int, n_steps: int) -> Sampling:
+    """The full batch where it is affordable, else lots of an eighth of the rows, 4,096 at least."""
+    if n * n_parameters * n_steps <= AFFORDABLE or n <= SMALLEST_LOT:
+        return sampling_at(1.0)
+    return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
+
+
+def default_max_grad_norm(noise_multiplier: float, lot_size: float, n_steps: int, n_parameters: int) -> float:
+    """A small clip where noise rules, a large one where the clip's bias would: C from 0.25 to 0.7.
+
+    The signal is s = L sqrt(T) / (sigma sqrt(p)): rows over the noise of the whole run, a coordinate. (At the full
+    batch sigma / sqrt(T) is the noise multiplier of one release that costs the whole budget.)
+    """
+    signal = lot_size * math.sqrt(n_steps / n_parameters) / noise_multiplier
+    share = math.log(max(signal, 1e-300) / LOW_SIGNAL) / math.log(HIGH_SIGNAL / LOW_SIGNAL)
+    return LOW_CLIP + (HIGH_CLIP - LOW_CLIP) * min(1.0, max(0.0, share))
+
+
+def default_learning_rate(noise_multiplier: float, max_grad_norm: float, lot_size: float, n_steps: int) -> float:
+    """eta = 2 L / (sigma C sqrt(T)), which fixes how far noise alone carries the parameters; eta C is at most 200."""
+    by_noise = STEP_LENGTH * lot_size / (noise_multiplier * math.sqrt(n_steps))
+    return min(by_noise, LARGEST_STEP) / max_grad_norm

@@ -1,0 +1,134 @@
+"""From secret 64-bit words to normal numbers and to Poisson row samples.
+
+Only ``+ - * /``, ``sqrt``, ``floor`` and integer operations are used, each rounded in one way by IEEE 754, so that the
+same words give the same numbers on every machine. The loops have no branch and no library call, so they vectorise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+BLOCK = 512
+"""Words (and normals) in a block: the first half makes radii, the second half angles; a block stays in cache."""
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+_ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
+_SQRT_HALF = np.int64(0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
+_INTEGER = np.int64(0x4338000000000000)  # the bits of 1.5 * 2**52: adding a small integer to them adds it to the float
+_INTEGER_VALUE = 6755399441055744.0
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+_QUARTER_TURN = 1.5707963267948966
+
+
+@njit(**_OPTIONS)
+def _log_unit(word):
+    """log(U) of U = (2**64 - word) / 2**64 in (0, 1], to 1 ulp; U keeps its relative precision down to 2**-64.
+
+    log(2**k m) = k log 2 + log1p(f) with m = 1 + f in [sqrt(1/2), sqrt(2)) and the odd series in f / (2 + f)
+    (minimax coefficients of FreeBSD msun, e_log.c).
+    """
+    high = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64)  # 1 + the upper 52 bits
+    low = np.uint64(((word & np.uint64(0xFFF)) << np.uint64(40)) | _ONE).view(np.float64)  # 1 + the lower 12
+    unit = (2.0 - high) - (low - 1.0) * 2.0**-52
+    shifted = np.float64(unit).view(np.int64) - _SQRT_HALF
+    k = np.int64((shifted >> np.int64(52)) + _INTEGER).view(np.float64) - _INTEGER_VALUE
+    f = np.int64((shifted & np.int64(0x000FFFFFFFFFFFFF)) + _SQRT_HALF).view(np.float64) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    r = 0.1818357216161805012 + z * (0.1531383769920937332 + z * 0.1479819860511658591)
+    r = 0.2857142874366239149 + z * (0.2222219843214978396 + z * r)
+    r = z * (0.6666666666666735130 + z * (0.3999999999940941908 + z * r))
+    h = 0.5 * f * f
+    return k * _LN2_HIGH - ((h - (s * (h + r) + k * _LN2_LOW)) - f)
+
+
+@njit(**_OPTIONS)
+def _radii(words, radii):
+    for i in range(len(radii)):
+        radii[i] = math.sqrt(-2.0 * _log_unit(words[i]))
+
+
+@njit(**_OPTIONS)
+def _turn(words, radii, first, second):
+    """Box and Muller's rotation: 52 bits choose a point of an eighth of the circle on either side of an axis,
+    two more bits the axis and its sign (sine and cosine: minimax coefficients of FreeBSD msun, k_sin.c and k_cos.c)."""
+    for i in range(len(radii)):
+        word = words[i]
+        x = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64) - (1.5 - 2.0**-53)
+        x = x * _QUARTER_TURN
+        z = x * x
+        s = 2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
+        s = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * s)
+        s = x + x * z * (-1.66666666666666324348e-01 + z * s)
+        c = -2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
+        c = -1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 + z * c)
+        c = 1.0 - (0.5 * z - z * z * (4.16666666666666019037e-02 + z * c))
+        sign = (word & np.uint64(1)) << np.uint64(63)
+        c = np.uint64(np.float64(c).view(np.uint64) | sign).view(np.float64)
+        other_axis = (word & np.uint64(2)) != np.uint64(0)
+        first[i] = radii[i] * (s if other_axis else c)
+        second[i] = radii[i] * (c if other_axis else s)
+
+
+@njit(**_OPTIONS)
+def normals_from_words(words, out):
+    """Fill `out` with standard normals, one for each word (Box & Muller 1958).
+
+    Parameters
+    ----------
+    words : ndarray of shape (m,), uint64
+        Independent uniform words; m is a multiple of `BLOCK`.
+    out : ndarray of shape (m,), float32 or float64
+        Block by block, |z| up to sqrt(-2 log 2**-64) = 9.4.
+    """
+    half = BLOCK // 2
+    radii = np.empty(half, np.float64)
+    for start in range(0, len(out), BLOCK):
+        middle, stop = start + half, start + BLOCK
+        _radii(words[start:middle], radii)
+        _turn(words[middle:stop], radii, out[start:middle], out[middle:stop])
+
+
+@njit(**_OPTIONS)
+def _gaps(words, rate, limit, gaps):
+    for i in range(len(words)):
+        gaps[i] = min(math.floor(-_log_unit(words[i]) / rate), limit)
+
+
+@njit(**_OPTIONS)
+def rows_from_words(words, log_survival, n, last, rows):
+    """Continue a Bernoulli sample of rows from `last` by geometric gaps (Devroye 1986, section X.2).
+
+    The number of rows passed over before the next one is in has P(gap >= k) = (1 - q)**k, which is the law of
+    floor(log(U) / log(1 - q)): one word a row that is in, none for the others.
+
+    Parameters
+    ----------
+    words : ndarray of shape (m,), uint64
+    log_survival : float
+        -log(1 - q) > 0.
+    n : int
+        Number of rows to draw from.
+    last : int
+        The row drawn last, -1 at the start.
+    rows : ndarray of shape (m,), int64
+        Receives the rows, ascending.
+
+    Returns
+    -------
+    count, last : int
+        Rows written, and the row drawn last; the sample is complete when ``last >= n``.
+    """
+    gaps = np.empty(len(words), np.float64)
+    _gaps(words, log_survival, float(n), gaps)
+    for i in range(len(words)):
+        last += 1 + np.int64(gaps[i])
+        if last >= n:
+            return i, last
+        rows[i] = last
+    return len(words), last

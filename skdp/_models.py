@@ -1,0 +1,131 @@
+"""Names over the kernels: rows bound to a loss."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._kernels import _linear as kernel
+from skdp._optimizers import Vector
+
+_SEGMENT_ROWS = 4096
+_MAX_SEGMENTS = 32
+_MAX_SEGMENT_VALUES = 1 << 22
+_THREADING_PAYS = 1 << 17  # multiplications
+
+
+@dataclass(frozen=True)
+class LinearGeometry:
+    """Public scaling of rows: clipped to `radius`, then shrunk so that they end in the unit ball, intercept included.
+
+    The scaled row is ``(x, 1) / sqrt(radius**2 + 1)``, or ``x / radius`` without an intercept, so its norm is at most 1
+    and a gradient of the logistic loss at most 1 (of the multinomial loss at most sqrt(2)).
+    """
+
+    radius: float
+    fit_intercept: bool
+
+    @property
+    def unit(self) -> float:
+        return 1.0 / math.hypot(self.radius, 1.0 if self.fit_intercept else 0.0)
+
+    @property
+    def icpt(self) -> float:
+        return self.unit if self.fit_intercept else 0.0
+
+
+class LinearModel:
+    """Rows, labels and weights of a linear classifier, ready for clipped gradient sums.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
+    labels : ndarray of shape (n,)
+        Numbers of the classes, from 0.
+    weights : ndarray of shape (n,) or float
+        Act inside the clip; 0 makes a row a null record.
+    n_outputs : int
+        1 for the logistic loss (two classes), else the number of classes.
+    geometry : LinearGeometry
+    by_lot : bool
+        Whether lots of rows will be asked for, or only sums over all rows: the facts lie in memory accordingly.
+    n_threads : int
+        Changes no result.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: NDArray[np.int64],
+        weights: NDArray[np.floating] | float,
+        n_outputs: int,
+        geometry: LinearGeometry,
+        *,
+        by_lot: bool,
+        n_threads: int = 1,
+    ) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.n_outputs, self.geometry = n_outputs, geometry
+        self._X, self._dense = X, isinstance(X, np.ndarray)
+        facts = np.empty((kernel.N_FACTS, self.n_rows), X.dtype)
+        facts[kernel.LABEL] = labels
+        facts[kernel.WEIGHT] = weights
+        scaling = geometry.radius, geometry.unit, geometry.icpt, facts
+        if self._dense:
+            kernel.scale_rows(X, *scaling)
+        else:
+            kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
+        self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    @property
+    def n_parameters(self) -> int:
+        return self.n_outputs * (self.n_features + self.geometry.fit_intercept)
+
+    def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
+        table = theta.reshape(self.n_outputs, -1)
+        weights = table[:, : self.n_features].astype(self._X.dtype)
+        icpt = self.geometry.icpt
+        bias = table[:, -1].copy() if icpt else np.zeros(self.n_outputs)
+        n = self.n_rows if rows is None else len(rows)
+        n_segments = self._n_segments(n)
+        totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
+        for_all = weights, bias, max_norm, icpt
+
+        def add(segment: int) -> None:
+            span = n * segment // n_segments, n * (segment + 1) // n_segments, totals[segment]
+            if not self._dense:
+                X = self._X
+                kernel.add_sparse_rows(X.data, X.indices, X.indptr, self._facts, rows, *for_all, *span)
+            elif rows is None:
+                kernel.add_all_rows(self._X, self._facts, *for_all, *span)
+            else:
+                kernel.add_some_rows(self._X, self._facts, rows, *for_all, *span)
+
+        if self._pool is None or n_segments == 1:
+            for segment in range(n_segments):
+                add(segment)
+        else:
+            list(self._pool.map(add, range(n_segments)))
+        total = totals[0] if n_segments == 1 else totals.sum(axis=0)
+        return (total if icpt else total[:, :-1]).ravel()
+
+    def _n_segments(self, n: int) -> int:
+        """Into how many parts a sum over n rows is cut: by n and the model's size alone, so threads change no result.
+
+        The parts are added in their order. Few rows are one part: to wake a thread costs more than it saves.
+        """
+        size = self.n_outputs * (self.n_features + 1)
+        if n * size < _THREADING_PAYS:
+            return 1
+        return max(1, min(n // _SEGMENT_ROWS, _MAX_SEGMENTS, _MAX_SEGMENT_VALUES // size))
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()

@@ -1,0 +1,72 @@
+"""The one place where clip, noise, sampling and accounting meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from skdp._sampling import Sampling
+from skdp.accounting import DpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
+from skdp.mechanisms import GaussianMechanism
+
+
+@dataclass(frozen=True)
+class DPSGDPlan:
+    """All that is decided about a run of noisy gradient descent before the first row is read.
+
+    Parameters
+    ----------
+    sampling : PoissonSampling or FullBatch
+    max_grad_norm : float
+        C, the bound to which each row's gradient is clipped.
+    noise_multiplier : float
+        sigma, the noise's standard deviation divided by C.
+    n_steps : int
+    expected_lot_size : float
+        L, the public constant that divides sum and noise.
+
+    Notes
+    -----
+    **Guarantees.** A run that makes `n_steps` steps, each of which (1) draws rows by `sampling`, (2) adds up gradients
+    of which none is longer than C, (3) releases the sum through `mechanism` and (4) divides by the constant L, is an
+    `n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.
+
+    Proof. Given the parameters before the step, a record changes the sum by a vector of norm at most C, and only in
+    the lots that it is in; so a step is the Gaussian mechanism of sensitivity C on a lot drawn by `sampling`, which is
+    what the event of the step states. The next parameters are a function of the release and of public constants
+    (post-processing), and the next step may depend on them (adaptive composition; Abadi et al. 2016, theorem 2, for
+    moments; Dong, Roth & Su 2022, theorem 4, and Zhu, Dong & Wang 2022, theorem 10, for dominating pairs). Under
+    ``replace_one`` a record's contribution is exchanged for another's; the events are priced for that by the
+    accountant, from the same sigma, since sigma is relative to what one record adds.
+    """
+
+    sampling: Sampling
+    max_grad_norm: float
+    noise_multiplier: float
+    n_steps: int
+    expected_lot_size: float
+
+    @property
+    def mechanism(self) -> GaussianMechanism:
+        return GaussianMechanism(self.noise_multiplier, self.max_grad_norm)
+
+    @property
+    def event(self) -> DpEvent:
+        return self.event_of(self.n_steps)
+
+    def event_of(self, n_steps: int) -> DpEvent:
+        """The event of the first `n_steps` steps."""
+        return SelfComposedDpEvent(self.sampling.event(self.mechanism.event), n_steps)
+
+
+@lru_cache(maxsize=256)
+def noise_multiplier_for(
+    sampling: Sampling, n_steps: int, epsilon: float, delta: float, *, accounting: str, adjacency: str
+) -> float:
+    """The smallest noise at which `n_steps` steps cost at most (`epsilon`, `delta`), on the safe side."""
+
+    def event_at(noise_multiplier: float) -> DpEvent:
+        # The price does not depend on the clip, which is only chosen once the noise is known.
+        return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0).event
+
+    return calibrate_noise_multiplier(event_at, epsilon, delta, method=accounting, adjacency=adjacency)

@@ -1,0 +1,104 @@
+"""The one source of randomness: keyed AES-256-CTR streams, spawned into independent named streams.
+
+A stream's words are the keystream of AES-256 in counter mode (NIST SP 800-38A, 6.5) under a key of its own, with the
+counter from zero. Without a seed the root key comes from the operating system. A child's key is HMAC-SHA-256 of its
+purpose under the parent's key, so streams with different purposes are independent to whoever knows neither key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import os
+from typing import NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import DTypeLike, NDArray
+
+from skdp._kernels._bits import BLOCK, normals_from_words, rows_from_words
+
+_ZEROS = memoryview(bytes(1 << 16))
+_FEW_NORMALS = 4 * BLOCK  # drawn ahead, so that a small model does not pay a call to OpenSSL a step
+
+
+class SecretStream:
+    """A stream of random words, normals and row samples under one secret key.
+
+    Parameters
+    ----------
+    key : bytes of length 32
+
+    Notes
+    -----
+    A stream is never pickled, printed or stored on an estimator: its state would undo the noise that it made.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self._normals: NDArray[np.float64] = np.empty(0)
+
+    @classmethod
+    def from_random_state(cls, random_state: object = None) -> SecretStream:
+        """The root stream: a fresh key from the operating system for None, a reproducible one otherwise.
+
+        Parameters
+        ----------
+        random_state : int, numpy.random.RandomState, numpy.random.Generator or None
+            Anything but None makes the noise foreseeable for whoever knows it.
+        """
+        if random_state is None:
+            return cls(os.urandom(32))
+        if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+            seed = str(int(random_state)).encode()
+        elif isinstance(random_state, np.random.RandomState | np.random.Generator):
+            seed = b"generator:" + random_state.bytes(32)
+        else:
+            raise ValueError(
+                f"random_state={random_state!r} is not an int, a RandomState, a Generator or None: "
+                "pass None for secret noise or an int for a reproducible run."
+            )
+        return cls(hashlib.sha256(b"skdp seed 1:" + seed).digest())
+
+    def spawn(self, *purpose: str | int) -> SecretStream:
+        """The independent stream of this purpose; the same purpose gives the same stream again."""
+        return SecretStream(hmac.digest(self._key, repr(purpose).encode(), "sha256"))
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next `count` uniform 64-bit words, little-endian from the keystream."""
+        size = 8 * count
+        buffer = bytearray(size + 15)  # OpenSSL's wrapper asks for room for one block more, less a byte
+        view = memoryview(buffer)
+        for start in range(0, size, len(_ZEROS)):
+            self._keystream.update_into(_ZEROS[: size - start], view[start:])
+        return np.frombuffer(buffer, "<u8", count).astype(np.uint64, copy=False)
+
+    def normal(self, size: int, dtype: DTypeLike = np.float64) -> NDArray[np.floating]:
+        """The next `size` independent standard normals.
+
+        How a sequence of draws is cut into calls changes nothing: normals are made by the block and what is left
+        over is kept for the next call.
+        """
+        if size > len(self._normals):
+            missing = max(size - len(self._normals), _FEW_NORMALS)
+            fresh = np.empty(-(-missing // BLOCK) * BLOCK)
+            normals_from_words(self.words(len(fresh)), fresh)
+            self._normals = np.concatenate([self._normals, fresh]) if len(self._normals) else fresh
+        drawn, self._normals = self._normals[:size], self._normals[size:]
+        return drawn.astype(dtype, copy=True)
+
+    def poisson_rows(self, n: int, rate: float) -> NDArray[np.int64]:
+        """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn)."""
+        expected = n * rate
+        batch = int(expected + 4.0 * math.sqrt(expected)) + 8  # one call is enough but once in 10,000 times
+        log_survival, last, parts = -math.log1p(-rate), -1, []
+        while last < n:
+            rows = np.empty(batch, np.int64)
+            count, last = rows_from_words(self.words(batch), log_survival, n, last, rows)
+            parts.append(rows[:count])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A SecretStream cannot be pickled or copied: its key would undo the noise that it made.")

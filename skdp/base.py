@@ -1,0 +1,140 @@
+"""What all private estimators share: the budget's parameters, the charge, and what is published."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from skdp._config import report_leak
+from skdp._random import SecretStream
+from skdp._sampling import Sampling, sampling_at
+from skdp._validation import check_choice, check_count, check_real
+from skdp.accounting import ADJACENCIES, METHODS, DpEvent, PrivacyAccountant, compose, get_epsilon
+
+
+class Budget(NamedTuple):
+    """The privacy parameters of an estimator, checked. Exactly one of epsilon and noise_multiplier is None."""
+
+    epsilon: float | None
+    noise_multiplier: float | None
+    delta: float
+
+
+class PrivateEstimator(BaseEstimator):
+    """Base class of private estimators.
+
+    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
+    random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - The accountant is charged before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
+    - What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and names
+      (the number of rows included, but for ``add_remove``) and of the classes.
+    """
+
+    def _check_budget(self) -> Budget:
+        if (self.epsilon is None) == (self.noise_multiplier is None):
+            raise ValueError(
+                f"epsilon={self.epsilon!r} and noise_multiplier={self.noise_multiplier!r}: set exactly one of them "
+                "(epsilon=None frees noise_multiplier)."
+            )
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        check_choice("accounting", self.accounting, METHODS)
+        if self.accountant is not None and not isinstance(self.accountant, PrivacyAccountant):
+            raise ValueError(
+                f"accountant={self.accountant!r} is not a PrivacyAccountant: pass skdp.PrivacyAccountant() or None."
+            )
+        delta = check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+        epsilon, noise = self.epsilon, self.noise_multiplier
+        if epsilon is not None:
+            epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        if noise is not None:
+            noise = check_real("noise_multiplier", noise, above=0, remedy="choose a number above 0, such as 1.0")
+        return Budget(epsilon, noise, delta)
+
+    def _public_n_samples(self, n_samples: int) -> int:
+        """The number of rows that rules may use: under add_remove the data's own is private."""
+        if self.n_samples_public is not None:
+            return check_count("n_samples_public", self.n_samples_public, remedy="give a whole number above 0")
+        if self.adjacency == "add_remove":
+            raise ValueError(
+                "n_samples_public=None with adjacency='add_remove': the number of rows is private there, so give "
+                "n_samples_public, a round number near it, or use adjacency='zero_out'."
+            )
+        return n_samples
+
+    def _chosen_sampling(self, n: int) -> Sampling | None:
+        """The sampling that the user's lot_size or sampling_rate asks for, None where neither is set."""
+        if self.lot_size is not None and self.sampling_rate is not None:
+            raise ValueError(
+                f"lot_size={self.lot_size!r} and sampling_rate={self.sampling_rate!r}: set at most one of them."
+            )
+        if self.sampling_rate is not None:
+            remedy = "choose a probability in (0, 1]; 1 is the full batch"
+            return sampling_at(check_real("sampling_rate", self.sampling_rate, above=0, at_most=1, remedy=remedy))
+        if self.lot_size is not None:
+            remedy = f"choose the expected number of rows of a step, above 0 and at most the {n} rows there are"
+            return sampling_at(check_real("lot_size", self.lot_size, above=0, at_most=n, remedy=remedy) / n)
+        return None
+
+    def _warn_of_weak_delta(self, delta: float, n: int) -> None:
+        if delta * n >= 1:
+            warnings.warn(
+                f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
+                f"choose a delta well below {1 / n:.1g}.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _root_stream(self) -> SecretStream:
+        if self.random_state is not None:
+            report_leak(
+                f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
+                "against whoever knows it: use random_state=None for a result that leaves your hands.",
+                stacklevel=5,
+            )
+        return SecretStream.from_random_state(self.random_state)
+
+    def _charge(self, event: DpEvent) -> None:
+        """Draw `event` on the shared accountant, if there is one, before the rows are read."""
+        if self.accountant is not None:
+            self.accountant.spend(event, type(self).__name__, adjacency=self.adjacency)
+
+    def _publish_price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> None:
+        self.privacy_event_ = event if earlier is None else compose([earlier, event])
+        self.delta_ = delta
+        self.epsilon_ = get_epsilon(self.privacy_event_, delta, method=self.accounting, adjacency=self.adjacency)
+
+
+def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Positions of the labels `y` in the sorted `classes`; a label that is not among them is refused."""
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = classes[codes] == y
+    except TypeError:
+        known = np.zeros(1, bool)
+    if not np.all(known):
+        raise ValueError(
+            f"y contains labels that are not in classes={classes.tolist()!r}: list every class that can occur, "
+            "in the type that y has."
+        )
+    return codes
+
+
+def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
+    """`classes`, any sequence, as a sorted array of at least two distinct values."""
+    distinct = np.unique(np.asarray(list(classes)))
+    if len(distinct) < 2:
+        raise ValueError(f"{name}={classes!r} names fewer than two classes: list every class that can occur.")
+    return distinct
+
+
+__all__ = ["Budget", "PrivateEstimator", "distinct_classes", "encode_labels"]

@@ -1,0 +1,44 @@
+"""Mechanisms: what adds noise also says what the noise is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._random import SecretStream
+from skdp.accounting import GaussianDpEvent
+
+
+@dataclass(frozen=True)
+class GaussianMechanism:
+    """Adds independent normal noise to a vector and prices the release.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        sigma: the noise's standard deviation divided by `sensitivity`.
+    sensitivity : float
+        C: the largest Euclidean norm of what one record adds to the value.
+
+    Notes
+    -----
+    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`. The event
+    states the same `noise_multiplier`. (Dwork & Roth 2014, appendix A; priced exactly by Balle & Wang 2018.)
+    """
+
+    noise_multiplier: float
+    sensitivity: float
+
+    @property
+    def event(self) -> GaussianDpEvent:
+        return GaussianDpEvent(self.noise_multiplier)
+
+    @property
+    def standard_deviation(self) -> float:
+        return self.noise_multiplier * self.sensitivity
+
+    def release(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
+        """`value`, of shape (p,), with noise added."""
+        return value + self.standard_deviation * stream.normal(value.size)
