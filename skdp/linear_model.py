@@ -260,7 +260,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=not go_on
         )
-        if sp.issparse(X):
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # the user's own matrix stays as it is
             X.sum_duplicates()
         weights = self._check_weights(sample_weight, X)
         class_values, codes = self._check_labels(y, classes, go_on=go_on)
