@@ -160,7 +160,7 @@ def memory() -> None:
     if not Path("/proc/self/clear_refs").exists():
         report("peak memory of fit", "not measured: needs Linux's /proc", "")
         return
-    for what, options in (("full batch", ""), ("lot_size=1024", "lot_size=1024, max_iter=1")):
+    for what, options in (("full batch", ""), ("sampling_rate=0.001", "sampling_rate=0.001, max_iter=1")):
         peak = in_new_process(PEAK.format(options=options))[0]
         report(f"peak memory of fit, 1e6 x 11, float32, {what}", f"{peak:.0f} MB", "< 100 MB")
 

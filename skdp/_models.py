@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ class LinearGeometry:
     @property
     def icpt(self) -> float:
         return self.unit if self.fit_intercept else 0.0
+
+    def width(self, n_features: int) -> int:
+        """Parameters of one output."""
+        return n_features + int(self.fit_intercept)
 
 
 class LinearModel:
@@ -75,17 +79,14 @@ class LinearModel:
         facts = np.empty((kernel.N_FACTS, self.n_rows), X.dtype)
         facts[kernel.LABEL] = labels
         facts[kernel.WEIGHT] = weights
-        scaling = geometry.radius, geometry.unit, geometry.icpt, facts
-        if self._dense:
-            kernel.scale_rows(X, *scaling)
-        else:
-            kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
+        self._limits = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)
+        _scale_rows(X, geometry.radius, geometry.unit, geometry.icpt, facts)
         self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     @property
     def n_parameters(self) -> int:
-        return self.n_outputs * (self.n_features + self.geometry.fit_intercept)
+        return self.n_outputs * self.geometry.width(self.n_features)
 
     def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
@@ -96,7 +97,7 @@ class LinearModel:
         n = self.n_rows if rows is None else len(rows)
         n_segments = self._n_segments(n)
         totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
-        for_all = weights, bias, max_norm, icpt
+        for_all = weights, bias, max_norm, icpt, self._limits
 
         def add(segment: int) -> None:
             span = n * segment // n_segments, n * (segment + 1) // n_segments, totals[segment]
@@ -126,6 +127,49 @@ class LinearModel:
             return 1
         return max(1, min(n // _SEGMENT_ROWS, _MAX_SEGMENTS, _MAX_SEGMENT_VALUES // size))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def close(self) -> None:
+        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
+
+
+def _scale_rows(X: Any, radius: float, unit: float, icpt: float, facts: NDArray[np.floating]) -> None:
+    scaling = radius, unit, icpt, float(np.finfo(X.dtype).tiny), facts
+    if isinstance(X, np.ndarray):
+        kernel.scale_rows(X, *scaling)
+    else:
+        kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
+
+
+def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    """X @ coef.T with rows clipped to norm `radius`, by blocks of rows, so that no copy of X is made.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
+    radius : float
+    coef : ndarray of shape (n_outputs, d)
+
+    Returns
+    -------
+    scores : ndarray of shape (n, n_outputs)
+    """
+    facts = np.zeros((kernel.N_FACTS, X.shape[0]), X.dtype)
+    _scale_rows(X, radius, 1.0, 0.0, facts)
+    scale = facts[kernel.SCALE].astype(np.float64)
+    scores = np.empty((X.shape[0], len(coef)))
+    for start in range(0, X.shape[0], _SEGMENT_ROWS):
+        block = slice(start, start + _SEGMENT_ROWS)
+        rows = X[block].astype(np.float64)
+        if isinstance(X, np.ndarray):
+            rows *= scale[block, None]
+        else:
+            rows.data *= np.repeat(scale[block], np.diff(rows.indptr))
+        scores[block] = rows @ coef.T
+    return scores

@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from skdp._kernels._bits import BLOCK, normals_from_words, rows_from_words
 
 _ZEROS = memoryview(bytes(1 << 16))
-_FEW_NORMALS = 4 * BLOCK  # drawn ahead, so that a small model does not pay a call to OpenSSL a step
+_NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small model, no more than fits in cache
 
 
 class SecretStream:
@@ -81,13 +81,17 @@ class SecretStream:
         How a sequence of draws is cut into calls changes nothing: normals are made by the block and what is left
         over is kept for the next call.
         """
-        if size > len(self._normals):
-            missing = max(size - len(self._normals), _FEW_NORMALS)
-            fresh = np.empty(-(-missing // BLOCK) * BLOCK)
-            normals_from_words(self.words(len(fresh)), fresh)
-            self._normals = np.concatenate([self._normals, fresh]) if len(self._normals) else fresh
-        drawn, self._normals = self._normals[:size], self._normals[size:]
-        return drawn.astype(dtype, copy=True)
+        out = np.empty(size, dtype)
+        filled = 0
+        while filled < size:
+            if not len(self._normals):
+                self._normals = np.empty(_NORMALS_AHEAD)
+                normals_from_words(self.words(_NORMALS_AHEAD), self._normals)
+            taken = min(size - filled, len(self._normals))
+            out[filled : filled + taken] = self._normals[:taken]
+            self._normals = self._normals[taken:]
+            filled += taken
+        return out
 
     def poisson_rows(self, n: int, rate: float) -> NDArray[np.int64]:
         """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,9 @@ class PrivateEstimator(BaseEstimator):
         if epsilon is not None:
             epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
         if noise is not None:
-            noise = check_real("noise_multiplier", noise, above=0, remedy="choose a number above 0, such as 1.0")
+            noise = check_real(
+                "noise_multiplier", noise, above=0, at_most=1e9, remedy="choose a number above 0, such as 1.0"
+            )
         return Budget(epsilon, noise, delta)
 
     def _public_n_samples(self, n_samples: int) -> int:
@@ -78,11 +81,11 @@ class PrivateEstimator(BaseEstimator):
                 f"lot_size={self.lot_size!r} and sampling_rate={self.sampling_rate!r}: set at most one of them."
             )
         if self.sampling_rate is not None:
-            remedy = "choose a probability in (0, 1]; 1 is the full batch"
-            return sampling_at(check_real("sampling_rate", self.sampling_rate, above=0, at_most=1, remedy=remedy))
+            remedy = "choose a probability from 1e-9 to 1; 1 is the full batch"
+            return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
         if self.lot_size is not None:
-            remedy = f"choose the expected number of rows of a step, above 0 and at most the {n} rows there are"
-            return sampling_at(check_real("lot_size", self.lot_size, above=0, at_most=n, remedy=remedy) / n)
+            remedy = f"choose the expected number of rows of a step, from 1 to the {n} rows there are"
+            return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
 
     def _warn_of_weak_delta(self, delta: float, n: int) -> None:
@@ -95,13 +98,14 @@ class PrivateEstimator(BaseEstimator):
             )
 
     def _root_stream(self) -> SecretStream:
+        root = SecretStream.from_random_state(self.random_state)
         if self.random_state is not None:
             report_leak(
                 f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
                 "against whoever knows it: use random_state=None for a result that leaves your hands.",
                 stacklevel=5,
             )
-        return SecretStream.from_random_state(self.random_state)
+        return root
 
     def _charge(self, event: DpEvent) -> None:
         """Draw `event` on the shared accountant, if there is one, before the rows are read."""
@@ -110,7 +114,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _publish_price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> None:
         self.privacy_event_ = event if earlier is None else compose([earlier, event])
-        self.delta_ = delta
+        self.delta_, self.adjacency_ = delta, self.adjacency
         self.epsilon_ = get_epsilon(self.privacy_event_, delta, method=self.accounting, adjacency=self.adjacency)
 
 
@@ -131,7 +135,7 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
     """`classes`, any sequence, as a sorted array of at least two distinct values."""
-    distinct = np.unique(np.asarray(list(classes)))
+    distinct = np.unique(np.asarray(list(classes) if isinstance(classes, Iterable) else []))
     if len(distinct) < 2:
         raise ValueError(f"{name}={classes!r} names fewer than two classes: list every class that can occur.")
     return distinct

@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from skdp import _defaults as rule
 from skdp._config import report_leak
-from skdp._models import LinearGeometry, LinearModel
-from skdp._optimizers import Vector, momentum_sgd
+from skdp._models import LinearGeometry, LinearModel, clipped_scores
+from skdp._optimizers import Optimizer, Vector, momentum_sgd
 from skdp._plan import DPSGDPlan, noise_multiplier_for
 from skdp._progress import StepProgress
+from skdp._random import SecretStream
 from skdp._training import run_dpsgd
 from skdp._validation import check_count, check_real
 from skdp.accounting import DpEvent, compose, get_epsilon
@@ -33,6 +34,7 @@ class _Run(NamedTuple):
     plan: DPSGDPlan
     geometry: LinearGeometry
     learning_rate: float
+    optimizer: Optimizer
     n_epochs: int
 
 
@@ -109,6 +111,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         Price at `delta_` of all that the fitted state depends on, earlier instalments of ``warm_start`` and
         ``partial_fit`` included. At most `epsilon` after a single fit.
     delta_ : float
+    adjacency_ : str
+        Kind of neighbours that `epsilon_` speaks of.
     privacy_event_ : DpEvent
         What `epsilon_` is the price of.
     noise_multiplier_, sampling_rate_, max_grad_norm_, data_norm_, learning_rate_ : float
@@ -256,13 +260,16 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
 
     def _fit_instalment(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, go_on: bool) -> Self:
         budget = self._check_budget()
-        momentum, alpha = self._check_optimizer()
+        n_threads = self._check_n_jobs()
+        if go_on and self.adjacency != self.adjacency_:
+            raise ValueError(
+                f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier instalments, and two "
+                "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
+            )
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=not go_on
         )
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()  # the user's own matrix stays as it is
-            X.sum_duplicates()
+        X = _without_duplicates(X)
         weights = self._check_weights(sample_weight, X)
         class_values, codes = self._check_labels(y, classes, go_on=go_on)
         n_outputs = 1 if len(class_values) == 2 else len(class_values)
@@ -273,22 +280,9 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         earlier = self.privacy_event_ if go_on else None
 
         self._charge(run.plan.event)
-        model = LinearModel(
-            X, codes, weights, n_outputs, run.geometry,
-            by_lot=run.plan.sampling.rate < 1.0, n_threads=effective_n_jobs(self.n_jobs),
-        )  # fmt: skip
-        theta = self._theta(run.geometry) if go_on else np.zeros(model.n_parameters)
-        penalty = alpha * run.geometry.unit**2 * self._is_weight(model)
-        optimizer = momentum_sgd(run.learning_rate, momentum, penalty)
+        theta = self._theta(run.geometry) if go_on else np.zeros(n_outputs * run.geometry.width(X.shape[1]))
         progress = self._progress(run.plan, earlier, budget.delta)
-        try:
-            theta, n_done = run_dpsgd(
-                model, run.plan, optimizer, theta, stream, average=bool(self.average), on_step=progress or _ignore
-            )
-        finally:
-            model.close()
-            if progress is not None:
-                progress.close()
+        theta, n_done = self._train(run, (X, codes, weights, n_outputs), theta, stream, n_threads, progress)
         self._publish(theta, n_outputs, class_values, run, n_done, go_on=go_on)
         self._publish_price(run.plan.event, earlier, budget.delta)
         if n_done < run.plan.n_steps:
@@ -300,12 +294,39 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
             )
         return self
 
+    def _train(
+        self,
+        run: _Run,
+        rows: tuple[Any, NDArray[np.int64], Any, int],
+        theta: Vector,
+        stream: SecretStream,
+        n_threads: int,
+        progress: StepProgress | None,
+    ) -> tuple[Vector, int]:
+        """The parameters after the plan, or after the steps done when it was interrupted, and the number of steps."""
+        by_lot = run.plan.sampling.rate < 1.0
+        try:
+            with LinearModel(*rows, run.geometry, by_lot=by_lot, n_threads=n_threads) as model:
+                return run_dpsgd(
+                    model, run.plan, run.optimizer, theta, stream,
+                    average=bool(self.average), on_step=progress or _ignore,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            return theta, 0
+        finally:
+            if progress is not None:
+                progress.close()
+
     # --- checks, all before the charge ---
 
-    def _check_optimizer(self) -> tuple[float, float]:
-        momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
-        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
-        return momentum, alpha
+    def _check_n_jobs(self) -> int:
+        if self.n_jobs is None:
+            return int(effective_n_jobs(None))
+        if self.n_jobs != -1 or isinstance(self.n_jobs, bool):
+            remedy = "choose a whole number of threads, -1 for all cores, or None"
+            negative = isinstance(self.n_jobs, int | np.integer) and self.n_jobs < 0
+            check_count("n_jobs", -self.n_jobs if negative else self.n_jobs, remedy=remedy)
+        return int(effective_n_jobs(self.n_jobs))
 
     def _check_weights(self, sample_weight: Any, X: Any) -> Any:
         if sample_weight is None:
@@ -344,7 +365,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
             report_leak(
                 "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
                 "can occur, e.g. classes=[0, 1].",
-                stacklevel=6,
+                stacklevel=5,
             )
         else:
             class_values = distinct_classes("classes", classes)
@@ -357,7 +378,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         if self.data_norm is not None:
             radius = check_real("data_norm", self.data_norm, above=0, remedy="choose a public bound above 0, or None")
         geometry = LinearGeometry(radius, bool(self.fit_intercept))
-        n_parameters = n_outputs * (n_features + geometry.fit_intercept)
+        n_parameters = n_outputs * geometry.width(n_features)
         sampling = self._chosen_sampling(n)
         if sampling is None:
             epochs = None if self.max_iter is None else self._check_max_iter()
@@ -372,7 +393,9 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         clip = self._clip(sigma, lot_size, n_steps, n_parameters)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         n_epochs = math.ceil(n_steps * sampling.rate - 1e-9)
-        return _Run(plan, geometry, self._step_length(plan), n_epochs)
+        learning_rate = self._step_length(plan)
+        optimizer = self._optimizer(learning_rate, geometry, n_features, n_outputs)
+        return _Run(plan, geometry, learning_rate, optimizer, n_epochs)
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
@@ -389,6 +412,13 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
             )
         return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
 
+    def _optimizer(self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int) -> Optimizer:
+        momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
+        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        penalty = np.zeros((n_outputs, geometry.width(n_features)))
+        penalty[:, :n_features] = alpha * geometry.unit**2  # the user's coefficients, as seen by scaled rows
+        return momentum_sgd(learning_rate, momentum, penalty.ravel())
+
     def _progress(self, plan: DPSGDPlan, earlier: DpEvent | None, delta: float) -> StepProgress | None:
         if not self.verbose:
             return None
@@ -401,13 +431,6 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         return StepProgress(plan.n_steps, epsilon_of)
 
     # --- parameters of scaled rows, and of the user's ---
-
-    @staticmethod
-    def _is_weight(model: LinearModel) -> Vector:
-        """1 for a feature's parameter, 0 for an intercept."""
-        mark = np.ones((model.n_outputs, model.n_parameters // model.n_outputs))
-        mark[:, model.n_features :] = 0.0
-        return mark.ravel()
 
     def _theta(self, geometry: LinearGeometry) -> Vector:
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
@@ -447,11 +470,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = np.asarray(rows @ self.coef_.T, dtype=np.float64)
-        norms = np.sqrt(_squared_norms(rows))
-        scores *= np.minimum(1.0, self.data_norm_ / np.maximum(norms, self.data_norm_))[:, None]
-        scores += self.intercept_
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
+        scores = clipped_scores(_without_duplicates(X), self.data_norm_, self.coef_) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -478,10 +498,12 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         return tags
 
 
-def _squared_norms(X: Any) -> NDArray[np.float64]:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+def _without_duplicates(X: Any) -> Any:
+    """X with each entry of a sparse row stored once, so that a row's norm is that of its entries."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the user's own matrix stays as it is
+        X.sum_duplicates()
+    return X
 
 
 def _ignore(n_done: int) -> None:

@@ -95,9 +95,9 @@ def normals_from_words(words, out):
 
 
 @njit(**_OPTIONS)
-def _gaps(words, rate, limit, gaps):
+def _gaps(words, log_survival, limit, gaps):
     for i in range(len(words)):
-        gaps[i] = min(math.floor(-_log_unit(words[i]) / rate), limit)
+        gaps[i] = math.floor(min(-_log_unit(words[i]) / log_survival, limit))  # limited first: floor makes an integer
 
 
 @njit(**_OPTIONS)

@@ -30,6 +30,7 @@ _CACHE_LINE = 64
 
 _INTEGER = np.int64(0x4338000000000000)  # the bits of 1.5 * 2**52: adding a small integer to them adds it to the float
 _INTEGER_VALUE = 6755399441055744.0
+_SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
@@ -39,19 +40,38 @@ _LN2_LOW = 1.90821492927058770002e-10
 
 
 @njit(**_OPTIONS)
-def _set_scale(facts, i, square, radius, unit, icpt):
-    norm = math.sqrt(square)
+def _norm(values):
+    """Euclidean norm, without overflow or underflow on the way."""
+    square = 0.0
+    for j in range(len(values)):
+        square += np.float64(values[j]) * np.float64(values[j])
+    if 1e-280 < square < 1e280:
+        return math.sqrt(square)
+    top = 0.0
+    for j in range(len(values)):
+        top = max(top, abs(np.float64(values[j])))
+    if top == 0.0:
+        return 0.0
+    square = 0.0
+    for j in range(len(values)):
+        square += (np.float64(values[j]) / top) ** 2
+    return top * math.sqrt(square)
+
+
+@njit(**_OPTIONS)
+def _set_scale(facts, i, norm, radius, unit, icpt, tiny):
+    """Clip a row of this norm. `LENGTH` is that of the row under its scale as it was rounded, and never denormal."""
     facts[SCALE, i] = unit * (radius / norm) if norm > radius else unit
-    length = math.sqrt((facts[SCALE, i] * norm) ** 2 + icpt * icpt)  # of the scale as it was rounded
+    length = math.hypot(facts[SCALE, i] * norm, icpt)
     if not length < np.inf:
         facts[WEIGHT, i] = 0.0
         facts[SCALE, i] = 0.0
         length = icpt
-    facts[LENGTH, i] = length
+    facts[LENGTH, i] = max(length, tiny)
 
 
 @njit(**_OPTIONS)
-def scale_rows(X, radius, unit, icpt, facts):
+def scale_rows(X, radius, unit, icpt, tiny, facts):
     """Write `SCALE` and `LENGTH` of each row: clipped to norm `radius`, then multiplied by `unit`.
 
     Parameters
@@ -59,23 +79,19 @@ def scale_rows(X, radius, unit, icpt, facts):
     X : ndarray of shape (n, d), float32 or float64
     radius, unit, icpt : float
         Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
+    tiny : float
+        Smallest normal number of the dtype of X.
     facts : ndarray of shape (4, n), dtype of X
     """
     for i in range(X.shape[0]):
-        square = 0.0
-        for j in range(X.shape[1]):
-            square += np.float64(X[i, j]) * np.float64(X[i, j])
-        _set_scale(facts, i, square, radius, unit, icpt)
+        _set_scale(facts, i, _norm(X[i]), radius, unit, icpt, tiny)
 
 
 @njit(**_OPTIONS)
-def scale_sparse_rows(data, indptr, radius, unit, icpt, facts):
+def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, facts):
     """`scale_rows` for the values and row pointers of a CSR matrix without duplicate entries."""
     for i in range(len(indptr) - 1):
-        square = 0.0
-        for t in range(indptr[i], indptr[i + 1]):
-            square += np.float64(data[t]) * np.float64(data[t])
-        _set_scale(facts, i, square, radius, unit, icpt)
+        _set_scale(facts, i, _norm(data[indptr[i] : indptr[i + 1]]), radius, unit, icpt, tiny)
 
 
 # --- residuals, the place of the clip ---
@@ -99,14 +115,20 @@ def _exp_of_negative(x):
 
 
 @njit(**_OPTIONS)
-def _clip_factor(size, max_norm):
-    """Factor that brings a gradient of norm `size` to at most `max_norm`: 0 where the norm is not finite."""
-    factor = 1.0 if size <= max_norm else max_norm / size
-    return factor if size < np.inf else 0.0
+def _representable(value, limits):
+    """`value`, or 0 where the dtype of the rows would make it infinite or denormal: either could pass the clip."""
+    return value if limits[0] <= abs(value) <= limits[1] else 0.0
 
 
 @njit(**_OPTIONS)
-def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+def _clip_factor(size, max_norm):
+    """Factor that brings a gradient of norm `size` to at most `max_norm`: 0 where it is NaN, infinite or near that."""
+    factor = 1.0 if size <= max_norm else max_norm / size
+    return factor if factor >= _SMALLEST_NORMAL else 0.0
+
+
+@njit(**_OPTIONS)
+def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part):
     """Clipped residuals of the logistic loss, for the features' and for the intercept's part of the gradient.
 
     On entry `z` holds x . theta and `icpt_part` what the intercept adds to the score; all arrays have shape (m,).
@@ -119,11 +141,11 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
         factor = _clip_factor(abs(residual) * length[i], max_norm)
         clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
         icpt_part[i] = clipped * icpt
-        feature_part[i] = clipped * scale[i]
+        feature_part[i] = _representable(clipped * scale[i], limits)
 
 
 @njit(**_OPTIONS)
-def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part):
     """Clipped residuals of the multinomial loss, as above with a leading axis of outputs in z and in both parts."""
     n_outputs, m = len(z), len(label)
     highest, total, square = np.full(m, -np.inf), np.zeros(m), np.zeros(m)
@@ -147,15 +169,15 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
         for i in range(m):
             clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0
             icpt_part[k, i] = clipped * icpt
-            feature_part[k, i] = clipped * scale[i]
+            feature_part[k, i] = _representable(clipped * scale[i], limits)
 
 
 @njit(**_OPTIONS)
-def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+def _residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part):
     if len(z) == 1:
-        _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
+        _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, limits, feature_part[0], icpt_part[0])
     else:
-        _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+        _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part)
 
 
 # --- dense rows ---
@@ -212,13 +234,13 @@ def _sum(values, m):
 
 
 @njit(**_OPTIONS)
-def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
+def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, limits, scratch, total):
     z, feature_part, icpt_part, block_sum = scratch
     m, d = len(rows), X.shape[1]
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
-    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    _residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part)
     for k in range(len(theta)):
         block_sum[:] = 0
         _add_rows(X, rows, feature_part[k], block_sum)
@@ -244,7 +266,7 @@ def _scratch(n_outputs, step, X):
 
 
 @njit(**_OPTIONS)
-def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_rows(X, facts, theta, bias, max_norm, icpt, limits, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
     Parameters
@@ -258,6 +280,8 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
         C: no row adds more than this in Euclidean norm over all of `total`.
     icpt : float
         Value of the intercept's column, 0 for none.
+    limits : tuple of float
+        Smallest normal and largest number of the dtype of X.
     start, stop : int
     total : ndarray of shape (n_outputs, d + 1), float64
         The intercept's part stands last.
@@ -270,7 +294,7 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
         high = min(low + step, stop)
         _add_block(
             X[low:high], positions[: high - low], label[low:high], weight[low:high], scale[low:high], length[low:high],
-            theta, bias, max_norm, icpt, scratch, total,
+            theta, bias, max_norm, icpt, limits, scratch, total,
         )  # fmt: skip
 
 
@@ -295,7 +319,7 @@ def _touch(X, facts, rows):
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
+def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, limits, start, stop, total):
     """`add_all_rows` for X[rows[start:stop]], `facts` being of shape (n, 4) here. The number returned means nothing."""
     step = _block_rows(X.shape[1], stop - start)
     scratch = _scratch(len(theta), step, X)
@@ -310,7 +334,7 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, tota
                 block[j, i] = facts[some[i], j]
         _add_block(
             X, some, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
-            theta, bias, max_norm, icpt, scratch, total,
+            theta, bias, max_norm, icpt, limits, scratch, total,
         )  # fmt: skip
     return touched
 
@@ -319,7 +343,7 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, tota
 
 
 @njit(**_OPTIONS)
-def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, scratch, total):
+def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, limits, scratch, total):
     z, feature_part, icpt_part = scratch
     m, d = len(rows), total.shape[1] - 1
     for k in range(len(theta)):
@@ -331,7 +355,7 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
             icpt_part[k, i] = bias[k] * icpt
     _residuals(
         z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
-        max_norm, icpt, feature_part, icpt_part,
+        max_norm, icpt, limits, feature_part, icpt_part,
     )  # fmt: skip
     for k in range(len(theta)):
         for i in range(m):
@@ -341,7 +365,7 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
 
 
 @njit(**_OPTIONS)
-def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
+def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, limits, start, stop, total):
     """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
 
     `rows` is None for all rows.
@@ -356,4 +380,4 @@ def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, i
             some[i] = low + i if rows is None else rows[low + i]
             for j in range(N_FACTS):
                 block[j, i] = facts[some[i], j]
-        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, scratch, total)
+        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, limits, scratch, total)

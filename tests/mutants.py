@@ -1,0 +1,568 @@
+"""Plant known mistakes, one at a time, and show that a test goes red for each.
+
+    python tests/mutants.py                run all
+    python tests/mutants.py --list         names and what they plant
+    python tests/mutants.py --only NAME    one of them (may be repeated)
+    python tests/mutants.py --jobs 2       two at a time
+
+Each mutant is a copy of the package and its tests in a temporary directory, with an empty Numba cache, in which some
+text is replaced. Text that is not found exactly once is an error, so a mutant cannot quietly become a no-op when the
+code changes. Only the tests that are meant to catch it are run. Tests that fail without any mutant are no catch: they
+are left out, and reported.
+
+The list is the last paragraph of the design's privacy page ("known to have been got wrong elsewhere"), as far as it
+applies to what exists, and more of its kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KERNEL, BITS = "skdp/_kernels/_linear.py", "skdp/_kernels/_bits.py"
+RANDOM, SAMPLING, MECHANISMS = "skdp/_random.py", "skdp/_sampling.py", "skdp/mechanisms.py"
+PLAN, MODELS, OPTIMIZERS, TRAINING = "skdp/_plan.py", "skdp/_models.py", "skdp/_optimizers.py", "skdp/_training.py"
+BASE, ESTIMATOR = "skdp/base.py", "skdp/linear_model.py"
+ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
+
+
+BY_PROPERTY = "not plain_reading and not reference_loop and not sums_at_other and not come_from_one_object"
+"""Leaves out the comparisons with the plain reading, which see everything: the property itself has to be tested."""
+
+
+class Edit(NamedTuple):
+    path: str
+    old: str
+    new: str
+
+
+class Mutant(NamedTuple):
+    """A mistake, the edits that plant it, and the test files (with -k expressions) that must notice."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+    select: str = ""
+
+
+def mutant(name: str, *edits: tuple[str, str, str], tests: str, select: str = "") -> Mutant:
+    paths = tuple(f"tests/test_{test}.py" for test in tests.split())
+    return Mutant(name, tuple(Edit(*edit) for edit in edits), paths, select)
+
+
+RELEASE = "gradient = mechanism.release(gradient, noise_stream) / plan.expected_lot_size"
+CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
+CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
+CHARGE = "        self._charge(run.plan.event)\n"
+
+MUTANTS = [
+    # --- the clip ---
+    mutant(
+        "clip after averaging",
+        (KERNEL, CLIP_BINARY, "factor = 1.0"),
+        (KERNEL, CLIP_SOFTMAX, "factor[i] = 1.0"),
+        (
+            TRAINING,
+            "            gradient = mechanism.release",
+            "            gradient = gradient * min(1.0, plan.max_grad_norm / max(np.linalg.norm(gradient), 1e-300))\n"
+            "            gradient = mechanism.release",
+        ),
+        tests="linear_kernels training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "no clip",
+        (KERNEL, "factor = 1.0 if size <= max_norm else max_norm / size", "factor = 1.0"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "clip to twice the bound",
+        (KERNEL, "factor = 1.0 if size <= max_norm else max_norm / size", "factor = min(1.0, 2.0 * max_norm / size)"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "each class clipped for itself, billed as one clip",
+        (
+            KERNEL,
+            "clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0",
+            "clipped = z[k, i] * _clip_factor(abs(z[k, i]) * length[i], max_norm) if factor[i] > 0.0 else 0.0",
+        ),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "intercept left out of the clip",
+        (KERNEL, "length = math.sqrt((facts[SCALE, i] * norm) ** 2 + icpt * icpt)", "length = facts[SCALE, i] * norm"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "unclipped row used after the clip",
+        (KERNEL, "        feature_part[i] = clipped * scale[i]", "        feature_part[i] = clipped"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "unclipped row used after the clip (softmax)",
+        (KERNEL, "            feature_part[k, i] = clipped * scale[i]", "            feature_part[k, i] = clipped"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows not brought to the public norm",
+        (KERNEL, "unit * (radius / norm) if norm > radius else unit", "unit"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows clipped, their norm taken before",
+        (KERNEL, "length = math.sqrt((facts[SCALE, i] * norm) ** 2", "length = math.sqrt((unit * norm) ** 2"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "weight applied after the clip",
+        (KERNEL, "residual = weight[i] * (probability - label[i])", "residual = probability - label[i]"),
+        (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = weight[i] * residual * factor"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "a null record keeps its intercept",
+        (KERNEL, "        icpt_part[i] = clipped * icpt", "        icpt_part[i] = (probability - label[i]) * icpt"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "guard against NaN and overflow removed",
+        (KERNEL, "return factor if size < np.inf else 0.0", "return factor"),
+        (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = residual * factor"),
+        (KERNEL, "clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0", "clipped = z[k, i] * factor[i]"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "fastmath",
+        (KERNEL, '"error_model": "numpy"}', '"error_model": "numpy", "fastmath": True}'),
+        tests="linear_kernels",
+        select="fastmath",
+    ),
+    mutant(
+        "the sum's order depends on the threads",
+        (MODELS, "        n_segments = self._n_segments(n)", "        n_segments = 1 if self._pool is None else 3"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the last rows of a sum forgotten",
+        (MODELS, "n * (segment + 1) // n_segments", "n * (segment + 1) // n_segments // 4 * 4"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    # --- the noise ---
+    mutant(
+        "noise divided by the root of the lot",
+        (
+            TRAINING,
+            RELEASE,
+            "noise = mechanism.release(0 * gradient, noise_stream) / plan.expected_lot_size**0.5\n"
+            "            gradient = (gradient + noise) / plan.expected_lot_size",
+        ),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "divisor by the realised lot",
+        (
+            TRAINING,
+            RELEASE,
+            "gradient = mechanism.release(gradient, noise_stream) / max(1, len(rows) if rows is not "
+            "None else model.n_rows)",
+        ),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "noise without the sensitivity",
+        (MECHANISMS, "return self.noise_multiplier * self.sensitivity", "return self.noise_multiplier"),
+        tests="mechanisms training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "noise added after the division",
+        (TRAINING, RELEASE, "gradient = mechanism.release(gradient / plan.expected_lot_size, noise_stream)"),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "priced at another noise than runs",
+        (MECHANISMS, "GaussianDpEvent(self.noise_multiplier)", "GaussianDpEvent(1.1 * self.noise_multiplier)"),
+        tests="mechanisms plan",
+    ),
+    mutant(
+        "one normal for all parameters",
+        (MECHANISMS, "stream.normal(value.size)", "stream.normal(1)"),
+        tests="mechanisms training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the same noise at each step",
+        (TRAINING, RELEASE, RELEASE.replace("noise_stream", 'stream.spawn("noise")')),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "one stream for sampling and noise",
+        (TRAINING, 'stream.spawn("sampling"), stream.spawn("noise")', '(stream.spawn("noise"),) * 2'),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "two copies of one stream for sampling and noise",
+        (TRAINING, 'stream.spawn("sampling"), stream.spawn("noise")', 'stream.spawn("noise"), stream.spawn("noise")'),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "purposes ignored by spawn",
+        (RANDOM, "repr(purpose).encode()", 'b"purpose"'),
+        tests="random",
+    ),
+    mutant(
+        "instalments reuse the noise",
+        (ESTIMATOR, 'spawn("from step", self.n_steps_ if go_on else 0)', 'spawn("from step", 0)'),
+        tests="linear_model",
+        select="instalments",
+    ),
+    mutant(
+        "a key that is always the same",
+        (RANDOM, "return cls(os.urandom(32))", "return cls(bytes(32))"),
+        tests="random",
+    ),
+    mutant(
+        "noise from numpy's global generator",
+        (
+            RANDOM,
+            "normals_from_words(self.words(_NORMALS_AHEAD), self._normals)",
+            "self._normals = np.random.standard_normal(_NORMALS_AHEAD)",
+        ),
+        tests="random",
+    ),
+    mutant(
+        "left-over normals drawn twice",
+        (RANDOM, "self._normals = self._normals[taken:]", "self._normals = self._normals[taken // 2 :]"),
+        tests="random",
+    ),
+    mutant(
+        "a stream that can be pickled",
+        (
+            RANDOM,
+            'raise TypeError("A SecretStream cannot',
+            'return SecretStream, (self._key,), str("A SecretStream cannot',
+        ),
+        tests="random",
+    ),
+    mutant(
+        "tail of the normals cut at 2**-32",
+        (
+            BITS,
+            "radii[i] = math.sqrt(-2.0 * _log_unit(words[i]))",
+            "radii[i] = math.sqrt(-2.0 * _log_unit(words[i] & np.uint64(0xFFFFFFFF00000000)))",
+        ),
+        tests="bits",
+    ),
+    mutant(
+        "half of the angles",
+        (BITS, "sign = (word & np.uint64(1)) << np.uint64(63)", "sign = (word & np.uint64(0)) << np.uint64(63)"),
+        tests="bits",
+    ),
+    # --- sampling ---
+    mutant(
+        "lots of fixed size billed as Poisson",
+        (
+            SAMPLING,
+            "return stream.poisson_rows(n, self.rate)",
+            "return np.sort(np.argsort(stream.words(n))[: round(n * self.rate)])",
+        ),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "shuffling billed as Poisson",
+        (
+            SAMPLING,
+            "return stream.poisson_rows(n, self.rate)",
+            "size = max(1, round(n * self.rate))\n"
+            "        first = int(stream.words(1)[0]) % max(1, n - size + 1)\n"
+            "        return np.arange(first, min(n, first + size))",
+        ),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "all rows at every step, billed as Poisson",
+        (SAMPLING, "return stream.poisson_rows(n, self.rate)", "return np.arange(n)"),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "sampled at another rate than is priced",
+        (SAMPLING, "stream.poisson_rows(n, self.rate)", "stream.poisson_rows(n, min(1.2 * self.rate, 0.999))"),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "full batch billed as half a batch",
+        (SAMPLING, "        return inner\n", "        return PoissonSampledDpEvent(0.5, inner)\n"),
+        tests="sampling plan",
+    ),
+    mutant(
+        "gap of a sampled row off by one",
+        (BITS, "last += 1 + np.int64(gaps[i])", "last += 2 + np.int64(gaps[i])"),
+        tests="bits random",
+    ),
+    mutant(
+        "lot cut off at its expected size and four deviations",
+        (RANDOM, "        while last < n:\n", "        for _ in range(1 if last < n else 0):\n"),
+        tests="random",
+    ),
+    mutant(
+        "last lot dropped when empty",
+        (
+            TRAINING,
+            "            gradient = model.clipped_gradient_sum",
+            "            if rows is not None and len(rows) == 0:\n                continue\n"
+            "            gradient = model.clipped_gradient_sum",
+        ),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "no noise on an empty lot",
+        (TRAINING, RELEASE, f"if rows is None or len(rows):\n                {RELEASE}"),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    # --- the price ---
+    mutant(
+        "event with one step fewer",
+        (PLAN, "return self.event_of(self.n_steps)", "return self.event_of(self.n_steps - 1)"),
+        tests="plan training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "one step more than is priced",
+        (TRAINING, "for step in range(plan.n_steps):", "for step in range(plan.n_steps + 1):"),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "replace_one priced as add_remove",
+        (
+            METHODS,
+            'return max(_epsilon(found, delta, method, adjacency == "replace_one"), sys.float_info.min)',
+            "return max(_epsilon(found, delta, method, False), sys.float_info.min)",
+        ),
+        tests="plan accounting_pld",
+    ),
+    mutant(
+        "noise solved for without adjacency",
+        (PLAN, "method=accounting, adjacency=adjacency)", "method=accounting)"),
+        tests="plan",
+    ),
+    mutant(
+        "accountant lost in clone",
+        (ACCOUNTANT, "def __sklearn_clone__(self)", "def _no_clone(self)"),
+        (ACCOUNTANT, "def __copy__(self)", "def _no_copy(self)"),
+        (ACCOUNTANT, "def __deepcopy__(self, memo", "def _no_deepcopy(self, memo"),
+        tests="accounting_accountant linear_model",
+        select="clone or bill",
+    ),
+    mutant(
+        "a pickled accountant that spends",
+        (ACCOUNTANT, "        self._detached = True\n", ""),
+        tests="accounting_accountant",
+    ),
+    mutant(
+        "charge after the data are read",
+        (ESTIMATOR, CHARGE, ""),
+        (ESTIMATOR, "        self._publish(theta, n_outputs", f"{CHARGE}        self._publish(theta, n_outputs"),
+        tests="guarantees",
+        select="charge or ceiling or aborted",
+    ),
+    mutant(
+        "earlier instalments not billed",
+        (BASE, "event if earlier is None else compose([earlier, event])", "event"),
+        tests="linear_model guarantees",
+        select="instalments",
+    ),
+    mutant(
+        "labels read from y without a word",
+        (
+            ESTIMATOR,
+            '            report_leak(\n                "classes=None:',
+            '            (lambda *_, **__: None)(\n                "classes=None:',
+        ),
+        tests="linear_model",
+        select="leak or warnings",
+    ),
+    mutant(
+        "the seed used without a word",
+        (
+            BASE,
+            "        if self.random_state is not None:\n            report_leak(",
+            "        if False:\n            str(",
+        ),
+        tests="linear_model",
+        select="leak or warnings",
+    ),
+    mutant(
+        "rate and divisor from a private n",
+        (ESTIMATOR, "run = self._plan_run(budget, n_public,", "run = self._plan_run(budget, X.shape[0],"),
+        tests="guarantees",
+        select="removing or add_remove",
+    ),
+    # --- what follows the release ---
+    mutant(
+        "the penalty taken of noisy data instead of theta",
+        (OPTIMIZERS, "return theta * shrinkage if penalised else theta,", "return theta - penalty * velocity,"),
+        tests="optimizers training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the first half averaged too",
+        (TRAINING, "            if step >= tail_start:", "            if step >= 0:"),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    # --- how it is built ---
+    mutant(
+        "a kernel that calls one in another file",
+        (KERNEL, "from numba import njit\n", "from numba import njit\n\nfrom skdp._kernels._bits import BLOCK\n"),
+        tests="linear_kernels",
+        select="stand_alone",
+    ),
+    mutant(
+        "accounting that leans on the top floor",
+        (METHODS, "import sys\n", "import sys\nfrom skdp.exceptions import BudgetExceededError\nimport numba\n"),
+        tests="layers",
+    ),
+]
+
+
+class Outcome(NamedTuple):
+    verdict: str
+    seconds: float
+
+
+def copy_project(target: pathlib.Path) -> None:
+    ignore = shutil.ignore_patterns("__pycache__", ".hypothesis", ".pytest_cache")
+    for name in ("skdp", "tests", "examples", "docs"):
+        if (ROOT / name).exists():
+            shutil.copytree(ROOT / name, target / name, ignore=ignore)
+    for name in ("pyproject.toml", "setup.py", "README.md"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, target / name)
+
+
+def plant(target: pathlib.Path, edits: tuple[Edit, ...]) -> None:
+    for path, old, new in edits:
+        text = (target / path).read_text()
+        if text.count(old) != 1:
+            raise SystemExit(f"{path} holds {text.count(old)} times, and not once: {old!r}. Mend the mutant.")
+        (target / path).write_text(text.replace(old, new))
+
+
+def run_tests(target: pathlib.Path, tests: list[str], *options: str) -> tuple[int, str]:
+    """pytest's return code and output, on the copy alone: its own package, an empty Numba cache, one thread."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(target / "numba"),
+        "PYTHONPATH": str(target),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    where = [sys.executable, "-c", "import skdp; print(skdp.__file__)"]
+    found = subprocess.run(where, cwd=target, env=environment, capture_output=True, text=True, check=True).stdout
+    if not found.startswith(str(target)):
+        raise SystemExit(f"the tests would run on {found.strip()} and not on the copy in {target}")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *options, *tests]
+    done = subprocess.run(command, cwd=target, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def failures(output: str) -> list[str]:
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, flags=re.MULTILINE)
+
+
+def red_without_mutant(tests: list[str]) -> list[str]:
+    with tempfile.TemporaryDirectory() as place:
+        target = pathlib.Path(place).resolve()
+        copy_project(target)
+        code, output = run_tests(target, tests, "--tb=no")
+        if code not in (0, 1):
+            raise SystemExit(f"the tests do not run at all without a mutant:\n{output[-3000:]}")
+        return failures(output)
+
+
+def judge(planted: Mutant, known_red: list[str]) -> Outcome:
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        target = pathlib.Path(place).resolve()
+        copy_project(target)
+        plant(target, planted.edits)
+        options = ["-x", "--tb=line", *(f"--deselect={test}" for test in known_red)]
+        options += ["-k", planted.select] if planted.select else []
+        code, output = run_tests(target, list(planted.tests), *options)
+    seconds = time.perf_counter() - started
+    if code == 1:
+        return Outcome(f"red: {failures(output)[0]}", seconds)
+    if code == 0:
+        return Outcome("SURVIVED", seconds)
+    return Outcome(f"BROKEN (pytest ended with {code}): {' / '.join(output.splitlines()[-4:])}", seconds)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="name the mutants and end")
+    parser.add_argument("--only", action="append", metavar="NAME", help="run this one; may be repeated")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
+    arguments = parser.parse_args()
+    chosen = [each for each in MUTANTS if not arguments.only or each.name in arguments.only]
+    if unknown := set(arguments.only or ()) - {each.name for each in MUTANTS}:
+        parser.error(f"no mutant is called {', '.join(sorted(unknown))}; see --list")
+    if arguments.list:
+        for each in chosen:
+            print(f"{each.name:58} {', '.join(sorted({edit.path for edit in each.edits}))}")
+        return 0
+
+    for each in chosen:  # all of them fit the code, before any time is spent
+        with tempfile.TemporaryDirectory() as place:
+            copy_project(pathlib.Path(place))
+            plant(pathlib.Path(place), each.edits)
+    known_red = red_without_mutant(sorted({test for each in chosen for test in each.tests}))
+    for test in known_red:
+        print(f"red without any mutant, left out: {test}")
+
+    survived = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for each, outcome in zip(chosen, pool.map(lambda each: judge(each, known_red), chosen), strict=True):
+            survived += not outcome.verdict.startswith("red")
+            print(f"{each.name:58} {outcome.seconds:6.1f} s  {outcome.verdict}", flush=True)
+    print(f"{len(chosen) - survived} of {len(chosen)} mutants were caught.")
+    return 1 if survived or known_red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

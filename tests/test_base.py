@@ -1,0 +1,213 @@
+"""What every private estimator inherits: checks of the budget, the charge, the published price."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp._sampling import FullBatch, PoissonSampling
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
+from skdp.base import Budget, PrivateEstimator, distinct_classes, encode_labels
+
+STEP = GaussianDpEvent(5.0)
+
+
+class Newcomer(PrivateEstimator):
+    """The least that a private estimator is."""
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-5,
+        noise_multiplier=None,
+        adjacency="zero_out",
+        accounting="pld",
+        accountant=None,
+        n_samples_public=None,
+        lot_size=None,
+        sampling_rate=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = accountant
+        self.n_samples_public = n_samples_public
+        self.lot_size = lot_size
+        self.sampling_rate = sampling_rate
+        self.random_state = random_state
+
+
+# --- the budget -------------------------------------------------------------------------------------------------------
+
+
+def test_budget():
+    assert Newcomer(epsilon=2)._check_budget() == Budget(2.0, None, 1e-5)
+    assert Newcomer(epsilon=None, noise_multiplier=3, delta=0.5)._check_budget() == Budget(None, 3.0, 0.5)
+
+
+@pytest.mark.parametrize("given", [{"noise_multiplier": 1.0}, {"epsilon": None}])
+def test_epsilon_or_noise_multiplier(given):
+    with pytest.raises(ValueError, match=r"epsilon=.* and noise_multiplier=.*: set exactly one of them"):
+        Newcomer(**given)._check_budget()
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", True, 1j])
+@pytest.mark.parametrize("name", ["epsilon", "noise_multiplier", "delta"])
+def test_numbers_of_the_budget(name, bad):
+    parameters = {"epsilon": None, name: bad} if name == "noise_multiplier" else {name: bad}
+    with pytest.raises(ValueError, match=f"^{name}=.* is out of range: choose a number") as caught:
+        Newcomer(**parameters)._check_budget()
+    assert "\n" not in str(caught.value)
+
+
+def test_every_adjacency_and_accounting_has_a_name():
+    for adjacency in ("zero_out", "add_remove", "replace_one"):
+        for accounting in ("pld", "rdp"):
+            Newcomer(adjacency=adjacency, accounting=accounting)._check_budget()
+    for bad in ({"adjacency": "swap"}, {"adjacency": None}, {"accounting": "renyi"}, {"accounting": ["pld"]}):
+        with pytest.raises(
+            ValueError, match=r"is not known: use one of ('pld', 'rdp'|'zero_out', 'add_remove', 'replace_one')\."
+        ):
+            Newcomer(**bad)._check_budget()
+
+
+# --- public n and the sampling ----------------------------------------------------------------------------------------
+
+
+def test_rules_use_the_public_number_of_rows():
+    assert Newcomer()._public_n_samples(70) == 70
+    assert Newcomer(n_samples_public=100)._public_n_samples(70) == 100
+    assert Newcomer(n_samples_public=100, adjacency="add_remove")._public_n_samples(70) == 100
+    with pytest.raises(ValueError, match="n_samples_public=None with adjacency='add_remove'") as caught:
+        Newcomer(adjacency="add_remove")._public_n_samples(70)
+    assert "70" not in str(caught.value)  # the number is private there
+
+
+def test_sampling_that_was_asked_for():
+    assert Newcomer()._chosen_sampling(50) is None
+    assert Newcomer(sampling_rate=0.2)._chosen_sampling(50) == PoissonSampling(0.2)
+    assert Newcomer(lot_size=5)._chosen_sampling(50) == PoissonSampling(0.1)
+    assert Newcomer(lot_size=2.5)._chosen_sampling(50) == PoissonSampling(0.05)
+    assert Newcomer(lot_size=50)._chosen_sampling(50) == FullBatch()
+    assert Newcomer(sampling_rate=1.0)._chosen_sampling(50) == FullBatch()
+
+
+@pytest.mark.parametrize("bad", [{"lot_size": 50.01}, {"lot_size": -1}, {"sampling_rate": 1.01}, {"sampling_rate": 0}])
+def test_no_lot_is_capped_in_silence(bad):
+    (name,) = bad
+    with pytest.raises(ValueError, match=f"^{name}="):
+        Newcomer(**bad)._chosen_sampling(50)
+
+
+# --- the charge -------------------------------------------------------------------------------------------------------
+
+
+def test_a_charge_bears_the_name_of_the_class_and_the_adjacency():
+    accountant = PrivacyAccountant()
+    Newcomer(accountant=accountant, adjacency="replace_one")._charge(STEP)
+    (charge,) = accountant.history
+    assert (charge.event, charge.label, charge.adjacency) == (STEP, "Newcomer", "replace_one")
+
+
+def test_a_charge_above_the_ceiling_is_refused():
+    accountant = PrivacyAccountant(epsilon=0.1, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        Newcomer(accountant=accountant)._charge(STEP)
+    assert accountant.history == ()
+
+
+def test_without_an_accountant_there_is_no_bill():
+    Newcomer()._charge(STEP)
+
+
+def test_clones_share_the_accountant():
+    accountant = PrivacyAccountant()
+    estimator = Newcomer(accountant=accountant)
+    assert clone(estimator).accountant is accountant
+    assert estimator.get_params()["accountant"] is accountant
+
+
+# --- the price --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accounting", ["pld", "rdp"])
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_the_price_covers_earlier_events(accounting, adjacency):
+    estimator = Newcomer(accounting=accounting, adjacency=adjacency)
+    estimator._publish_price(STEP, None, 1e-5)
+    assert estimator.privacy_event_ == STEP
+    assert estimator.delta_ == 1e-5
+    one = estimator.epsilon_
+    assert one == get_epsilon(STEP, 1e-5, method=accounting, adjacency=adjacency)
+    estimator._publish_price(SelfComposedDpEvent(STEP, 3), estimator.privacy_event_, 1e-6)
+    assert estimator.privacy_event_ == compose([STEP] * 4)
+    assert estimator.delta_ == 1e-6
+    assert estimator.epsilon_ == get_epsilon(compose([STEP] * 4), 1e-6, method=accounting, adjacency=adjacency) > one
+
+
+def test_a_seed_is_a_leak_and_no_seed_is_a_fresh_key():
+    with pytest.warns(PrivacyLeakWarning, match="random_state=4 makes the noise reproducible"):
+        one = Newcomer(random_state=4)._root_stream()
+    with pytest.warns(PrivacyLeakWarning):
+        two = Newcomer(random_state=4)._root_stream()
+    np.testing.assert_array_equal(one.words(8), two.words(8))
+    assert not np.any(Newcomer()._root_stream().words(8) == Newcomer()._root_stream().words(8))
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ([1, 0], [0, 1]),
+        (range(3), [0, 1, 2]),
+        (("b", "a"), ["a", "b"]),
+        (np.array([2.5, 0.5]), [0.5, 2.5]),
+        ([True, False], [False, True]),
+        ([1, 1, 0], [0, 1]),
+        ((value for value in (4, 2)), [2, 4]),
+    ],
+    ids=str,
+)
+def test_classes_are_sorted_and_distinct(classes, expected):
+    np.testing.assert_array_equal(distinct_classes("classes", classes), expected)
+
+
+@pytest.mark.parametrize("classes", [[], [3], [3, 3], "a", range(1), 5])
+def test_fewer_than_two_classes_are_refused(classes):
+    with pytest.raises(ValueError, match=r"^classes=") as caught:
+        distinct_classes("classes", classes)
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_become_positions():
+    np.testing.assert_array_equal(encode_labels(np.array([2, 9, 2, 5]), np.array([2, 5, 9])), [0, 2, 0, 1])
+    np.testing.assert_array_equal(encode_labels(np.array(["b", "a"]), np.array(["a", "b"])), [1, 0])
+    np.testing.assert_array_equal(encode_labels(np.array(["b", "a"], object), np.array(["a", "b"])), [1, 0])
+    np.testing.assert_array_equal(encode_labels(np.array([True, False]), np.array([0, 1])), [1, 0])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 3]),
+        np.array([-1, 0]),
+        np.array([0.5]),
+        np.array(["0"]),
+        np.array([None, 0], object),
+        np.array(["0", 1], object),
+    ],
+    ids=str,
+)
+def test_unknown_labels_are_refused_and_not_quoted(labels):
+    with pytest.raises(ValueError, match=r"^y contains labels that are not in classes=\[0, 1\]: list every class"):
+        encode_labels(labels, np.array([0, 1]))

@@ -1,0 +1,113 @@
+"""What happens at a leak is a setting of the code inside a `with` block, of nothing else."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, cross_val_score
+
+from skdp import DPLogisticRegression, PrivacyLeakWarning, config_context
+from skdp._config import report_leak
+
+
+def leaks():
+    """How a leak is met here: "warn" or "raise"."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            report_leak("something was read")
+        except PrivacyLeakWarning as raised:
+            shown, action = [raised, *caught], "raise"
+        else:
+            shown, action = [warning.message for warning in caught], "warn"
+    assert [(type(message), str(message)) for message in shown] == [(PrivacyLeakWarning, "something was read")]
+    return action
+
+
+def test_a_leak_warns_unless_told_otherwise():
+    assert leaks() == "warn"
+    assert issubclass(PrivacyLeakWarning, UserWarning)
+
+
+def test_settings_nest_and_end_with_their_block():
+    with config_context(on_leak="raise"):
+        assert leaks() == "raise"
+        with config_context(on_leak="warn"):
+            assert leaks() == "warn"
+        assert leaks() == "raise"
+    assert leaks() == "warn"
+
+
+def test_settings_end_with_an_error():
+    with pytest.raises(KeyError), config_context(on_leak="raise"):
+        raise KeyError
+    assert leaks() == "warn"
+
+
+@pytest.mark.parametrize("bad", ["error", "", None, True])
+def test_unknown_settings_are_refused(bad):
+    with (
+        pytest.raises(ValueError, match=r"on_leak=.* is not known: use 'warn' or 'raise'") as caught,
+        config_context(on_leak=bad),
+    ):
+        pass
+    assert "\n" not in str(caught.value)
+    assert leaks() == "warn"
+
+
+def test_as_a_decorator():
+    @config_context(on_leak="raise")
+    def decorated():
+        return leaks()
+
+    assert decorated() == decorated() == "raise"
+    assert leaks() == "warn"
+
+
+def test_threads_that_a_block_starts_are_inside_it():
+    """Else a search with n_jobs=2 would let pass what the user asked to be stopped."""
+    found = []
+    with config_context(on_leak="raise"):
+        thread = threading.Thread(target=lambda: found.append(leaks()))
+        thread.start()
+        thread.join()
+    assert found == ["raise"]
+
+
+ANOTHER_PROCESS = pytest.mark.xfail(reason="a setting of this process is not carried to another: a documented pitfall")
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", pytest.param("loky", marks=ANOTHER_PROCESS)])
+def test_fits_in_a_search_are_inside_the_block(backend):
+    X, y = np.linspace(-1, 1, 80).reshape(40, 2), np.arange(40) % 2
+    with (
+        config_context(on_leak="raise"),
+        joblib.parallel_config(backend, n_jobs=2),
+        pytest.raises(PrivacyLeakWarning, match="classes=None"),
+    ):
+        cross_val_score(DPLogisticRegression(), X, y, cv=KFold(2), error_score="raise")
+
+
+def test_a_block_is_not_left_by_another_thread():
+    """Two threads with blocks of their own that overlap in time: neither block changes what the other asked for."""
+    entered, may_leave, found = threading.Event(), threading.Event(), []
+
+    def other():
+        with config_context(on_leak="raise"):
+            entered.set()
+            may_leave.wait(10)
+            found.append(leaks())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait(10)
+    with config_context(on_leak="raise"):
+        may_leave.set()
+        thread.join()
+        assert leaks() == "raise"
+    assert found == ["raise"]
+    assert leaks() == "warn"

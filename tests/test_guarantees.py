@@ -1,0 +1,671 @@
+"""Change one row, watch the output: what the docstrings promise, held to the word.
+
+A *replay* fits on D and on a neighbour D' with the same seed. What the first run released is handed to the second in
+place of its own releases, so that both see the same history; then what went into each release may differ by the
+declared sensitivity, and nothing else may differ at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+import skdp.linear_model
+from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
+from skdp._models import LinearModel
+from skdp._optimizers import momentum_sgd
+from skdp._plan import DPSGDPlan
+from skdp._random import SecretStream
+from skdp._sampling import FullBatch, PoissonSampling
+from skdp._training import run_dpsgd
+from skdp.accounting import (
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    compose,
+    flatten,
+    get_epsilon,
+)
+from skdp.base import PrivateEstimator
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+FALSE_ALARM = 1e-6
+POISSON = {"sampling_rate": 0.5, "max_iter": 20}
+FULL = {"max_iter": 30}
+
+
+def seeded(n_classes=2, **parameters):
+    return DPLogisticRegression(**{"classes": range(n_classes), "random_state": 0, **parameters})
+
+
+# --- replay -----------------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What a fit put into its releases, and all that it let out."""
+
+    inputs: list[np.ndarray]
+    attributes: dict[str, object]
+    messages: list[tuple[type, str]]
+    plans: list[tuple[DPSGDPlan, str]]
+
+
+@pytest.fixture
+def replay(monkeypatch):
+    """A function that fits on D and on D', the second time with what was released the first time."""
+    release, run = GaussianMechanism.release, skdp.linear_model.run_dpsgd
+
+    def fit(model, data, outputs):
+        inputs, plans, fresh = [], [], not outputs
+
+        def recorded_release(mechanism, value, stream):
+            inputs.append(np.array(value))
+            if fresh:
+                outputs.append(release(mechanism, value, stream))
+            return outputs[len(inputs) - 1].copy()
+
+        def recorded_run(bound_model, plan, optimizer, *arguments, **keywords):
+            step = optimizer.update(np.ones(bound_model.n_parameters), 0.0, np.ones(bound_model.n_parameters))
+            plans.append((plan, repr(step)))
+            return run(bound_model, plan, optimizer, *arguments, **keywords)
+
+        monkeypatch.setattr(GaussianMechanism, "release", recorded_release)
+        monkeypatch.setattr(skdp.linear_model, "run_dpsgd", recorded_run)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(*data)
+        return Outcome(inputs, dict(vars(model)), [(w.category, str(w.message)) for w in caught], plans)
+
+    def both(make_model, one, other):
+        outputs = []
+        return fit(make_model(), one, outputs), fit(make_model(), other, outputs)
+
+    return both
+
+
+def assert_same_value(name, one, other):
+    assert type(one) is type(other), name
+    if isinstance(one, np.ndarray):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype), name
+        np.testing.assert_array_equal(one, other, err_msg=name)
+    else:
+        assert one == other, name
+
+
+def assert_only_releases_differ(one, other, bound):
+    assert len(one.inputs) == len(other.inputs) == one.attributes["n_steps_"]
+    moves = [np.linalg.norm(a - b) for a, b in zip(one.inputs, other.inputs, strict=True)]
+    assert max(moves) <= bound * (1 + 1e-6)
+    assert one.attributes.keys() == other.attributes.keys()
+    for name in one.attributes:
+        assert_same_value(name, one.attributes[name], other.attributes[name])
+    assert one.messages == other.messages
+    assert one.plans == other.plans  # sampling, clip, noise, steps and divisor; and what a step does with a gradient
+    return moves
+
+
+class Neighbours(NamedTuple):
+    """Rows, and the number of the one that a neighbour mutes, with the weight that it has before."""
+
+    X: np.ndarray
+    y: np.ndarray
+    row: int
+    weight: float = 1.0
+
+
+def only_record_of_a_class(X, y):
+    y = np.where(y == 0, 1, y)
+    y[7] = 0
+    return Neighbours(X, y, 7)
+
+
+def holder_of_a_maximum(X, y):
+    X[11, 2] = 5.0
+    return Neighbours(X, y, 11)
+
+
+def the_one_value_in_a_constant_column(X, y):
+    X[:, 1] = 0.0
+    X[3, 1] = -1.0
+    return Neighbours(X, y, 3)
+
+
+def one_of_two_equal_rows(X, y):
+    X[5], y[5] = X[6], y[6]
+    return Neighbours(X, y, 5)
+
+
+def row_of_enormous_norm(X, y):
+    X[0] *= 1e9
+    return Neighbours(X, y, 0)
+
+
+def row_whose_norm_overflows(X, y):
+    X[0] = np.finfo(X.dtype).max
+    return Neighbours(X, y, 0)
+
+
+def row_of_zeros(X, y):
+    X[2] = 0.0
+    return Neighbours(X, y, 2)
+
+
+def row_of_enormous_weight(X, y):
+    return Neighbours(X, y, 9, weight=1e6)
+
+
+def last_row(X, y):
+    return Neighbours(X, y, len(X) - 1)
+
+
+KINDS = [
+    only_record_of_a_class, holder_of_a_maximum, the_one_value_in_a_constant_column, one_of_two_equal_rows,
+    row_of_enormous_norm, row_whose_norm_overflows, row_of_zeros, row_of_enormous_weight, last_row,
+]  # fmt: skip
+
+FORMS = [
+    (np.asarray, 2, FULL),
+    (np.asarray, 3, FULL),
+    (np.asarray, 2, POISSON),
+    (np.asarray, 3, {**POISSON, "fit_intercept": False}),
+    (np.asarray, 2, {**FULL, "fit_intercept": False, "max_grad_norm": 0.05}),
+    (sp.csr_array, 2, POISSON),
+    (sp.csr_array, 3, {**FULL, "max_grad_norm": 2.0, "data_norm": 0.5}),
+    (sp.csr_array, 2, {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL}),
+]
+
+
+def muted(case, to_X):
+    """D, where the row has its weight, and D', where it is the null record."""
+    weights = np.ones(len(case.y))
+    weights[case.row] = case.weight
+    without = weights.copy()
+    without[case.row] = 0.0
+    X = to_X(case.X)
+    return (X, case.y, weights), (X, case.y, without)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("to_X", "n_classes", "parameters"), FORMS, ids=[f"{f[0].__name__}-{f[1]}-{f[2]}" for f in FORMS]
+)
+def test_muting_a_row_moves_releases_by_the_clip_and_nothing_else(draw, replay, kind, to_X, n_classes, parameters):
+    """Properties 5, 13 and 21."""
+    X, y = draw(60, n_classes=n_classes)
+    case = kind(X, y)
+    one, other = replay(lambda: seeded(n_classes, **parameters), *muted(case, to_X))
+    clip = one.attributes["max_grad_norm_"]
+    moves = assert_only_releases_differ(one, other, bound=clip)
+    if kind is row_whose_norm_overflows or (kind is row_of_zeros and not one.attributes["fit_intercept"]):
+        assert max(moves) == 0.0  # such a row is a null record
+    else:
+        assert max(moves) > 0.02 * clip  # the row was there
+    if kind is row_of_enormous_weight:
+        assert max(moves) == pytest.approx(clip, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+def test_muting_a_row_in_single_precision(draw, replay, kind, parameters):
+    X, y = draw(60)
+    case = kind(X.astype(np.float32), y)
+    one, other = replay(lambda: seeded(**parameters), *muted(case, np.asarray))
+    clip = one.attributes["max_grad_norm_"]
+    # A sum of 60 float32 terms, none above C, is exact to 60 roundings of at most 60 C: worst case, Higham (2002, 4.2).
+    rounding = 2 * 60 * 60 * np.finfo(np.float32).eps / 2
+    assert_only_releases_differ(one, other, bound=clip * (1 + rounding))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("to_X", [np.asarray, sp.csr_array])
+def test_removing_a_row_moves_releases_by_the_clip_and_nothing_else(draw, replay, kind, n_classes, to_X):
+    """Properties 13 and 21 for add_remove, where the number of rows is private too."""
+    X, y = draw(60, n_classes=n_classes)
+    case = kind(X, y)
+    kept = np.arange(60) != case.row
+    parameters = {"adjacency": "add_remove", "n_samples_public": 50, "delta": 0.05, **FULL}
+    data, data_without = (to_X(case.X), case.y), (to_X(case.X[kept]), case.y[kept])
+    one, other = replay(lambda: seeded(n_classes, **parameters), data, data_without)
+    assert_only_releases_differ(one, other, bound=one.attributes["max_grad_norm_"])
+    assert any("delta=0.05 is at least 1/n for n=50 rows" in message for _, message in one.messages)
+
+
+def test_plan_and_price_under_add_remove_do_not_see_the_number_of_rows(draw):
+    """Poisson lots of another number of rows are other lots; the plan, the price and what is published stand still."""
+    X, y = draw(60)
+    models = [
+        seeded(adjacency="add_remove", n_samples_public=100, lot_size=10, max_iter=5).fit(X[:n], y[:n])
+        for n in (20, 59, 60)
+    ]
+    noisy = {"coef_", "intercept_"}
+    for model in models[1:]:
+        for name in PUBLISHED.keys() - noisy - {"feature_names_in_"}:
+            assert_same_value(name, getattr(models[0], name), getattr(model, name))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+def test_exchanging_a_row_moves_releases_by_twice_the_clip(draw, replay, kind, n_classes, parameters):
+    X, y = draw(60, n_classes=n_classes)
+    case = kind(X, y)
+    X_other, y_other = case.X.copy(), case.y.copy()
+    X_other[case.row], y_other[case.row] = -1e3, (case.y[case.row] + 1) % n_classes
+    parameters = {"adjacency": "replace_one", "max_grad_norm": 0.1, **parameters}
+    one, other = replay(lambda: seeded(n_classes, **parameters), (case.X, case.y), (X_other, y_other))
+    moves = assert_only_releases_differ(one, other, bound=0.2)
+    assert max(moves) > 0.05
+
+
+def test_a_row_opposed_to_its_exchange_moves_the_sum_by_all_of_twice_the_clip(draw, replay):
+    """Half of a bound is not a bound: this pair reaches it."""
+    X, y = draw(60)
+    y_other = y.copy()
+    y_other[4] = 1 - y[4]
+    one, other = replay(lambda: seeded(adjacency="replace_one", max_grad_norm=0.05, **FULL), (X, y), (X, y_other))
+    assert max(assert_only_releases_differ(one, other, bound=0.1)) == pytest.approx(0.1, rel=1e-6)
+
+
+def test_copies_of_a_row_move_the_sum_by_so_many_clips(draw, replay):
+    """Property 1: the clip is a row's, not the sum's; this is why a bootstrap is refused."""
+    X, y = draw(60)
+    X[:20], y[:20] = X[0], y[0]
+    weights = np.ones(60)
+    weights[:20] = 0.0
+    one, other = replay(lambda: seeded(max_grad_norm=0.05, **FULL), (X, y, np.ones(60)), (X, y, weights))
+    first_move = np.linalg.norm(one.inputs[0] - other.inputs[0])
+    assert first_move == pytest.approx(20 * 0.05, rel=1e-6)
+
+
+def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw):
+    """The one live row muted, the one label of a class unread: these neighbours are told apart, and before a charge."""
+    X, y = draw(60)
+    accountant = PrivacyAccountant()
+    alone = np.zeros(60)
+    alone[3] = 1.0
+    seeded(accountant=accountant).fit(X, y, alone)
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        seeded(accountant=accountant).fit(X, y, np.zeros(60))
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="classes were read from the labels"):
+        seeded(classes=None, random_state=None, accountant=accountant).fit(X, y)
+    assert len(accountant.history) == 1
+
+
+# --- the noise that ran is the noise that was priced (properties 2, 11, 13) -------------------------------------------
+
+
+def priced_steps(event):
+    """Noise multiplier, sampling rate and number of the steps that an event is made of."""
+    ((step, count),) = flatten(event).items()
+    if isinstance(step, PoissonSampledDpEvent):
+        return step.event.noise_multiplier, step.sampling_probability, count
+    return step.noise_multiplier, 1.0, count
+
+
+NULL_RUNS = {
+    "full": (400, {"max_iter": 20}),
+    "Poisson": (400, {"sampling_rate": 0.25, "max_iter": 5}),
+    "mostly empty lots": (400, {"sampling_rate": 0.002, "max_iter": 1}),
+    "lot_size": (400, {"lot_size": 7.0, "max_iter": 1}),
+    "given noise": (400, {"epsilon": None, "noise_multiplier": 0.7, "max_iter": 20}),
+    "add_remove": (1000, {"adjacency": "add_remove", "n_samples_public": 1000, "lot_size": 50, "max_iter": 1}),
+    "replace_one": (400, {"adjacency": "replace_one", "max_iter": 20}),
+    "clip given": (400, {"max_grad_norm": 7.5, "max_iter": 20}),
+    "rdp": (400, {"accounting": "rdp", "sampling_rate": 0.25, "max_iter": 5}),
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("run", NULL_RUNS)
+def test_spread_of_the_release_on_null_records_is_that_of_the_price(draw, run, n_classes, dtype):
+    """Without signal theta is the sum of T noises, each divided by L: p numbers of variance T (eta sigma C / L)^2."""
+    n_public, parameters = NULL_RUNS[run]
+    X, y = draw(400, d=150, n_classes=n_classes)
+    nothing = np.zeros(400, dtype)
+    nothing[0] = 1e-30  # not all may be muted
+    model = seeded(n_classes, average=False, momentum=0.0, learning_rate=1.0, random_state=11, **parameters)
+    model.fit(X.astype(dtype), y, nothing)
+    sigma, q, n_steps = priced_steps(model.privacy_event_)
+    assert (sigma, q, n_steps) == (model.noise_multiplier_, model.sampling_rate_, model.n_steps_)
+    unit = 1.0 / math.sqrt(150 + 1)
+    theta = np.hstack([model.coef_, model.intercept_[:, None]]).ravel() / unit
+    variance = n_steps * (sigma * model.max_grad_norm_ / (q * n_public)) ** 2
+    spread = stats.chi2(theta.size)
+    assert spread.ppf(FALSE_ALARM / 2) < theta @ theta / variance < spread.isf(FALSE_ALARM / 2)
+    assert abs(theta.sum()) / math.sqrt(variance * theta.size) < stats.norm.isf(FALSE_ALARM / 2)
+
+
+def test_every_step_adds_noise_of_its_own(draw, monkeypatch):
+    """One noise T times would spread by T, not by sqrt(T)."""
+    noises = []
+    release = GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        noises.append(release(mechanism, value, stream) - value)
+        return noises[-1] + value
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    X, y = draw(60, d=30)
+    model = seeded(max_iter=300).fit(X, y)
+    table = np.array(noises) / (model.noise_multiplier_ * model.max_grad_norm_)
+    assert table.shape == (300, 31)
+    bound = stats.norm.isf(FALSE_ALARM / (2 * 299 * 2))
+    lagged = [abs(np.sum(table[k:] * table[:-k])) / math.sqrt(table[k:].size) for k in range(1, 300)]
+    assert max(lagged) < bound
+    assert stats.kstest(table.ravel(), "norm").pvalue > FALSE_ALARM
+
+
+# --- charges ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_the_charge_stands_before_training_sees_the_rows(draw, monkeypatch, method):
+    accountant, seen = PrivacyAccountant(), []
+
+    class Watched(LinearModel):
+        def __init__(self, *arguments, **keywords):
+            seen.append(accountant.history)
+            super().__init__(*arguments, **keywords)
+
+    monkeypatch.setattr(skdp.linear_model, "LinearModel", Watched)
+    X, y = draw(60)
+    model = getattr(seeded(accountant=accountant, **POISSON), method)(X, y)
+    ((charge,),) = seen
+    assert charge.event == model.privacy_event_
+    assert charge.label == "DPLogisticRegression"
+    assert charge.adjacency == "zero_out"
+
+
+def test_training_never_sees_the_rows_of_a_fit_above_the_ceiling(draw, monkeypatch):
+    def refuse(*arguments, **keywords):
+        raise AssertionError("the rows were bound to a model")
+
+    monkeypatch.setattr(skdp.linear_model, "LinearModel", refuse)
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        seeded(accountant=accountant).fit(*draw(60))
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("place", ["__init__", "clipped_gradient_sum"])
+@pytest.mark.parametrize("error", [MemoryError, FloatingPointError])
+def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch, place, error):
+    def fail(*arguments, **keywords):
+        raise error("planted")
+
+    accountant = PrivacyAccountant()
+    model = seeded(accountant=accountant)
+    with monkeypatch.context() as patch:
+        patch.setattr(LinearModel, place, fail)
+        with pytest.raises(error, match="planted"):
+            model.fit(*draw(60))
+    assert len(accountant.history) == 1
+    assert not any(name in PUBLISHED for name in vars(model) if name != "n_features_in_")
+    assert seeded().fit(*draw(60)).privacy_event_ == accountant.event
+
+
+def test_an_aborted_instalment_leaves_the_model_before_it(draw, monkeypatch):
+    X, y = draw(60)
+    accountant = PrivacyAccountant()
+    model = seeded(accountant=accountant).fit(X, y)
+    before = {name: getattr(model, name) for name in PUBLISHED if hasattr(model, name)}
+    monkeypatch.setattr(LinearModel, "clipped_gradient_sum", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.partial_fit(X, y)
+    assert len(accountant.history) == 2
+    for name, value in before.items():
+        assert_same_value(name, getattr(model, name), value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("first_sampled", [False, True])
+def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
+    """Property 18, in one process: fits of sizes chosen by a user who looks at what was admitted."""
+    X, y = draw(60)
+    rng = np.random.default_rng(seed)
+    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
+    admitted = refused = 0
+    while refused < 12:
+        size = accountant.remaining() * rng.uniform(0.05, 1.5) + 0.01
+        sampling = POISSON if (admitted == 0) == first_sampled else {}
+        model = seeded(accountant=accountant, epsilon=size, random_state=None, **sampling)
+        try:
+            model.fit(X, y)
+            admitted += 1
+        except BudgetExceededError:
+            refused += 1
+        assert len(accountant.history) == admitted
+        assert accountant.get_epsilon() <= 2.0
+    assert admitted >= 1
+
+
+@pytest.mark.parametrize("accounting", ["pld", "rdp"])
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, accounting, adjacency):
+    """Every release that ran, over all instalments, is in `privacy_event_`, and `epsilon_` is its price."""
+    ran = []
+    release = GaussianMechanism.release
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, *arguments: ran.append(self) or release(self, *arguments)
+    )
+    X, y = draw(60)
+    model = seeded(accounting=accounting, adjacency=adjacency, n_samples_public=60)
+    model.fit(X, y)
+    model.set_params(epsilon=0.5, max_iter=10).partial_fit(X, y)
+    model.set_params(warm_start=True, epsilon=0.3).fit(X, y)
+    assert sum(flatten(model.privacy_event_).values()) == len(ran) == model.n_steps_ == 220
+    assert flatten(model.privacy_event_) == flatten(compose(mechanism.event for mechanism in ran))
+    price = get_epsilon(model.privacy_event_, model.delta_, method=accounting, adjacency=adjacency)
+    assert model.epsilon_ == price
+
+
+# --- what is published ------------------------------------------------------------------------------------------------
+
+# The allow-list. A new attribute needs a line here and a reason why it may be seen.
+PUBLISHED = {
+    "coef_": "post-processing of noisy sums",
+    "intercept_": "post-processing of noisy sums",
+    "classes_": "the parameter `classes`; read from y only with a warning",
+    "n_features_in_": "the schema is public",
+    "feature_names_in_": "the schema is public",
+    "epsilon_": "function of the plan",
+    "delta_": "the parameter `delta`",
+    "adjacency_": "the parameter `adjacency`",
+    "privacy_event_": "the plan",
+    "noise_multiplier_": "solved from epsilon, delta, sampling and steps",
+    "sampling_rate_": "from public n",
+    "max_grad_norm_": "rule in public n, d, epsilon, delta",
+    "learning_rate_": "rule in public n, epsilon, delta",
+    "data_norm_": "the parameter `data_norm` or sqrt(n_features)",
+    "n_iter_": "the plan's; fewer only after an interrupt from outside",
+    "n_steps_": "the plan's; fewer only after an interrupt from outside",
+}
+
+
+@pytest.mark.parametrize("life", ["fit", "partial_fit twice", "warm_start", "verbose"])
+def test_fit_publishes_what_is_on_the_list(draw, life, capsys):
+    X, y = draw(60)
+    model = seeded(warm_start=life == "warm_start", verbose=int(life == "verbose"), accountant=PrivacyAccountant())
+    parameters = set(model.get_params())
+    model = model.partial_fit(X, y).partial_fit(X, y) if life == "partial_fit twice" else model.fit(X, y)
+    assert set(vars(model)) - parameters == PUBLISHED.keys() - {"feature_names_in_"}
+
+
+def test_the_list_is_the_documented_one():
+    section = inspect.getdoc(DPLogisticRegression).split("Attributes\n----------\n")[1].split("\nNotes\n")[0]
+    entries = re.findall(r"(?m)^(\w.*) : ", section)
+    assert {name for entry in entries for name in entry.split(", ")} == PUBLISHED.keys()
+
+
+# --- the sentences ----------------------------------------------------------------------------------------------------
+
+
+def test_noise_of_a_release_has_the_stated_standard_deviation():
+    mechanism = GaussianMechanism(noise_multiplier=1.7, sensitivity=0.3)
+    value = np.linspace(-5, 5, 100_000)
+    noise = mechanism.release(value, SecretStream.from_random_state(0)) - value
+    spread = stats.chi2(noise.size)
+    square = noise @ noise / (1.7 * 0.3) ** 2
+    assert spread.ppf(FALSE_ALARM / 2) < square < spread.isf(FALSE_ALARM / 2)
+    halves = [half @ half / (1.7 * 0.3) ** 2 for half in (noise[::2], noise[1::2])]  # every coordinate, not on average
+    assert all(stats.chi2(50_000).ppf(FALSE_ALARM / 2) < h < stats.chi2(50_000).isf(FALSE_ALARM / 2) for h in halves)
+
+
+def test_a_mechanism_states_the_noise_it_adds():
+    assert GaussianMechanism(1.7, 0.3).event == GaussianDpEvent(1.7)
+
+
+class CountingModel:
+    """A model of its own kind, to see what the loop asks of one: unit gradients along the first axis."""
+
+    n_rows = 50
+
+    def __init__(self):
+        self.asked = []
+
+    def clipped_gradient_sum(self, theta, rows, max_norm):
+        self.asked.append((rows, max_norm))
+        return np.array([min(1.0, max_norm) * (self.n_rows if rows is None else len(rows)), 0.0])
+
+
+@pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.3), PoissonSampling(0.001)], ids=str)
+def test_a_run_is_the_composition_that_the_plan_prices(sampling, monkeypatch):
+    """Draws, clipped sums, releases and divisions: as many as the event has, and each by the plan's own object."""
+    draws, released, updates = [], [], []
+    rows_of, release = type(sampling).rows, GaussianMechanism.release
+    monkeypatch.setattr(
+        type(sampling), "rows", lambda self, *arguments: draws.append(self) or rows_of(self, *arguments)
+    )
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, *arguments: released.append(self) or release(self, *arguments)
+    )
+    plan = DPSGDPlan(sampling, max_grad_norm=0.5, noise_multiplier=1e-9, n_steps=40, expected_lot_size=8.0)
+    optimizer, model = momentum_sgd(1.0, 0.0), CountingModel()
+
+    def update(gradient, *arguments):
+        updates.append(gradient)
+        return optimizer.update(gradient, *arguments)
+
+    watched = optimizer._replace(update=update)
+    stream = SecretStream.from_random_state(0)
+    run_dpsgd(model, plan, watched, np.zeros(2), stream, average=True, on_step=lambda n_done: None)
+    assert len(draws) == len(model.asked) == len(released) == len(updates) == 40
+    assert set(draws) == {sampling}
+    assert set(released) == {plan.mechanism} == {GaussianMechanism(1e-9, 0.5)}
+    assert {max_norm for _, max_norm in model.asked} == {0.5}
+    sizes = [50 if rows is None else len(rows) for rows, _ in model.asked]
+    np.testing.assert_allclose([g[0] for g in updates], [0.5 * size / 8.0 for size in sizes], atol=1e-8)
+    step = GaussianDpEvent(1e-9)
+    step = step if isinstance(sampling, FullBatch) else PoissonSampledDpEvent(sampling.rate, step)
+    assert plan.event == SelfComposedDpEvent(step, 40)
+
+
+def test_sums_are_divided_by_the_public_number_of_rows(draw):
+    """Forty rows under a public number of 1,000: the step is by 40 / 1000 of the mean gradient, whatever was drawn."""
+    X, y = draw(40)
+    model = seeded(
+        epsilon=None, noise_multiplier=1e-4, adjacency="add_remove", n_samples_public=1000, max_iter=1, momentum=0.0,
+        learning_rate=1.0, max_grad_norm=10.0, average=False,
+    ).fit(X, y)  # fmt: skip
+    unit = 1.0 / math.sqrt(5.0)
+    expected = -(unit**2) * ((0.5 - y) @ X) / 1000  # gradients in scaled rows, coefficients of the user's
+    noise = unit * 1e-4 * 10.0 / 1000
+    np.testing.assert_allclose(model.coef_[0], expected, atol=6 * noise, rtol=0)  # 4 normals beyond 6 sd: 8e-9
+
+
+SENTENCES = {
+    PrivateEstimator: {
+        "The accountant is charged before training reads a row.": [
+            "test_the_charge_stands_before_training_sees_the_rows",
+            "test_training_never_sees_the_rows_of_a_fit_above_the_ceiling",
+        ],
+        "A fit that fails or is interrupted later keeps its charge.": [
+            "test_an_aborted_fit_keeps_its_charge_and_publishes_nothing",
+            "test_an_aborted_instalment_leaves_the_model_before_it",
+        ],
+        "`epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.": [
+            "test_epsilon_is_the_price_of_the_published_event",
+        ],
+        "What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and "
+        "names (the number of rows included, but for ``add_remove``) and of the classes.": [
+            "test_fit_publishes_what_is_on_the_list",
+            "test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "test_plan_and_price_under_add_remove_do_not_see_the_number_of_rows",
+        ],
+    },
+    DPLogisticRegression: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is "
+        "given and `random_state` is None.": [
+            "test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "test_exchanging_a_row_moves_releases_by_twice_the_clip",
+            "test_spread_of_the_release_on_null_records_is_that_of_the_price",
+            "test_every_step_adds_noise_of_its_own",
+            "test_epsilon_is_the_price_of_the_published_event",
+        ],
+        "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
+            "test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "test_muting_a_row_in_single_precision",
+            "test_copies_of_a_row_move_the_sum_by_so_many_clips",
+        ],
+        "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
+            "test_sums_are_divided_by_the_public_number_of_rows",
+            "test_spread_of_the_release_on_null_records_is_that_of_the_price",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
+        "steps done.": [
+            "test_the_charge_stands_before_training_sees_the_rows",
+            "tests/test_linear_model.py::test_interrupted_fit_keeps_model_and_full_charge",
+            "tests/test_linear_model.py::test_interrupted_model_is_that_of_the_steps_done",
+        ],
+        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge.": [
+            "tests/test_linear_model.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+    },
+    DPSGDPlan: {
+        "A run that makes `n_steps` steps, each of which (1) draws rows by `sampling`, (2) adds up gradients of which "
+        "none is longer than C, (3) releases the sum through `mechanism` and (4) divides by the constant L, is an "
+        "`n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.": [
+            "test_a_run_is_the_composition_that_the_plan_prices",
+        ],
+    },
+    GaussianMechanism: {
+        "The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`.": [
+            "test_noise_of_a_release_has_the_stated_standard_deviation",
+        ],
+        "The event states the same `noise_multiplier`.": ["test_a_mechanism_states_the_noise_it_adds"],
+    },
+}
+
+
+@pytest.mark.parametrize("subject", SENTENCES, ids=lambda subject: subject.__name__)
+def test_each_guarantee_that_is_written_has_a_test(subject, request):
+    """And each that has a test is written: a changed sentence fails here, and asks what tests it now."""
+    section = inspect.getdoc(subject).split("**Guarantees.**")[1]
+    paragraphs = section.strip().split("\n\n")
+    text = " ".join(paragraphs[0].split())
+    for sentence, tests in SENTENCES[subject].items():
+        assert sentence in text
+        text = text.replace(sentence, "")
+        for test in tests:
+            path, _, name = test.rpartition("::")
+            source = request.config.rootpath / path if path else Path(__file__)
+            assert f"def {name}(" in source.read_text(), f"{test} does not exist"
+    text = re.sub(r"\([^()]*\d{4}[^()]*\)", "", text)  # references
+    assert not re.search(r"\w", text), f"no test is named for: {text}"

@@ -1,0 +1,545 @@
+"""The clipped gradient sums of linear models: against the plain reading, and against the bound on one row.
+
+What is measured here is the noiseless sum, the input of the mechanism: properties 1, 3, 5, 6 and 24.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numba.core.registry import CPUDispatcher
+
+import skdp._kernels
+from skdp._kernels import _bits, _linear
+from skdp._models import LinearGeometry, LinearModel
+
+DTYPES = [np.float32, np.float64]
+EXP_ERROR = 1e-12  # the kernels promise an exponential to 4e-13 relative
+
+
+def model_of(X, labels, weights=1.0, n_outputs=1, scaling=None, *, lots=False, sparse=False, n_threads=1):
+    scaling = scaling or LinearGeometry(1.0, True)
+    rows = sp.csr_matrix(X) if sparse else np.ascontiguousarray(X)
+    return LinearModel(rows, np.asarray(labels), weights, n_outputs, scaling, by_lot=lots, n_threads=n_threads)
+
+
+def clipped_sum(X, labels, weights, theta, max_norm, n_outputs=1, scaling=None, *, rows=None, **options):
+    model = model_of(X, labels, weights, n_outputs, scaling, lots=rows is not None, **options)
+    try:
+        return model.clipped_gradient_sum(theta, rows, max_norm)
+    finally:
+        model.close()
+
+
+def people(n, d, n_outputs=1, *, dtype=np.float64, seed=0, fit_intercept=True):
+    """Random rows, some longer than the radius 1.5 and some not, labels, weights with zeros, and parameters."""
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, d)) * rng.choice([0.1, 1.0, 3.0], size=(n, 1)) / np.sqrt(d)).astype(dtype)
+    labels = rng.integers(0, max(2, n_outputs), n)
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], n, p=[0.1, 0.2, 0.5, 0.2])
+    theta = rng.normal(size=n_outputs * (d + fit_intercept)) * 2.0
+    return X, labels, weights, theta
+
+
+def rounding_bound(X, labels, weights, theta, max_norm, n_outputs, scaling):
+    """How far rounding alone can take a sum in the dtype of X from the sum of the plain reading, in norm.
+
+    A score is a product of d terms, each rounded, of parameters and facts rounded once: its error is at most
+    (d + 8) eps sum |u_j theta_j|; a probability moves by no more than its score, and by the error of the exponential;
+    a clipped gradient moves by at most twice as much, times |u|, as the unclipped one, times the factor of the clip.
+    Then m rows of a block are added up, each product and sum rounded: (m + 16) eps times the sum of their norms.
+    """
+    eps = np.finfo(X.dtype).eps
+    table = np.abs(np.asarray(theta).reshape(n_outputs, -1))
+    total = 0.0
+    for x, label, weight in zip(X, labels, weights, strict=True):
+        u = reference.scaled_row(x, scaling)
+        g = reference.gradient(u, label, weight, np.asarray(theta).reshape(n_outputs, -1))
+        norm = np.linalg.norm(g)
+        factor = min(1.0, max_norm / norm) if norm > 0 else 1.0
+        score_error = (X.shape[1] + 8) * eps * (table @ np.abs(u)).max()
+        total += 2 * factor * weight * np.linalg.norm(u) * (score_error + EXP_ERROR) * n_outputs**0.5
+        total += (min(len(X), 512) + 16) * eps * min(norm, max_norm)
+    return total
+
+
+def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept, **options):
+    scaling = LinearGeometry(1.5, fit_intercept)
+    plain = reference.Scaling(1.5, fit_intercept)
+    rows = options.get("rows")
+    picked = (X, labels, weights) if rows is None else (X[rows], labels[rows], weights[rows])
+    found = clipped_sum(X, labels, weights, theta, max_norm, n_outputs, scaling, **options)
+    expected = reference.clipped_gradients(*picked, theta, n_outputs, plain, max_norm).sum(axis=0)
+    assert found.shape == theta.shape
+    assert found.dtype == np.float64
+    bound = rounding_bound(*picked, theta, max_norm, n_outputs, plain)
+    assert np.linalg.norm(found - expected) <= bound
+
+
+# --- two readings of one kernel ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("lots", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3, 5])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 511, 512, 513, 1030])
+def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
+    """At sizes around the edges of a block, and of the four rows that go together."""
+    X, labels, weights, theta = people(n, 7, n_outputs, dtype=dtype)
+    if sparse:
+        X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
+    rows = np.arange(n) if lots else None
+    assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, sparse=sparse, rows=rows)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 2, 4])
+@pytest.mark.parametrize("d", [1, 11, 199])
+def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
+    X, labels, weights, theta = people(70, d, n_outputs, dtype=dtype, fit_intercept=fit_intercept)
+    some = np.sort(np.random.default_rng(2).choice(70, 33, replace=False))
+    for rows in (None, some):
+        for sparse in (False, True):
+            assert_agrees(X, labels, weights, theta, 0.4, n_outputs, fit_intercept, rows=rows, sparse=sparse)
+
+
+@pytest.mark.parametrize("max_norm", [1e-3, 0.1, 10.0, 1e300])
+def test_sums_at_other_clips(max_norm):
+    for n_outputs in (1, 3):
+        X, labels, weights, theta = people(50, 7, n_outputs)
+        assert_agrees(X, labels, weights, theta, max_norm, n_outputs, True)
+
+
+def test_a_lot_may_repeat_and_skip_rows():
+    X, labels, weights, theta = people(40, 7)
+    rows = np.array([0, 0, 3, 39, 39, 39, 7])
+    for sparse in (False, True):
+        assert_agrees(X, labels, weights, theta, 0.4, 1, True, rows=rows, sparse=sparse)
+
+
+def test_sparse_layouts_give_one_sum():
+    """Index arrays of 64 bits, stored zeros and empty rows are the same rows."""
+    X, labels, weights, theta = people(30, 7)
+    X[5] = 0.0
+    X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
+    X[-1, -1] = 0.0
+    rows = sp.csr_matrix(X)
+    wide = rows.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    indptr = np.append(rows.indptr[:-1], rows.nnz + 1)
+    padded = sp.csr_matrix((np.append(rows.data, 0.0), np.append(rows.indices, 6), indptr), X.shape)
+    scaling = LinearGeometry(1.5, True)
+    sums = []
+    for layout in (rows, wide, padded):
+        model = LinearModel(layout, labels, weights, 1, scaling, by_lot=False)
+        sums.append(model.clipped_gradient_sum(theta, None, 0.4))
+    np.testing.assert_array_equal(sums[0], sums[1])
+    np.testing.assert_array_equal(sums[0], sums[2])
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_unclipped_sum_is_the_gradient_of_the_loss(n_outputs, fit_intercept):
+    """Central differences of the plain loss: error h**2 f'''/6 and eps f/h, together below 1e-8 of n at h = 1e-5."""
+    X, labels, weights, theta = people(25, 4, n_outputs, fit_intercept=fit_intercept)
+    plain = reference.Scaling(1.5, fit_intercept)
+    units = [reference.scaled_row(x, plain) for x in X]
+
+    def total_loss(theta):
+        table = theta.reshape(n_outputs, -1)
+        return sum(reference.loss(u, y, w, table) for u, y, w in zip(units, labels, weights, strict=True))
+
+    h = 1e-5
+    slopes = [(total_loss(theta + h * e) - total_loss(theta - h * e)) / (2 * h) for e in np.eye(len(theta))]
+    found = clipped_sum(X, labels, weights, theta, 1e300, n_outputs, LinearGeometry(1.5, fit_intercept))
+    np.testing.assert_allclose(found, slopes, rtol=0, atol=25 * 1e-8)
+
+
+def test_geometry_brings_rows_into_the_unit_ball():
+    """The public scaling: (x, 1) / sqrt(radius**2 + 1), or x / radius."""
+    assert LinearGeometry(2.0, False).unit == 0.5
+    assert LinearGeometry(2.0, False).icpt == 0.0
+    assert LinearGeometry(2.0, True).unit == LinearGeometry(2.0, True).icpt == pytest.approx(5**-0.5, rel=1e-15)
+
+
+# --- property 3: threads and chunks change nothing ---
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("lots", [False, True])
+def test_thread_count_changes_no_bit(sparse, lots):
+    """At 20,011 rows, some segments long; float32, where another order would show at once."""
+    X, labels, weights, theta = people(20_011, 9, dtype=np.float32)
+    rows = np.arange(20_011) if lots else None
+    sums = [clipped_sum(X, labels, weights, theta, 0.4, n_threads=k, sparse=sparse, rows=rows) for k in (1, 2, 3)]
+    np.testing.assert_array_equal(sums[0], sums[1])
+    np.testing.assert_array_equal(sums[0], sums[2])
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_all_rows_named_one_by_one(n_outputs):
+    """rows=arange(n) takes another way through memory to the same sum."""
+    X, labels, weights, theta = people(9_000, 5, n_outputs)
+    sums = [clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows) for rows in (None, np.arange(9_000))]
+    np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
+
+
+def test_segments_of_rows_add_up():
+    """A sum over 9,000 rows is the sum of sums over its parts, wherever they are cut."""
+    X, labels, weights, theta = people(9_000, 5)
+    whole = clipped_sum(X, labels, weights, theta, 0.4)
+    for cut in (1, 4_500, 8_191):
+        parts = [clipped_sum(X[s], labels[s], weights[s], theta, 0.4) for s in (slice(cut), slice(cut, None))]
+        np.testing.assert_allclose(sum(parts), whole, rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
+
+
+# --- properties 1, 5 and 6: one row moves the sum by at most C ---
+
+
+def contribution(x, label, weight, theta, max_norm, n_outputs, scaling, *, lots=False, sparse=False):
+    """What one row adds to the sum: the sum over that row alone, with nothing to round."""
+    x = np.asarray(x)[None]
+    rows = np.arange(1) if lots else None
+    return clipped_sum(x, [label], np.array([weight]), theta, max_norm, n_outputs, scaling, rows=rows, sparse=sparse)
+
+
+def norm_of(vector):
+    top = np.max(np.abs(vector), initial=0.0)
+    return float(top * np.linalg.norm(vector / top)) if 0.0 < top < np.inf else float(top)
+
+
+def assert_within_clip(g, max_norm, dtype):
+    assert np.all(np.isfinite(g))
+    assert norm_of(g) <= max_norm * (1 + 4 * np.finfo(dtype).eps)
+
+
+LENGTHS = {
+    np.float32: [0.0, 1e-45, 1e-38, 1e-30, 1e-3, 0.4, 1.0, 1e9, 1e30, 1e38],
+    np.float64: [0.0, 5e-324, 1e-300, 1e-160, 1e-30, 1e-3, 0.4, 1.0, 1e9, 1e30, 1e150, 1e200, 1e308],
+}
+CASES = [(dtype, length) for dtype in DTYPES for length in LENGTHS[dtype]]
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weight", [1.0, 1e6, 1e30])
+@pytest.mark.parametrize(("dtype", "length"), CASES)
+def test_one_row_adds_at_most_the_clip(dtype, length, weight, fit_intercept, n_outputs):
+    """Any length and weight, small and huge parameters, in all kernels: finite, and at most C (1 + 4 ulp)."""
+    d, scaling = 5, LinearGeometry(1.0, fit_intercept)
+    direction = np.random.default_rng(3).normal(size=d)
+    x = (direction / np.linalg.norm(direction) * length).astype(dtype)
+    start = np.random.default_rng(4).normal(size=n_outputs * (d + fit_intercept))
+    for theta in (0.0 * start, start, 1e30 * start, 1e37 * start):
+        for max_norm in (0.25, 1e-3):
+            for label in range(max(2, n_outputs)):
+                for lots, sparse in ((False, False), (True, False), (False, True)):
+                    g = contribution(x, label, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
+                    assert_within_clip(g, max_norm, dtype)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_clip_at_lengths_near_the_clip(fit_intercept, n_outputs):
+    """Where a gradient is a few ulp longer or shorter than C: no rounding lets more than 4 ulp through."""
+    rng = np.random.default_rng(5)
+    for dtype in DTYPES:
+        for _ in range(200):
+            x = rng.normal(size=3).astype(dtype)
+            theta = rng.normal(size=n_outputs * (3 + fit_intercept))
+            scaling = LinearGeometry(1.0, fit_intercept)
+            plain = reference.clipped_gradients(
+                x[None], [1], [1.0], theta, n_outputs, reference.Scaling(1.0, fit_intercept), np.inf
+            )
+            max_norm = float(np.linalg.norm(plain)) * (1 + rng.integers(-4, 5) * float(np.finfo(dtype).eps))
+            g = contribution(x, 1, 1.0, theta, max_norm, n_outputs, scaling)
+            assert_within_clip(g, max_norm, dtype)
+
+
+def test_one_row_reaches_the_clip():
+    """The bound is not met by adding nothing: a misclassified row of full length adds exactly C."""
+    for dtype in DTYPES:
+        for weight in (1.0, 1e6, 1e30):
+            g = contribution(np.array([0.6, 0.8], dtype), 1, weight, np.zeros(3), 0.25, 1, LinearGeometry(1.0, True))
+            assert norm_of(g) == pytest.approx(0.25, rel=4 * float(np.finfo(dtype).eps))
+
+
+finite = {
+    dtype: st.floats(allow_nan=False, allow_infinity=False, width=8 * np.dtype(dtype).itemsize) for dtype in DTYPES
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_no_row_is_found_that_adds_more(dtype, data):
+    """Hypothesis looks for a row, weight and parameters that pass the clip, over the whole range of the dtype."""
+    number = finite[dtype]
+    x = np.array(data.draw(st.lists(number, min_size=3, max_size=3)), dtype)
+    weight = data.draw(number.map(abs))
+    n_outputs, fit_intercept = data.draw(st.sampled_from([1, 3])), data.draw(st.booleans())
+    p = n_outputs * (3 + fit_intercept)
+    theta = np.array(data.draw(st.lists(number, min_size=p, max_size=p)))
+    max_norm = data.draw(st.floats(1e-3, 1e3))
+    scaling = LinearGeometry(data.draw(st.floats(1e-3, 1e3)), fit_intercept)
+    for lots, sparse in ((False, False), (True, False), (False, True)):
+        g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
+        assert_within_clip(g, max_norm, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    exponents=st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(-3, 2), st.floats(-3, 3)),
+    fit_intercept=st.booleans(),
+)
+@example(exponents=(-0.6, 0.65, -1.0, 0.0), fit_intercept=False)
+def test_no_product_of_magnitudes_adds_more(dtype, exponents, fit_intercept):
+    """A tiny row with a huge weight and the reverse: magnitudes drawn on a logarithmic scale over the dtype's range."""
+    reach = np.log10(float(np.finfo(dtype).max)) - 1
+    length, weight = (10 ** (share * reach) for share in exponents[:2])
+    max_norm, bound = (10.0**exponent for exponent in exponents[2:])
+    x = (np.array([0.48, 0.6, 0.64]) * length).astype(dtype)
+    for n_outputs in (1, 3):
+        theta = np.zeros(n_outputs * (3 + fit_intercept))
+        for sparse in (False, True):
+            scaling = LinearGeometry(bound, fit_intercept)
+            g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, sparse=sparse)
+            assert_within_clip(g, max_norm, dtype)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_of_zeros_with_the_largest_weight_adds_no_nan(dtype, n_outputs, sparse):
+    """Found by the search above: without an intercept nothing is clipped (|u| = 0), and r * scale overflowed."""
+    weight, theta = float(np.finfo(dtype).max), np.zeros(3 * n_outputs)
+    g = contribution(np.zeros(3, dtype), 0, weight, theta, 0.4, n_outputs, LinearGeometry(1e-3, False), sparse=sparse)
+    assert np.all(g == 0.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_copies_of_a_row_add_up(n_outputs, dtype):
+    """Property 1: m copies of one row move the sum by m min(g, C)."""
+    x = np.array([0.6, 0.8, 3.0], dtype)
+    theta = np.random.default_rng(6).normal(size=n_outputs * 4)
+    plain = reference.Scaling(1.5, True)
+    g = reference.clipped_gradients(x[None], [1], [1.0], theta, n_outputs, plain, np.inf)[0]
+    for m in (1, 2, 5, 700):
+        for max_norm in (0.1 * np.linalg.norm(g), 10 * np.linalg.norm(g)):
+            X, labels, weights = np.tile(x, (m, 1)), np.ones(m, int), np.ones(m)
+            found = clipped_sum(X, labels, weights, theta, max_norm, n_outputs, LinearGeometry(1.5, True))
+            bound = rounding_bound(X, labels, weights, theta, max_norm, n_outputs, plain)
+            assert abs(np.linalg.norm(found) - m * min(np.linalg.norm(g), max_norm)) <= bound
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_that_overflows_leaves_the_others_alone(dtype):
+    """Property 6: one extreme row moves the sum by at most C, and never makes it NaN."""
+    X, labels, weights, _ = people(21, 5, dtype=dtype)
+    weights = np.ones(21)
+    top = float(np.finfo(dtype).max)
+    slack = 21 * 0.4 * 40 * float(np.finfo(dtype).eps)
+    for n_outputs in (1, 3):
+        parameters = np.random.default_rng(7).normal(size=n_outputs * 6)
+        for place in (0, 3, 20):
+            void = weights.copy()
+            void[place] = 0.0
+            others = clipped_sum(X, labels, void, parameters, 0.4, n_outputs)
+            for row in (top, -top, top / 2, [top, -top, top, -top, top], [top, 0, 0, 0, 0]):
+                for scale in (1.0, 1e20):
+                    wild = X.copy()
+                    wild[place] = row
+                    here = clipped_sum(wild, labels, void, scale * parameters, 0.4, n_outputs)
+                    if scale == 1.0:
+                        np.testing.assert_array_equal(here, others)
+                    found = clipped_sum(wild, labels, weights, scale * parameters, 0.4, n_outputs)
+                    assert np.all(np.isfinite(found))
+                    assert np.linalg.norm(found - here) <= 0.4 + slack
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_row_whose_norm_overflows_adds_exactly_zero(n_outputs, sparse):
+    """A norm above the largest float64 cannot be clipped: such a row is the null record, with its intercept."""
+    theta = np.ones(n_outputs * 4)
+    for length in (1.2e308, 1.7e308):
+        x = np.array([length, -length, length])
+        for lots in (False, True):
+            g = contribution(x, 1, 1.0, theta, 0.4, n_outputs, LinearGeometry(1.0, True), lots=lots, sparse=sparse)
+            assert np.all(g == 0.0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_with_nan_scores_adds_exactly_zero(dtype, sparse):
+    """Parameters so large that a score is infinity less infinity: nothing of the row is left, nor of its intercept."""
+    top = float(np.finfo(dtype).max)
+    for n_outputs in (1, 3):
+        table = np.zeros((n_outputs, 4))
+        table[:, 0], table[:, 1] = top, -top
+        x = np.array([top / 8, top / 8, 0.0], dtype) if dtype == np.float32 else np.array([1e150, 1e150, 0.0])
+        assert float(x[0]) > float(np.finfo(dtype).max) / top  # so that each product overflows in the dtype
+        g = contribution(x, 1, 1.0, table.ravel(), 0.4, n_outputs, LinearGeometry(1.0, True), sparse=sparse)
+        if dtype == np.float64 or not sparse:  # sparse float32 scores are summed in float64 and do not overflow
+            assert np.all(g == 0.0)
+        assert_within_clip(g, 0.4, dtype)
+
+
+# --- property 5: weights act inside the clip ---
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("lots", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weight_zero_is_the_null_record(dtype, n_outputs, lots, sparse):
+    """Exactly zero, intercept included; and what the row holds changes no bit of a sum that it is in."""
+    X, labels, weights, theta = people(30, 5, n_outputs, dtype=dtype)
+    options = {"rows": np.arange(30) if lots else None, "sparse": sparse}
+    zeros = clipped_sum(X, labels, np.zeros(30), theta, 0.4, n_outputs, **options)
+    assert np.all(zeros == 0.0)
+    weights[7] = 0.0
+    before = clipped_sum(X, labels, weights, theta, 0.4, n_outputs, **options)
+    for content in (0.0, 1.0, 1e30, -1e38):
+        changed = X.copy()
+        changed[7] = content
+        relabelled = labels.copy()
+        relabelled[7] = 1 - min(labels[7], 1)
+        after = clipped_sum(changed, relabelled, weights, theta, 0.4, n_outputs, **options)
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(n_outputs):
+    """The neighbour of every property: a record, of any weight, made void."""
+    X, labels, weights, theta = people(30, 5, n_outputs)
+    for place in range(30):
+        void = weights.copy()
+        void[place] = 0.0
+        without = clipped_sum(X, labels, void, theta, 0.2, n_outputs)
+        for weight in (1.0, 1e6, 1e30):
+            void[place] = weight
+            moved = clipped_sum(X, labels, void, theta, 0.2, n_outputs) - without
+            assert norm_of(moved) <= 0.2 + 30 * 0.2 * 46 * np.finfo(float).eps
+
+
+def test_a_weight_scales_an_unclipped_gradient():
+    X, labels, _, theta = people(30, 5)
+    once, thrice = (clipped_sum(X, labels, np.full(30, weight), theta, 1e9) for weight in (1.0, 3.0))
+    np.testing.assert_allclose(thrice, 3.0 * once, rtol=0, atol=30 * 3 * 46 * np.finfo(float).eps)
+
+
+def test_labels_change_the_residual_and_nothing_else():
+    """Residual p - y: the two labels' contributions differ by the scaled row itself."""
+    x, theta, scaling = np.array([0.3, 0.4]), np.array([1.0, -2.0, 0.5]), LinearGeometry(1.0, True)
+    zero, one = (contribution(x, label, 1.0, theta, 10.0, 1, scaling) for label in (0, 1))
+    np.testing.assert_allclose(zero - one, reference.scaled_row(x, reference.Scaling(1.0, True)), rtol=1e-11)
+
+
+# --- property 24: the clipped row is the one that is used ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_long_row_acts_as_the_same_row_at_the_bound(fit_intercept, n_outputs, sparse, dtype):
+    rng = np.random.default_rng(8)
+    direction = rng.normal(size=5)
+    direction /= np.linalg.norm(direction)
+    theta = rng.normal(size=n_outputs * (5 + fit_intercept))
+    scaling = LinearGeometry(1.5, fit_intercept)
+    for max_norm in (0.1, 1e300):
+        at_bound, long = (
+            contribution((direction * length).astype(dtype), 1, 1.0, theta, max_norm, n_outputs, scaling, sparse=sparse)
+            for length in (1.5, 1e9)
+        )
+        plain = reference.Scaling(1.5, fit_intercept)
+        row = (direction * 1.5).astype(dtype)[None]
+        bound = rounding_bound(row, [1], [1.0], theta, max_norm, n_outputs, plain)
+        assert norm_of(at_bound) > 0.01
+        assert np.linalg.norm(at_bound - long) <= 2 * bound
+
+
+# --- how the kernels are written ---
+
+
+KERNELS = sorted(pathlib.Path(skdp._kernels.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
+def test_kernels_stand_alone_and_keep_ieee_arithmetic(path):
+    """No fastmath (it let NaN past a guard), no parallel order of sums, no kernel from another file (stale caches)."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Dict):
+            names = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+        elif isinstance(node, ast.Call):
+            names = {keyword.arg for keyword in node.keywords}
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("skdp") for alias in node.names)
+            continue
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            assert not (node.module or "").startswith("skdp")
+            continue
+        else:
+            continue
+        assert not names & {"fastmath", "parallel"}
+
+
+def test_compiled_kernels_have_no_fastmath():
+    kernels = [
+        (name, kernel) for module in (_bits, _linear) for name, kernel in vars(module).items()
+        if isinstance(kernel, CPUDispatcher)
+    ]  # fmt: skip
+    assert len(kernels) > 8
+    for name, kernel in kernels:
+        assert not kernel.targetoptions.get("fastmath"), name
+        assert not kernel.targetoptions.get("parallel"), name
+        assert kernel.targetoptions["nogil"], name
+
+
+# --- memory ---
+
+
+def peak_above(work):
+    """Peak resident memory of `work` above what stood before it, in bytes, by the kernel's high-water mark."""
+    try:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pytest.skip("the high-water mark of memory cannot be reset here")
+
+    def status(name):
+        lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+    before = status("VmRSS")
+    if status("VmHWM") > before + 2**20:
+        pytest.skip("the high-water mark of memory was not reset")
+    work()
+    return status("VmHWM") - before
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("lots", [False, True])
+def test_no_array_of_the_size_of_the_rows_is_made(lots, sparse):
+    """A sum over 200,000 x 50 float32, 40 MB, takes less than 5 MB beside it."""
+    X = np.zeros((200_000, 50), np.float32)
+    X[:, ::5] = 0.1
+    rows = np.arange(200_000) if lots else None
+    model = model_of(X, np.zeros(200_000, int), lots=lots, sparse=sparse)
+    theta = np.zeros(model.n_parameters)
+    model.clipped_gradient_sum(theta, rows, 0.4)
+    assert peak_above(lambda: model.clipped_gradient_sum(theta, rows, 0.4)) < 5e6

@@ -1,0 +1,180 @@
+"""The front door: what an import costs, which names there are, and whether the written examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skdp
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code):
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def loaded_after(statement, *names):
+    """Those of the packages `names` that are loaded once `statement` has run in a fresh interpreter."""
+    return run(f"{statement}; import sys; print(*[name for name in {names!r} if name in sys.modules])")
+
+
+HEAVY = (
+    "numpy",
+    "scipy",
+    "sklearn",
+    "numba",
+    "cryptography",
+    "pandas",
+    "polars",
+    "matplotlib",
+    "tqdm",
+    "dp_accounting",
+)
+
+
+def test_importing_the_package_loads_nothing_else():
+    assert loaded_after("import skdp; dir(skdp); skdp.__version__", *HEAVY) == []
+
+
+def test_importing_the_accounting_loads_numpy_and_scipy_only():
+    loaded = loaded_after("import skdp.accounting; skdp.PrivacyAccountant", *HEAVY)
+    assert set(loaded) <= {"numpy", "scipy"}
+
+
+def test_importing_the_estimators_loads_no_extra():
+    """What scikit-learn itself loads where it is there (pandas, for one) is no doing of ours."""
+    loaded = loaded_after("import skdp; skdp.DPLogisticRegression", *HEAVY)
+    assert set(loaded) <= {"numba", "cryptography", *loaded_after("import sklearn.linear_model", *HEAVY)}
+
+
+def test_importing_the_estimators_compiles_nothing():
+    code = """
+import importlib, pkgutil
+import skdp.linear_model
+import skdp._kernels
+from numba.core.dispatcher import Dispatcher
+for part in pkgutil.iter_modules(skdp._kernels.__path__):
+    module = importlib.import_module("skdp._kernels." + part.name)
+    for name, kernel in vars(module).items():
+        if isinstance(kernel, Dispatcher):
+            print(name, len(kernel.signatures), sep=":")
+"""
+    counts = dict(item.split(":") for item in run(code))
+    assert len(counts) > 5
+    assert set(counts.values()) == {"0"}
+
+
+def test_public_names_load_when_asked_for():
+    found = run(
+        "from skdp import DPLogisticRegression, PrivacyAccountant; import skdp;"
+        "print(DPLogisticRegression.__module__, PrivacyAccountant().history, skdp.datasets.__name__)"
+    )
+    assert found == ["skdp.linear_model", "()", "skdp.datasets"]
+
+
+@pytest.mark.parametrize("name", sorted(skdp._PUBLIC))
+def test_every_public_name_is_what_the_table_says(name):
+    value = getattr(skdp, name)
+    assert value is getattr(importlib.import_module(skdp._PUBLIC[name]), name)
+    assert value.__name__ == name
+    assert name in skdp.__all__
+    assert name in dir(skdp)
+
+
+def test_modules_can_be_reached_from_the_package():
+    for name in skdp._MODULES:
+        assert getattr(skdp, name) is importlib.import_module(f"skdp.{name}")
+        assert name in dir(skdp)
+
+
+def test_star_import_gives_the_public_names():
+    names = run("from skdp import *; print(*[name for name in dir() if not name.startswith('_')])")
+    assert set(names) >= {name for name in skdp.__all__ if not name.startswith("_")}
+
+
+def test_an_unknown_name_is_refused_by_name():
+    with pytest.raises(AttributeError, match="module 'skdp' has no attribute 'DPRandomForest'"):
+        skdp.DPRandomForest  # noqa: B018
+    with pytest.raises(ImportError, match="DPRandomForest"):
+        from skdp import DPRandomForest  # noqa: F401
+
+
+def test_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+\w*", skdp.__version__)
+    try:
+        installed = importlib.metadata.version("skdp")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("skdp is not installed here, only importable")
+    assert installed == skdp.__version__
+
+
+# --- docstrings -------------------------------------------------------------------------------------------------------
+
+
+def module_names():
+    """Every module of the package."""
+    files = sorted((ROOT / "skdp").rglob("*.py"))
+    return [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in files]
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_written_examples_run(name):
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+def test_there_are_written_examples():
+    for value in (skdp.DPLogisticRegression, skdp.config_context):
+        assert ">>> " in inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_every_module_has_a_docstring(name):
+    assert importlib.import_module(name).__doc__
+
+
+def is_error(value):
+    return inspect.isclass(value) and issubclass(value, BaseException)
+
+
+@pytest.mark.parametrize("name", sorted(skdp._PUBLIC))
+def test_every_public_docstring_has_its_parameters(name):
+    value = getattr(skdp, name)
+    doc = inspect.getdoc(value)
+    assert len(doc.splitlines()[0]) <= 120
+    if is_error(value):
+        return  # takes a message
+    names = [name for name in inspect.signature(value).parameters if name not in ("self", "args", "kwargs")]
+    section = doc.split("Parameters\n----------\n")[1]
+    section = re.split(r"\n\w+\n---+\n", section)[0]
+    documented = [name for entry in re.findall(r"(?m)^(\w[\w, ]*) :", section) for name in entry.split(", ")]
+    assert documented == names
+
+
+def public_methods():
+    for name in sorted(skdp._PUBLIC):
+        value = getattr(skdp, name)
+        if inspect.isclass(value) and not is_error(value):
+            for method, function in vars(value).items():
+                if not method.startswith("_") and inspect.isfunction(function):
+                    yield pytest.param(function, id=f"{name}.{method}")
+
+
+@pytest.mark.parametrize("function", list(public_methods()))
+def test_every_public_method_has_a_docstring(function):
+    assert inspect.getdoc(function)

@@ -1,0 +1,405 @@
+"""Secret streams: the right keystream, the right law, independence, and nothing that gives the key away.
+
+Every statistical test has a false-alarm rate of 1e-6 (two-sided where both sides can be wrong) and a fixed key, so it
+is either red always or never. The keys are arbitrary: each stands for the first one that was tried.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import hmac
+import json
+import math
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+import reference
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numba import njit
+from scipy.special import kolmogi, ndtr
+from scipy.stats import binom, chi2, norm, poisson
+
+from skdp._random import SecretStream
+
+GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "random.json").read_text())
+FALSE_ALARM = 1e-6
+Z_LIMIT = norm.isf(FALSE_ALARM / 2)  # 4.89
+
+
+def stream(name="test"):
+    return SecretStream(hashlib.sha256(name.encode()).digest())
+
+
+def aes_words(key, count):
+    """The keystream by its definition: AES-256 of the block numbers 0, 1, 2, ... (SP 800-38A, 6.5)."""
+    n_blocks = -(-count // 2)
+    blocks = b"".join(number.to_bytes(16, "big") for number in range(n_blocks))
+    keystream = Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(blocks)
+    return [int.from_bytes(keystream[8 * i : 8 * i + 8], "little") for i in range(count)]
+
+
+# --- the keystream ---
+
+
+def test_keystream_is_that_of_published_vectors():
+    """AES-256 under the zero key of blocks 0, 1 and 2 (GCM specification, McGrew & Viega, test cases 13 and 14)."""
+    published = "dc95c078a2408989ad48a21492842087530f8afbc74536b9a963b4f1c4cb738bcea7403d4d606b6e074ec5d3baf39d18"
+    words = SecretStream(bytes(32)).words(6)
+    assert words.astype("<u8").tobytes() == bytes.fromhex(published)
+
+
+def test_second_reading_is_aes():
+    """The ECB that the next test leans on gives FIPS 197, appendix C.3."""
+    encryptor = Cipher(algorithms.AES256(bytes(range(32))), modes.ECB()).encryptor()
+    plain, secret = "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"
+    assert encryptor.update(bytes.fromhex(plain)).hex() == secret
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8_191, 8_192, 8_193, 20_001])
+def test_keystream_is_aes_in_counter_mode(count):
+    """Also across the pieces in which it is asked of OpenSSL."""
+    key = hashlib.sha256(b"ctr").digest()
+    assert SecretStream(key).words(count).tolist() == aes_words(key, count)
+
+
+def test_words_are_golden():
+    """An int random_state gives the same words on every machine, bit for bit, and they follow from the seed by hand."""
+    for seed, known in GOLDEN["words"].items():
+        found = SecretStream.from_random_state(int(seed)).words(len(known))
+        assert [f"{word:016x}" for word in found.tolist()] == known
+        by_hand = aes_words(hashlib.sha256(f"skdp seed 1:{seed}".encode()).digest(), len(known))
+        assert [f"{word:016x}" for word in by_hand] == known
+
+
+def test_normals_are_golden():
+    """Normals are equal to 1e-12 in float64 and to 1e-6 in float32, also to the plain reading of the golden words."""
+    known = np.array(GOLDEN["normals"])
+    root = SecretStream.from_random_state
+    np.testing.assert_allclose(root(0).normal(len(known)), known, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(root(0).normal(len(known), np.float32), known, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(reference.normals(root(0).words(512))[: len(known)], known, rtol=0, atol=1e-12)
+
+
+def test_spawned_streams_and_rows_are_golden():
+    child = SecretStream.from_random_state(0).spawn("noise", 3)
+    assert [f"{word:016x}" for word in child.words(4).tolist()] == GOLDEN["spawned_words"]
+    rows = SecretStream.from_random_state(0).poisson_rows(1_000_000, 1e-5)
+    assert rows.tolist() == GOLDEN["rows"]
+    assert rows.tolist() == reference.poisson_rows(SecretStream.from_random_state(0).words(50), 1_000_000, 1e-5)
+
+
+def test_spawned_key_is_hmac_of_the_purpose():
+    key = hashlib.sha256(b"parent").digest()
+    child = SecretStream(hmac.digest(key, b"('noise', 3)", "sha256"))
+    assert SecretStream(key).spawn("noise", 3).words(5).tolist() == child.words(5).tolist()
+
+
+# --- how draws are cut changes nothing (property 3) ---
+
+
+def test_cutting_words_changes_nothing():
+    whole, parts, cut = stream().words(30_000), [], stream()
+    for count in (0, 1, 2, 3, 1, 8_192, 8_191, 7, 13_603):
+        parts.append(cut.words(count))
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cutting_normals_changes_nothing(dtype):
+    sizes = (0, 1, 11, 512, 513, 1, 2_047, 2_048, 2_049, 10_000, 3)
+    whole, cut = stream().normal(sum(sizes), dtype), stream()
+    np.testing.assert_array_equal(np.concatenate([cut.normal(size, dtype) for size in sizes]), whole)
+    assert whole.dtype == dtype
+
+
+def test_drawn_normals_are_the_callers_own():
+    """Writing into a result does not write into what is drawn next."""
+    scribbled, clean = stream(), stream()
+    scribbled.normal(100)[:] = 7.0
+    clean.normal(100)
+    np.testing.assert_array_equal(scribbled.normal(100), clean.normal(100))
+
+
+# --- property 8: purposes and seeds ---
+
+
+def test_same_purpose_gives_the_same_stream():
+    root = stream()
+    before = root.spawn("noise", 1).normal(10)
+    root.words(5)
+    np.testing.assert_array_equal(root.spawn("noise", 1).normal(10), before)
+
+
+def test_different_purposes_are_different_and_uncorrelated():
+    """Also where names could run together, and a child against its parent: all pairwise correlations."""
+    purposes = [("noise",), ("sampling",), ("noise", 1), ("noise", 11), ("noise", "1"), (1, 1), (11,), ("1", 1), ()]
+    n = 50_000
+    draws = np.array([stream().normal(n)] + [stream().spawn(*purpose).normal(n) for purpose in purposes])
+    grandchild = stream().spawn("noise").spawn("noise").normal(n)
+    draws = np.vstack([draws, grandchild])
+    correlation = (draws @ draws.T / math.sqrt(n))[np.triu_indices(len(draws), 1)]
+    assert np.abs(correlation).max() < norm.isf(FALSE_ALARM / 2 / len(correlation))
+
+
+def test_none_gives_fresh_streams():
+    draws = {tuple(SecretStream.from_random_state(None).words(4).tolist()) for _ in range(50)}
+    assert len(draws) == 50
+    assert tuple(SecretStream.from_random_state().words(4).tolist()) not in draws
+
+
+@njit
+def seed_numba(seed):
+    np.random.seed(seed)  # noqa: NPY002
+
+
+def test_global_seeds_have_no_effect():
+    """np.random.seed and Numba's own seeding touch neither a secret stream nor a seeded one."""
+    draws, seeded = [], []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        seed_numba(0)
+        secret = SecretStream.from_random_state(None)
+        draws.append((*secret.normal(5), *secret.poisson_rows(1_000_000, 1e-4)))
+        seeded.append(SecretStream.from_random_state(7).normal(5).tolist())
+    np.random.seed(1)  # noqa: NPY002
+    seed_numba(1)
+    seeded.append(SecretStream.from_random_state(7).normal(5).tolist())
+    assert draws[0] != draws[1]
+    assert seeded[0] == seeded[1] == seeded[2]
+
+
+def test_drawing_leaves_global_generators_alone():
+    np.random.seed(3)  # noqa: NPY002
+    expected = np.random.random(3).tolist()  # noqa: NPY002
+    np.random.seed(3)  # noqa: NPY002
+    stream().normal(5)
+    stream().poisson_rows(100, 0.1)
+    assert np.random.random(3).tolist() == expected  # noqa: NPY002
+
+
+def test_integer_types_and_generators_seed():
+    first = SecretStream.from_random_state(5).words(3).tolist()
+    assert SecretStream.from_random_state(np.int32(5)).words(3).tolist() == first
+    assert SecretStream.from_random_state(np.uint64(5)).words(3).tolist() == first
+    distinct = {tuple(SecretStream.from_random_state(seed).words(3).tolist()) for seed in (-1, 0, 1, 5, 2**32, 2**70)}
+    assert len(distinct) == 6
+    for make in (np.random.RandomState, np.random.default_rng):
+        generator = make(5)
+        one, same = SecretStream.from_random_state(generator), SecretStream.from_random_state(make(5))
+        assert one.words(3).tolist() == same.words(3).tolist() != first
+        assert SecretStream.from_random_state(generator).words(3).tolist() != same.words(3).tolist()
+
+
+@pytest.mark.parametrize("bad", ["0", 1.0, 1.5, True, np.True_, b"key", [1], np.array([1]), object()])
+def test_bad_random_state_is_refused_in_one_line(bad):
+    with pytest.raises(ValueError, match=r"^random_state=.* is not an int.*: pass None for secret noise") as error:
+        SecretStream.from_random_state(bad)
+    assert "\n" not in str(error.value)
+
+
+# --- nothing gives the key away ---
+
+
+@pytest.mark.parametrize("copying", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_streams_are_not_copied(copying):
+    with pytest.raises(TypeError, match="cannot be pickled or copied"):
+        copying(stream())
+
+
+def test_repr_does_not_hold_the_key():
+    key = hashlib.sha256(b"secret").digest()
+    secret = SecretStream(key)
+    secret.normal(5)
+    for text in (repr(secret), str(secret), format(secret)):
+        assert key.hex() not in text.lower()
+        assert repr(key) not in text
+        assert repr(key)[2:-1] not in text
+
+
+# --- property 9: the law of the noise ---
+
+
+def kolmogorov_smirnov(z):
+    """sqrt(n) D, whose law is Kolmogorov's to within 1/sqrt(n)."""
+    z = np.sort(z)
+    n = len(z)
+    below = ndtr(z).astype(np.float64)
+    grid = np.arange(n + 1) / n
+    return math.sqrt(n) * max(np.max(grid[1:] - below), np.max(below - grid[:-1]))
+
+
+def assert_two_sided(count, law):
+    assert law.cdf(count) > FALSE_ALARM / 2, count
+    assert law.sf(count - 1) > FALSE_ALARM / 2, count
+
+
+def check_law(draw, n, n_pieces):
+    """All tests of property 9 on n draws, in pieces so that they fit in memory."""
+    powers, lagged = np.zeros(4), np.zeros((2, len(LAGS)))
+    beyond = {3.0: 0, 4.0: 0, 5.0: 0}
+    m = n // n_pieces
+    for _ in range(n_pieces):
+        z = draw(m)
+        assert kolmogorov_smirnov(z) < kolmogi(FALSE_ALARM / n_pieces)
+        z = z.astype(np.float64)
+        square = z * z
+        powers += z.sum(), square.sum(), (square * z).sum(), (square * square).sum()
+        for i, lag in enumerate(LAGS):
+            lagged[0, i] += z[lag:] @ z[:-lag]
+            lagged[1, i] += (square[lag:] - 1.0) @ (square[:-lag] - 1.0)
+        for limit in beyond:
+            beyond[limit] += int(np.count_nonzero(np.abs(z) > limit))
+    # moments 1 to 4 of n normals are normal with variances 1, 2, 15 and 96 over n (central limit theorem)
+    moments = (powers / n - [0, 1, 0, 3]) * np.sqrt(n / np.array([1, 2, 15, 96]))
+    assert np.abs(moments).max() < Z_LIMIT, moments
+    for limit, count in beyond.items():
+        assert_two_sided(count, poisson(2 * norm.sf(limit) * n) if limit >= 5 else binom(n, 2 * norm.sf(limit)))
+    # products of normals at a lag have variance 1; of centred squares, whose variance is 2, 4
+    pairs = n_pieces * (m - np.array(LAGS))
+    scores = lagged / np.sqrt(pairs) / np.array([[1.0], [2.0]])
+    assert np.abs(scores).max() < norm.isf(FALSE_ALARM / 2 / scores.size), scores
+
+
+LAGS = (1, 2, 3, 4, 255, 256, 257, 511, 512, 513, 1_024)  # 256 apart are the two that share a radius
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_is_normal(dtype):
+    """10**7 draws; 5.7 of them beyond 5 standard deviations."""
+    source = stream(f"law {np.dtype(dtype).name}")
+    check_law(lambda m: source.normal(m, dtype), 10_000_000 if dtype == np.float64 else 2_000_000, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_is_normal_at_1e8(dtype):
+    """Property 9 as written: 10**8 draws, 57 expected beyond |z| = 5."""
+    source = stream(f"long law {np.dtype(dtype).name}")
+    check_law(lambda m: source.normal(m, dtype), 100_000_000, 20)
+
+
+def test_noise_is_independent_between_coordinates_and_steps():
+    """Property 8: 200 steps of 40 parameters: the 40 x 40 second moments over steps, and of each step with the next."""
+    source, steps, p = stream("steps"), 20_000, 40
+    draws = np.array([source.normal(p) for _ in range(steps)])
+    together = draws.T @ draws
+    next_step = draws[1:].T @ draws[:-1]
+    scores = np.concatenate(
+        [together[np.triu_indices(p, 1)] / math.sqrt(steps), next_step.ravel() / math.sqrt(steps - 1)]
+    )
+    assert np.abs(scores).max() < norm.isf(FALSE_ALARM / 2 / len(scores))
+
+
+# --- property 10: Poisson sampling of rows ---
+
+
+@pytest.mark.parametrize(("n", "rate"), [(0, 0.5), (1, 0.5), (1, 1e-9), (10, 1e-9), (1_000, 0.1), (1_000, 0.999999)])
+def test_rows_are_ascending_distinct_and_in_range(n, rate):
+    source = stream("range")
+    for _ in range(50):
+        rows = source.poisson_rows(n, rate)
+        assert rows.dtype == np.int64
+        assert np.all(np.diff(rows) > 0)
+        assert np.all((rows >= 0) & (rows < n))
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.3, 0.9])
+def test_rows_are_in_with_the_rate_and_independently(rate):
+    """Frequency of each row, covariance of each pair, and the law of the lot's size."""
+    n, lots = 40, 40_000
+    source = stream(f"inclusion {rate}")
+    member = np.zeros((lots, n), bool)
+    for lot in member:
+        lot[source.poisson_rows(n, rate)] = True
+    assert_extremes_are_binomial(member.sum(axis=0), binom(lots, rate))
+    together = member.T.astype(np.float64) @ member  # exact counts; with the rates above this is the covariance
+    assert_extremes_are_binomial(together[np.triu_indices(n, 1)], binom(lots, rate**2))
+    assert_sizes_are_binomial(member.sum(axis=1), n, rate)
+
+
+def assert_extremes_are_binomial(counts, law):
+    """The smallest and the largest of some counts of one law, by a union bound."""
+    assert law.cdf(counts.min()) > FALSE_ALARM / 2 / len(counts)
+    assert law.sf(counts.max() - 1) > FALSE_ALARM / 2 / len(counts)
+
+
+def assert_sizes_are_binomial(sizes, n, rate):
+    """Pearson's chi-square over cells of at least 10 expected."""
+    law, lots = binom(n, rate), len(sizes)
+    inner = np.flatnonzero(lots * law.pmf(np.arange(n + 1)) >= 10)
+    low, high = inner[0], inner[-1]
+    expected = lots * np.array([law.cdf(low), *law.pmf(np.arange(low + 1, high)), law.sf(high - 1)])
+    observed = np.bincount(np.clip(sizes, low, high) - low, minlength=len(expected))
+    assert np.sum((observed - expected) ** 2 / expected) < chi2.isf(FALSE_ALARM, len(expected) - 1)
+
+
+def test_sizes_of_large_lots_are_binomial():
+    source = stream("sizes")
+    sizes = np.array([len(source.poisson_rows(50_000, 0.002)) for _ in range(5_000)])
+    assert_sizes_are_binomial(sizes, 50_000, 0.002)
+
+
+def test_gaps_are_independent_across_lots():
+    """The membership of a row in one lot says nothing of it, or of its neighbours, in the next."""
+    n, rate, lots = 40, 0.3, 20_000
+    source = stream("lots")
+    member = np.zeros((lots, n))
+    for lot in member:
+        lot[source.poisson_rows(n, rate)] = 1.0
+    centred = (member - rate) / math.sqrt(rate * (1 - rate))
+    scores = (centred[1:].T @ centred[:-1]).ravel() / math.sqrt(lots - 1)
+    assert np.abs(scores).max() < norm.isf(FALSE_ALARM / 2 / len(scores))
+
+
+def test_tiny_rates():
+    """q = 1e-9: nearly always no row; of 10**12 rows about 1,000, spread evenly."""
+    source = stream("tiny")
+    empty = sum(len(source.poisson_rows(1_000, 1e-9)) == 0 for _ in range(1_000))
+    assert empty >= 999  # 1e-3 expected to be in: two in 1,000 lots have probability 5e-7
+    rows = np.concatenate([source.poisson_rows(10**12, 1e-9) for _ in range(20)])
+    assert_two_sided(len(rows), poisson(20_000))
+    assert kolmogorov_smirnov(norm.ppf((rows + 0.5) / 1e12)) < kolmogi(FALSE_ALARM)
+
+
+def test_almost_full_lots():
+    """q = 0.999999: one row in a million stays out."""
+    source = stream("almost full")
+    out = sum(100_000 - len(source.poisson_rows(100_000, 0.999999)) for _ in range(50))
+    assert_two_sided(out, poisson(5.0))
+
+
+class CountingStream(SecretStream):
+    """Counts the words that it hands out."""
+
+    n_words = 0
+
+    def words(self, count):
+        self.n_words += count
+        return super().words(count)
+
+
+class FullestStream(CountingStream):
+    """Words of an unlikely kind: each lets the very next row in."""
+
+    def words(self, count):
+        return np.zeros(len(super().words(count)), np.uint64)
+
+
+def test_nothing_caps_a_lot():
+    """Property 12: a lot far above its expected size (here every row, at q = 0.001) comes back whole, in order."""
+    source = FullestStream(hashlib.sha256(b"fullest").digest())
+    np.testing.assert_array_equal(source.poisson_rows(5_000, 1e-3), np.arange(5_000))
+    assert source.n_words >= 5_001
+
+
+@pytest.mark.parametrize(("n", "rate"), [(10**6, 1e-3), (10**9, 1e-6), (10**12, 1e-9), (10**15, 1e-12), (10**9, 1e-9)])
+def test_cost_grows_with_the_lot_and_not_with_n(n, rate):
+    """A lot of 1,000 rows takes some 1,200 words whether it is drawn from a million rows or from 10**15."""
+    source = CountingStream(hashlib.sha256(b"cost").digest())
+    lots = [len(source.poisson_rows(n, rate)) for _ in range(20)]
+    expected = n * rate
+    assert source.n_words / 20 < 1.3 * (expected + 6 * math.sqrt(expected)) + 32
+    assert_two_sided(sum(lots), poisson(20 * expected))
