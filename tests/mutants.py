@@ -104,19 +104,19 @@ MUTANTS = [
     ),
     mutant(
         "intercept left out of the clip",
-        (KERNEL, "length = math.sqrt((facts[SCALE, i] * norm) ** 2 + icpt * icpt)", "length = facts[SCALE, i] * norm"),
+        (KERNEL, "length = math.hypot(facts[SCALE, i] * norm, icpt)", "length = facts[SCALE, i] * norm"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(
         "unclipped row used after the clip",
-        (KERNEL, "        feature_part[i] = clipped * scale[i]", "        feature_part[i] = clipped"),
+        (KERNEL, "feature_part[i] = _representable(clipped * scale[i], limits)", "feature_part[i] = clipped"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(
         "unclipped row used after the clip (softmax)",
-        (KERNEL, "            feature_part[k, i] = clipped * scale[i]", "            feature_part[k, i] = clipped"),
+        (KERNEL, "feature_part[k, i] = _representable(clipped * scale[i], limits)", "feature_part[k, i] = clipped"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -128,7 +128,7 @@ MUTANTS = [
     ),
     mutant(
         "rows clipped, their norm taken before",
-        (KERNEL, "length = math.sqrt((facts[SCALE, i] * norm) ** 2", "length = math.sqrt((unit * norm) ** 2"),
+        (KERNEL, "length = math.hypot(facts[SCALE, i] * norm, icpt)", "length = math.hypot(unit * norm, icpt)"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -147,9 +147,21 @@ MUTANTS = [
     ),
     mutant(
         "guard against NaN and overflow removed",
-        (KERNEL, "return factor if size < np.inf else 0.0", "return factor"),
+        (KERNEL, "return factor if factor >= _SMALLEST_NORMAL else 0.0", "return factor"),
         (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = residual * factor"),
         (KERNEL, "clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0", "clipped = z[k, i] * factor[i]"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "tiny rows taken for rows of zeros, which no weight can make long",
+        (KERNEL, "    if 1e-280 < square < 1e280:\n", "    if square >= 0.0:\n"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "residuals that the dtype of the rows rounds up or makes infinite",
+        (KERNEL, "return value if limits[0] <= abs(value) <= limits[1] else 0.0", "return value"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -477,11 +489,12 @@ def copy_project(target: pathlib.Path) -> None:
             shutil.copy(ROOT / name, target / name)
 
 
-def plant(target: pathlib.Path, edits: tuple[Edit, ...]) -> None:
-    for path, old, new in edits:
+def plant(target: pathlib.Path, planted: Mutant) -> None:
+    for path, old, new in planted.edits:
         text = (target / path).read_text()
         if text.count(old) != 1:
-            raise SystemExit(f"{path} holds {text.count(old)} times, and not once: {old!r}. Mend the mutant.")
+            found = f"{path} holds {text.count(old)} times, and not once: {old!r}"
+            raise SystemExit(f"mutant {planted.name!r} does not fit the code any more: {found}")
         (target / path).write_text(text.replace(old, new))
 
 
@@ -521,7 +534,7 @@ def judge(planted: Mutant, known_red: list[str]) -> Outcome:
     with tempfile.TemporaryDirectory() as place:
         target = pathlib.Path(place).resolve()
         copy_project(target)
-        plant(target, planted.edits)
+        plant(target, planted)
         options = ["-x", "--tb=line", *(f"--deselect={test}" for test in known_red)]
         options += ["-k", planted.select] if planted.select else []
         code, output = run_tests(target, list(planted.tests), *options)
@@ -550,7 +563,7 @@ def main() -> int:
     for each in chosen:  # all of them fit the code, before any time is spent
         with tempfile.TemporaryDirectory() as place:
             copy_project(pathlib.Path(place))
-            plant(pathlib.Path(place), each.edits)
+            plant(pathlib.Path(place), each)
     known_red = red_without_mutant(sorted({test for each in chosen for test in each.tests}))
     for test in known_red:
         print(f"red without any mutant, left out: {test}")

@@ -299,23 +299,27 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, limits, start, stop, tot
 
 
 @njit(**_OPTIONS)
-def _touch(X, facts, rows):
-    """Read a value of every cache line that `rows` lie in, and nothing else, so that many misses overlap.
+def _fetch(X, facts, rows, block):
+    """Copy the facts of `rows`, and read a value of every cache line of their features, so that many misses overlap.
 
-    The sum means nothing: it keeps the reads from being optimised away.
+    The sum of those values means nothing: it keeps the reads from being optimised away.
     """
-    first = last = middle = fact = X.dtype.type(0)
+    first = last = middle = X.dtype.type(0)
     end = X.shape[1] - 1
     for i in range(len(rows)):
-        first += X[rows[i], 0]
-        last += X[rows[i], end]
-        fact += facts[rows[i], 0]
+        row = rows[i]
+        first += X[row, 0]
+        last += X[row, end]
+        block[LABEL, i] = facts[row, LABEL]
+        block[WEIGHT, i] = facts[row, WEIGHT]
+        block[SCALE, i] = facts[row, SCALE]
+        block[LENGTH, i] = facts[row, LENGTH]
     step = _CACHE_LINE // X.itemsize
     if end > step:
         for i in range(len(rows)):
             for j in range(step, end, step):
                 middle += X[rows[i], j]
-    return first + last + middle + fact
+    return first + last + middle
 
 
 @njit(**_OPTIONS)
@@ -324,19 +328,16 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, limits, start, st
     step = _block_rows(X.shape[1], stop - start)
     scratch = _scratch(len(theta), step, X)
     block = np.empty((N_FACTS, step), X.dtype)
-    touched = X.dtype.type(0)
+    fetched = X.dtype.type(0)
     for low in range(start, stop, step):
         some = rows[low : min(low + step, stop)]
         m = len(some)
-        touched += _touch(X, facts, some)
-        for i in range(m):
-            for j in range(N_FACTS):
-                block[j, i] = facts[some[i], j]
+        fetched += _fetch(X, facts, some, block)
         _add_block(
             X, some, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
             theta, bias, max_norm, icpt, limits, scratch, total,
         )  # fmt: skip
-    return touched
+    return fetched
 
 
 # --- sparse rows ---
