@@ -260,8 +260,10 @@ def test_renyi_filter_holds_at_one_fixed_order():
     exhaust(accountant, SelfComposedDpEvent(STEP, 20))
     alpha, total = limit.order, 0.0
     for charge in accountant.history:
-        event, count = (charge.event, 1) if not isinstance(charge.event, SelfComposedDpEvent) else (
-            charge.event.event, charge.event.count
+        event, count = (
+            (charge.event, 1)
+            if not isinstance(charge.event, SelfComposedDpEvent)
+            else (charge.event.event, charge.event.count)
         )
         if isinstance(event, GaussianDpEvent):
             total += count * alpha / (2 * event.noise_multiplier**2)

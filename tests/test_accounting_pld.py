@@ -38,8 +38,10 @@ def pair_losses(q: float, sigma: float, kind: str, step: float | None = None) ->
     x = np.arange(-13 * sigma - 1, 13 * sigma + 1, step)
 
     def mixture(shift: float) -> np.ndarray:
-        return np.logaddexp(math.log1p(-q), math.log(q) + (2 * x * shift - 1) / (2 * sigma**2)) if q < 1 else (
-            (2 * x * shift - 1) / (2 * sigma**2)
+        return (
+            np.logaddexp(math.log1p(-q), math.log(q) + (2 * x * shift - 1) / (2 * sigma**2))
+            if q < 1
+            else ((2 * x * shift - 1) / (2 * sigma**2))
         )
 
     base = -0.5 * (x / sigma) ** 2 - 0.5 * math.log(2 * math.pi) + math.log(step / sigma)
