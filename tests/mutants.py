@@ -36,7 +36,9 @@ BASE, ESTIMATOR = "skdp/base.py", "skdp/linear_model.py"
 ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
 
 
-BY_PROPERTY = "not plain_reading and not reference_loop and not sums_at_other and not come_from_one_object"
+BY_PROPERTY = (
+    "not plain_reading and not reference_loop and not sums_at_other and not may_repeat and not come_from_one_object"
+)
 """Leaves out the comparisons with the plain reading, which see everything: the property itself has to be tested."""
 
 

@@ -59,7 +59,7 @@ def _turn(words, radii, first, second):
     two more bits the axis and its sign (sine and cosine: minimax coefficients of FreeBSD msun, k_sin.c and k_cos.c)."""
     for i in range(len(radii)):
         word = words[i]
-        x = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64) - (1.5 - 2.0**-53)
+        x = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64) - 1.5
         x = x * _QUARTER_TURN
         z = x * x
         s = 2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
