@@ -79,7 +79,6 @@ class LinearModel:
         facts = np.empty((kernel.N_FACTS, self.n_rows), X.dtype)
         facts[kernel.LABEL] = labels
         facts[kernel.WEIGHT] = weights
-        self._limits = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)
         _scale_rows(X, geometry.radius, geometry.unit, geometry.icpt, facts)
         self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
@@ -97,7 +96,7 @@ class LinearModel:
         n = self.n_rows if rows is None else len(rows)
         n_segments = self._n_segments(n)
         totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
-        for_all = weights, bias, max_norm, icpt, self._limits
+        for_all = weights, bias, max_norm, icpt
 
         def add(segment: int) -> None:
             span = n * segment // n_segments, n * (segment + 1) // n_segments, totals[segment]

@@ -35,7 +35,8 @@ class DPSGDPlan:
     the lots that it is in; so a step is the Gaussian mechanism of sensitivity C on a lot drawn by `sampling`, which is
     what the event of the step states. The next parameters are a function of the release and of public constants
     (post-processing), and the next step may depend on them (adaptive composition; Abadi et al. 2016, theorem 2, for
-    moments; Dong, Roth & Su 2022, theorem 4, and Zhu, Dong & Wang 2022, theorem 10, for dominating pairs). Under
+    moments; Dong, Roth & Su 2022, section 3,
+    for trade-off functions; Zhu, Dong & Wang 2022 for dominating pairs). Under
     ``replace_one`` a record's contribution is exchanged for another's; the events are priced for that by the
     accountant, from the same sigma, since sigma is relative to what one record adds.
     """

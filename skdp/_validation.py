@@ -19,10 +19,17 @@ def check_real(
 ) -> float:
     """`value` as a float, if it is a finite real number within the bounds."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = float(value)
+        number = _to_float(value)
         if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
             return number
     raise ValueError(f"{name}={value!r} is out of range: {remedy}.")
+
+
+def _to_float(value: numbers.Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,14 @@ class Budget(NamedTuple):
 
     epsilon: float | None
     noise_multiplier: float | None
+    delta: float
+
+
+class Price(NamedTuple):
+    """An event and its epsilon at delta."""
+
+    event: DpEvent
+    epsilon: float
     delta: float
 
 
@@ -59,7 +68,7 @@ class PrivateEstimator(BaseEstimator):
             epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
         if noise is not None:
             noise = check_real(
-                "noise_multiplier", noise, above=0, at_most=1e9, remedy="choose a number above 0, such as 1.0"
+                "noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy="choose a number from 1e-3 to 1e9"
             )
         return Budget(epsilon, noise, delta)
 
@@ -94,7 +103,7 @@ class PrivateEstimator(BaseEstimator):
                 f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
                 f"choose a delta well below {1 / n:.1g}.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _root_stream(self) -> SecretStream:
@@ -103,7 +112,7 @@ class PrivateEstimator(BaseEstimator):
             report_leak(
                 f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
                 "against whoever knows it: use random_state=None for a result that leaves your hands.",
-                stacklevel=5,
+                stacklevel=6,
             )
         return root
 
@@ -112,10 +121,28 @@ class PrivateEstimator(BaseEstimator):
         if self.accountant is not None:
             self.accountant.spend(event, type(self).__name__, adjacency=self.adjacency)
 
-    def _publish_price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> None:
-        self.privacy_event_ = event if earlier is None else compose([earlier, event])
-        self.delta_, self.adjacency_ = delta, self.adjacency
-        self.epsilon_ = get_epsilon(self.privacy_event_, delta, method=self.accounting, adjacency=self.adjacency)
+    def _price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> Price:
+        """What the fitted state will have cost, from public parameters alone."""
+        whole = event if earlier is None else compose([earlier, event])
+        return Price(whole, get_epsilon(whole, delta, method=self.accounting, adjacency=self.adjacency), delta)
+
+    def _publish_price(self, price: Price) -> None:
+        self.privacy_event_, self.epsilon_, self.delta_ = price
+        self.adjacency_ = self.adjacency
+
+    @contextlib.contextmanager
+    def _schema_kept_on_failure(self) -> Iterator[None]:
+        """Validation writes the new table's schema at once; after a refusal the fitted model keeps its own."""
+        names = "n_features_in_", "feature_names_in_"
+        before = {name: self.__dict__[name] for name in names if name in self.__dict__}
+        try:
+            yield
+        except BaseException:
+            if hasattr(self, "coef_"):
+                for name in names:
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
+            raise
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
@@ -135,7 +162,12 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
     """`classes`, any sequence, as a sorted array of at least two distinct values."""
-    distinct = np.unique(np.asarray(list(classes) if isinstance(classes, Iterable) else []))
+    if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
+        raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
+    try:
+        distinct = np.unique(np.asarray(list(classes)))
+    except TypeError:
+        raise ValueError(f"{name}={classes!r} has classes of several types: give all of one type.") from None
     if len(distinct) < 2:
         raise ValueError(f"{name}={classes!r} names fewer than two classes: list every class that can occur.")
     return distinct

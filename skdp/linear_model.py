@@ -94,7 +94,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
     n_jobs : int or None, default=None
         Threads; changes no result. None means 1 unless in a ``joblib.parallel_config`` context, -1 all cores.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState or Generator instance or None, default=None
         None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
     verbose : int, default=0
         1 shows a progress bar with the epsilon of the steps so far, on standard error.
@@ -143,10 +143,13 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skdp import DPLogisticRegression
     >>> from skdp.datasets import make_census
     >>> people = make_census(20_000, random_state=0)
-    >>> model = DPLogisticRegression(epsilon=1.0, classes=people.classes).fit(people.data, people.target)
+    >>> low, high = np.array([people.bounds[name] for name in people.feature_names]).T
+    >>> X = (people.data - low) / (high - low)
+    >>> model = DPLogisticRegression(epsilon=1.0, classes=people.classes).fit(X, people.target)
     >>> bool(0.99 < model.epsilon_ <= 1.0)
     True
     """
@@ -259,6 +262,18 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         return self._fit_instalment(X, y, sample_weight, classes, go_on=go_on)
 
     def _fit_instalment(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, go_on: bool) -> Self:
+        with self._schema_kept_on_failure():
+            n_done, n_steps = self._charge_and_train(X, y, sample_weight, classes, go_on=go_on)
+        if n_done < n_steps:
+            warnings.warn(
+                f"fit was interrupted after {n_done} of {n_steps} steps: the model of those steps is kept, and so is "
+                "the full charge.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _charge_and_train(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, go_on: bool) -> tuple[int, int]:
         budget = self._check_budget()
         n_threads = self._check_n_jobs()
         if go_on and self.adjacency != self.adjacency_:
@@ -278,21 +293,15 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
         self._warn_of_weak_delta(budget.delta, n_public)
         stream = self._root_stream().spawn("from step", self.n_steps_ if go_on else 0)
         earlier = self.privacy_event_ if go_on else None
+        price = self._price(run.plan.event, earlier, budget.delta)  # a run without a price is refused here
 
         self._charge(run.plan.event)
         theta = self._theta(run.geometry) if go_on else np.zeros(n_outputs * run.geometry.width(X.shape[1]))
         progress = self._progress(run.plan, earlier, budget.delta)
         theta, n_done = self._train(run, (X, codes, weights, n_outputs), theta, stream, n_threads, progress)
+        self._publish_price(price)  # before the coefficients: they may never stand beside a price that is too low
         self._publish(theta, n_outputs, class_values, run, n_done, go_on=go_on)
-        self._publish_price(run.plan.event, earlier, budget.delta)
-        if n_done < run.plan.n_steps:
-            warnings.warn(
-                f"fit was interrupted after {n_done} of {run.plan.n_steps} steps: the model of those steps is kept, "
-                "and so is the full charge.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return self
+        return n_done, run.plan.n_steps
 
     def _train(
         self,
@@ -338,7 +347,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
             weights = np.full(X.shape[0], weights)
         if weights.shape != (X.shape[0],):
             raise ValueError(
-                f"sample_weight has shape {weights.shape} where X has {X.shape[0]} rows: give one weight a row."
+                f"sample_weight has shape {weights.shape} where X has {X.shape[0]} rows: give one weight a row, "
+                "in one dimension."
             )
         if weights.min() < 0:
             raise ValueError("sample_weight has negative entries: weights are 0 (no influence) or above.")
@@ -348,7 +358,6 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
 
     def _check_labels(self, y: Any, classes: Any, *, go_on: bool) -> tuple[NDArray[Any], NDArray[np.int64]]:
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
         if go_on:
             if classes is not None and not np.array_equal(distinct_classes("classes", classes), self.classes_):
                 raise ValueError(
@@ -357,6 +366,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
                 )
             return self.classes_, encode_labels(y, self.classes_)
         if classes is None:
+            check_classification_targets(y)  # its warnings depend on y, which is not paid for either
             class_values = np.unique(y)
             if len(class_values) < 2:
                 raise ValueError(
@@ -365,7 +375,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
             report_leak(
                 "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
                 "can occur, e.g. classes=[0, 1].",
-                stacklevel=5,
+                stacklevel=6,
             )
         else:
             class_values = distinct_classes("classes", classes)
@@ -376,7 +386,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
     def _plan_run(self, budget: Any, n: int, n_features: int, n_outputs: int) -> _Run:
         radius = math.sqrt(n_features)
         if self.data_norm is not None:
-            radius = check_real("data_norm", self.data_norm, above=0, remedy="choose a public bound above 0, or None")
+            remedy = "choose a public bound from 1e-30 to 1e30, or None"
+            radius = check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
         geometry = LinearGeometry(radius, bool(self.fit_intercept))
         n_parameters = n_outputs * geometry.width(n_features)
         sampling = self._chosen_sampling(n)
@@ -403,7 +414,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
     def _clip(self, sigma: float, lot_size: float, n_steps: int, n_parameters: int) -> float:
         if isinstance(self.max_grad_norm, str) and self.max_grad_norm == "auto":
             return rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
-        return check_real("max_grad_norm", self.max_grad_norm, above=0, remedy="choose a number above 0, or 'auto'")
+        remedy = "choose a number from 1e-30 to 1e30, or 'auto'"
+        return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     def _step_length(self, plan: DPSGDPlan) -> float:
         if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
@@ -500,9 +512,16 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
 
 def _without_duplicates(X: Any) -> Any:
     """X with each entry of a sparse row stored once, so that a row's norm is that of its entries."""
-    if sp.issparse(X) and not X.has_canonical_format:
+    if not sp.issparse(X):
+        return X
+    X = sp.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format
+    if not X.has_canonical_format:
         X = X.copy()  # the user's own matrix stays as it is
         X.sum_duplicates()
+        if not np.isfinite(X.data).all():
+            raise ValueError(
+                "X contains infinity: entries that a sparse row stores more than once add up beyond range."
+            )
     return X
 
 

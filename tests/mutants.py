@@ -174,6 +174,18 @@ MUTANTS = [
         select="fastmath",
     ),
     mutant(
+        "a block summed in the dtype of the rows",
+        (
+            KERNEL,
+            "        _add_rows(X, rows, feature_part[k], total[k])\n",
+            "        block_sum = np.zeros(d, X.dtype)\n"
+            "        _add_rows(X, rows, feature_part[k].astype(X.dtype), block_sum)\n"
+            "        for j in range(d):\n"
+            "            total[k, j] += block_sum[j]\n",
+        ),
+        tests="guarantees",
+    ),
+    mutant(
         "the sum's order depends on the threads",
         (MODELS, "        n_segments = self._n_segments(n)", "        n_segments = 1 if self._pool is None else 3"),
         tests="linear_kernels",

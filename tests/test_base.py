@@ -142,12 +142,12 @@ def test_clones_share_the_accountant():
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 def test_the_price_covers_earlier_events(accounting, adjacency):
     estimator = Newcomer(accounting=accounting, adjacency=adjacency)
-    estimator._publish_price(STEP, None, 1e-5)
+    estimator._publish_price(estimator._price(STEP, None, 1e-5))
     assert estimator.privacy_event_ == STEP
     assert estimator.delta_ == 1e-5
     one = estimator.epsilon_
     assert one == get_epsilon(STEP, 1e-5, method=accounting, adjacency=adjacency)
-    estimator._publish_price(SelfComposedDpEvent(STEP, 3), estimator.privacy_event_, 1e-6)
+    estimator._publish_price(estimator._price(SelfComposedDpEvent(STEP, 3), estimator.privacy_event_, 1e-6))
     assert estimator.privacy_event_ == compose([STEP] * 4)
     assert estimator.delta_ == 1e-6
     assert estimator.epsilon_ == get_epsilon(compose([STEP] * 4), 1e-6, method=accounting, adjacency=adjacency) > one

@@ -160,6 +160,29 @@ def with_duplicates():
     return sp.csr_array((data, indices, np.arange(0, 61, 3)), shape=(20, 4))
 
 
+def test_repeated_entries_beyond_range_are_refused():
+    """Each of them is finite and their sum is not: unnoticed, it would turn the whole release into NaN."""
+    X = sp.csr_matrix((np.array([1.5e308, 1.5e308, 1.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"^X contains infinity: [^\n]*$"):
+        binary(accountant=accountant).fit(X, [0, 1])
+    assert accountant.history == ()
+
+
+def test_a_sparse_matrix_that_is_wrong_about_its_format():
+    """scipy remembers that entries were distinct, whatever happens to the indices afterwards."""
+    rng = np.random.default_rng(0)
+    X = sp.random(60, 200, density=0.3, format="csr", random_state=rng)
+    assert X.has_canonical_format
+    X.indices %= 4
+    X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(60, 200))
+    whole = X.toarray()
+    X.has_canonical_format = True
+    y = np.arange(60) % 2
+    pieces, dense = (binary(random_state=0).fit(rows, y).coef_ for rows in (X, whole))
+    np.testing.assert_allclose(pieces, dense, rtol=1e-9, atol=1e-12)
+
+
 def test_repeated_entries_of_a_sparse_row_are_added():
     y = np.arange(20) % 2
     pieces, whole = (binary(random_state=0).fit(X, y) for X in (with_duplicates(), with_duplicates().toarray()))
@@ -901,9 +924,9 @@ BAD_INPUT = [
     ({"delta": None}, ["delta=None ", "choose a number in (0, 1)"]),
     ({"noise_multiplier": 1.0}, ["epsilon=1.0 and noise_multiplier=1.0", "set exactly one"]),
     ({"epsilon": None}, ["epsilon=None and noise_multiplier=None", "set exactly one"]),
-    ({"epsilon": None, "noise_multiplier": 0}, ["noise_multiplier=0 ", "choose a number above 0"]),
-    ({"epsilon": None, "noise_multiplier": -1}, ["noise_multiplier=-1 ", "choose a number above 0"]),
-    ({"epsilon": None, "noise_multiplier": math.inf}, ["noise_multiplier=inf ", "choose a number above 0"]),
+    ({"epsilon": None, "noise_multiplier": 0}, ["noise_multiplier=0 ", "choose a number from 1e-3 to 1e9"]),
+    ({"epsilon": None, "noise_multiplier": -1}, ["noise_multiplier=-1 ", "choose a number from 1e-3 to 1e9"]),
+    ({"epsilon": None, "noise_multiplier": math.inf}, ["noise_multiplier=inf ", "choose a number from 1e-3 to 1e9"]),
     ({"epsilon": None, "noise_multiplier": 1e200}, ["noise_multiplier=1e+200"]),
     ({"epsilon": 1e-12, "delta": 1e-15}, ["epsilon=1e-12, delta=1e-15", "cannot be reached", "raise epsilon or delta"]),
     ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
@@ -921,13 +944,13 @@ BAD_INPUT = [
     ({"momentum": -0.1}, ["momentum=-0.1 ", "choose a number in [0, 1)"]),
     ({"learning_rate": 0}, ["learning_rate=0 ", "choose a number above 0, or 'auto'"]),
     ({"learning_rate": "x"}, ["learning_rate='x' ", "choose a number above 0, or 'auto'"]),
-    ({"max_grad_norm": 0}, ["max_grad_norm=0 ", "choose a number above 0, or 'auto'"]),
-    ({"max_grad_norm": -1}, ["max_grad_norm=-1 ", "choose a number above 0, or 'auto'"]),
-    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf ", "choose a number above 0, or 'auto'"]),
-    ({"max_grad_norm": "x"}, ["max_grad_norm='x' ", "choose a number above 0, or 'auto'"]),
-    ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound above 0"]),
-    ({"data_norm": -1}, ["data_norm=-1 ", "choose a public bound above 0"]),
-    ({"data_norm": math.inf}, ["data_norm=inf ", "choose a public bound above 0"]),
+    ({"max_grad_norm": 0}, ["max_grad_norm=0 ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"max_grad_norm": -1}, ["max_grad_norm=-1 ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"max_grad_norm": "x"}, ["max_grad_norm='x' ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound from 1e-30 to 1e30"]),
+    ({"data_norm": -1}, ["data_norm=-1 ", "choose a public bound from 1e-30 to 1e30"]),
+    ({"data_norm": math.inf}, ["data_norm=inf ", "choose a public bound from 1e-30 to 1e30"]),
     ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
     ({"adjacency": "x"}, ["adjacency='x' ", "use one of 'zero_out', 'add_remove', 'replace_one'"]),
     ({"accounting": "x"}, ["accounting='x' ", "use one of 'pld', 'rdp'"]),
@@ -939,6 +962,7 @@ BAD_INPUT = [
     ({"n_jobs": 0}, ["n_jobs=0 "]),
     ({"n_jobs": "x"}, ["n_jobs='x' "]),
     ({"classes": None, "y": np.ones(40)}, ["y holds one class only and classes=None", "name all classes"]),
+    ({"y": Y_GOOD + 0.5}, ["not in classes=[0, 1]", "list every class"]),
     ({"classes": [0, 2]}, ["not in classes=[0, 2]", "list every class"]),
     ({"classes": ["0", "1"]}, ["not in classes=['0', '1']", "list every class"]),
     ({"y": np.array(["a", "b"])[Y_GOOD]}, ["not in classes=[0, 1]", "in the type that y has"]),
@@ -946,7 +970,13 @@ BAD_INPUT = [
     ({"classes": [1]}, ["classes=[1] ", "list every class"]),
     ({"classes": [1, 1]}, ["classes=[1, 1] ", "list every class"]),
     ({"classes": []}, ["classes=[] ", "list every class"]),
-    ({"classes": 2}, ["classes=2 "]),
+    ({"classes": 2}, ["classes=2 ", "no sequence"]),
+    ({"classes": "no"}, ["classes='no' ", "no sequence"]),
+    ({"classes": [0, None]}, ["classes=[0, None] ", "all of one type"]),
+    ({"epsilon": 10**400}, ["epsilon=1000", "choose a number above 0"]),
+    ({"epsilon": None, "noise_multiplier": 1e-160}, ["noise_multiplier=1e-160 ", "choose a number from 1e-3 to 1e9"]),
+    ({"max_grad_norm": 1e-320}, ["max_grad_norm=1e-320 ", "choose a number from 1e-30"]),
+    ({"accounting": "rdp", "adjacency": "replace_one", "lot_size": 20}, ["replace_one", "pld"]),
     ({"w": weights_with(-1.0)}, ["sample_weight has negative entries", "0 (no influence) or above"]),
     ({"w": np.zeros(40)}, ["sample_weight is zero for every row", "give at least one"]),
     ({"w": np.ones(39)}, ["sample_weight has shape (39,) where X has 40 rows", "give one weight a row"]),
@@ -954,7 +984,6 @@ BAD_INPUT = [
     ({"w": weights_with(math.nan)}, ["sample_weight", "NaN"]),
     ({"w": weights_with(math.inf)}, ["sample_weight", "infinity"]),
     ({"y": Y_GOOD[:39]}, ["inconsistent numbers of samples", "[40, 39]"]),
-    ({"y": Y_GOOD + 0.5}, ["Unknown label type: continuous"]),
     ({"y": Y_GOOD + np.array([0.0] * 39 + [math.nan])}, ["NaN"]),
 ]
 

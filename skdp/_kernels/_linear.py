@@ -10,7 +10,8 @@ record; a row whose norm or residual is not finite is treated as one. A pass ove
 of its own, a pass over a few rows finds the four side by side in memory.
 
 Rows go through in blocks that stay in cache: scores, residuals, sum. Each of these is a loop of its own that
-vectorises. A block is summed in the dtype of X, the blocks in float64. There is no ``fastmath``.
+vectorises. Residuals, products and sums are float64 whatever the dtype of the rows: rounded in float32, the sum of a
+million rows could move by more than C when one row leaves and the others shift. There is no ``fastmath``.
 """
 
 from __future__ import annotations
@@ -115,9 +116,9 @@ def _exp_of_negative(x):
 
 
 @njit(**_OPTIONS)
-def _representable(value, limits):
-    """`value`, or 0 where the dtype of the rows would make it infinite or denormal: either could pass the clip."""
-    return value if limits[0] <= abs(value) <= limits[1] else 0.0
+def _representable(value):
+    """`value`, or 0 where it is infinite or denormal: digits lost could pass the clip, and infinity times 0 is NaN."""
+    return value if _SMALLEST_NORMAL <= abs(value) < np.inf else 0.0
 
 
 @njit(**_OPTIONS)
@@ -128,7 +129,7 @@ def _clip_factor(size, max_norm):
 
 
 @njit(**_OPTIONS)
-def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part):
+def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the logistic loss, for the features' and for the intercept's part of the gradient.
 
     On entry `z` holds x . theta and `icpt_part` what the intercept adds to the score; all arrays have shape (m,).
@@ -141,11 +142,11 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, limits,
         factor = _clip_factor(abs(residual) * length[i], max_norm)
         clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
         icpt_part[i] = clipped * icpt
-        feature_part[i] = _representable(clipped * scale[i], limits)
+        feature_part[i] = _representable(clipped * scale[i])
 
 
 @njit(**_OPTIONS)
-def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part):
+def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the multinomial loss, as above with a leading axis of outputs in z and in both parts."""
     n_outputs, m = len(z), len(label)
     highest, total, square = np.full(m, -np.inf), np.zeros(m), np.zeros(m)
@@ -169,15 +170,15 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, limits, 
         for i in range(m):
             clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0
             icpt_part[k, i] = clipped * icpt
-            feature_part[k, i] = _representable(clipped * scale[i], limits)
+            feature_part[k, i] = _representable(clipped * scale[i])
 
 
 @njit(**_OPTIONS)
-def _residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part):
+def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     if len(z) == 1:
-        _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, limits, feature_part[0], icpt_part[0])
+        _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
     else:
-        _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part)
+        _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
 
 
 # --- dense rows ---
@@ -234,18 +235,15 @@ def _sum(values, m):
 
 
 @njit(**_OPTIONS)
-def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, limits, scratch, total):
-    z, feature_part, icpt_part, block_sum = scratch
+def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
+    z, feature_part, icpt_part = scratch
     m, d = len(rows), X.shape[1]
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
-    _residuals(z, label, weight, scale, length, max_norm, icpt, limits, feature_part, icpt_part)
+    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
     for k in range(len(theta)):
-        block_sum[:] = 0
-        _add_rows(X, rows, feature_part[k], block_sum)
-        for j in range(d):
-            total[k, j] += block_sum[j]
+        _add_rows(X, rows, feature_part[k], total[k])
         total[k, d] += _sum(icpt_part[k], m)
 
 
@@ -255,18 +253,13 @@ def _block_rows(d, n_rows):
 
 
 @njit(**_OPTIONS)
-def _scratch(n_outputs, step, X):
-    """Scores, the features' and the intercept's part of the residuals, and the sum of a block."""
-    return (
-        np.empty((n_outputs, step)),
-        np.empty((n_outputs, step), X.dtype),
-        np.empty((n_outputs, step)),
-        np.empty(X.shape[1], X.dtype),
-    )
+def _scratch(n_outputs, step):
+    """Scores, and the features' and the intercept's part of the residuals."""
+    return np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
 
 
 @njit(**_OPTIONS)
-def add_all_rows(X, facts, theta, bias, max_norm, icpt, limits, start, stop, total):
+def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
     Parameters
@@ -280,21 +273,19 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, limits, start, stop, tot
         C: no row adds more than this in Euclidean norm over all of `total`.
     icpt : float
         Value of the intercept's column, 0 for none.
-    limits : tuple of float
-        Smallest normal and largest number of the dtype of X.
     start, stop : int
     total : ndarray of shape (n_outputs, d + 1), float64
         The intercept's part stands last.
     """
     step = _block_rows(X.shape[1], stop - start)
-    scratch = _scratch(len(theta), step, X)
+    scratch = _scratch(len(theta), step)
     label, weight, scale, length = facts[LABEL], facts[WEIGHT], facts[SCALE], facts[LENGTH]
     positions = np.arange(step)
     for low in range(start, stop, step):
         high = min(low + step, stop)
         _add_block(
             X[low:high], positions[: high - low], label[low:high], weight[low:high], scale[low:high], length[low:high],
-            theta, bias, max_norm, icpt, limits, scratch, total,
+            theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
 
 
@@ -323,10 +314,10 @@ def _fetch(X, facts, rows, block):
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, limits, start, stop, total):
+def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for X[rows[start:stop]], `facts` being of shape (n, 4) here. The number returned means nothing."""
     step = _block_rows(X.shape[1], stop - start)
-    scratch = _scratch(len(theta), step, X)
+    scratch = _scratch(len(theta), step)
     block = np.empty((N_FACTS, step), X.dtype)
     fetched = X.dtype.type(0)
     for low in range(start, stop, step):
@@ -335,7 +326,7 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, limits, start, st
         fetched += _fetch(X, facts, some, block)
         _add_block(
             X, some, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
-            theta, bias, max_norm, icpt, limits, scratch, total,
+            theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
     return fetched
 
@@ -344,7 +335,7 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, limits, start, st
 
 
 @njit(**_OPTIONS)
-def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, limits, scratch, total):
+def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, scratch, total):
     z, feature_part, icpt_part = scratch
     m, d = len(rows), total.shape[1] - 1
     for k in range(len(theta)):
@@ -356,7 +347,7 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
             icpt_part[k, i] = bias[k] * icpt
     _residuals(
         z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
-        max_norm, icpt, limits, feature_part, icpt_part,
+        max_norm, icpt, feature_part, icpt_part,
     )  # fmt: skip
     for k in range(len(theta)):
         for i in range(m):
@@ -366,14 +357,14 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
 
 
 @njit(**_OPTIONS)
-def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, limits, start, stop, total):
+def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
     """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
 
     `rows` is None for all rows.
     """
     n_outputs = len(theta)
     step = max(1, min(_MAX_BLOCK, stop - start))
-    scratch = np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
+    scratch = _scratch(n_outputs, step)
     some, block = np.empty(step, np.int64), np.empty((N_FACTS, step), data.dtype)
     for low in range(start, stop, step):
         m = min(step, stop - low)
@@ -381,4 +372,4 @@ def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, i
             some[i] = low + i if rows is None else rows[low + i]
             for j in range(N_FACTS):
                 block[j, i] = facts[some[i], j]
-        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, limits, scratch, total)
+        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, scratch, total)
