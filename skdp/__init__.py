@@ -18,7 +18,7 @@ _PUBLIC = {
     "PrivacyLeakWarning": "skdp.exceptions",
     "config_context": "skdp._config",
 }
-_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms")
+_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "plotting")
 
 __all__ = ["__version__", *_PUBLIC]
 

@@ -86,8 +86,8 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         What a neighbour differs in: one row made void (a row of weight 0; the number of rows is public), one row more
         or less, one row exchanged for another.
-    accounting : {"pld", "rdp"}, default="pld"
-        Method that prices the run.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
     accountant : PrivacyAccountant or None, default=None
         Shared bill that every fit is charged to, before it reads the rows.
     warm_start : bool, default=False

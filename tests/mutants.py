@@ -409,6 +409,12 @@ MUTANTS = [
         tests="plan",
     ),
     mutant(
+        "accountant spent in a forked process",
+        (ACCOUNTANT, "return self._detached or self._process != os.getpid()", "return self._detached"),
+        tests="accounting_accountant",
+        select="forked",
+    ),
+    mutant(
         "accountant lost in clone",
         (ACCOUNTANT, "def __sklearn_clone__(self)", "def _no_clone(self)"),
         (ACCOUNTANT, "def __copy__(self)", "def _no_copy(self)"),

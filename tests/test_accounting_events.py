@@ -13,13 +13,19 @@ import pytest
 from skdp.accounting import (
     ComposedDpEvent,
     DpEvent,
+    EpsilonDeltaDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    ZCDpEvent,
     compose,
     flatten,
+    from_dp_accounting,
     get_delta,
     get_epsilon,
     to_dp_accounting,
@@ -30,7 +36,9 @@ STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
 
 @pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, True, "1", None, 1j])
 def test_noise_multiplier_is_validated(bad):
-    with pytest.raises(ValueError, match=r"GaussianDpEvent: noise_multiplier=.* give a finite number above 0") as error:
+    with pytest.raises(
+        ValueError, match=r"GaussianDpEvent: noise_multiplier=.* give a number from 1e-100 to 1e100"
+    ) as error:
         GaussianDpEvent(bad)
     assert "\n" not in str(error.value)
 
@@ -47,8 +55,44 @@ def test_count_is_validated(bad):
         SelfComposedDpEvent(STEP, bad)
 
 
+G = GaussianDpEvent(1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: LaplaceDpEvent(0.0), "noise_multiplier=0.0"),
+        (lambda: LaplaceDpEvent("1"), "noise_multiplier='1'"),
+        (lambda: EpsilonDeltaDpEvent(-1.0, 0.0), "epsilon=-1.0"),
+        (lambda: EpsilonDeltaDpEvent(math.inf, 0.0), "epsilon=inf"),
+        (lambda: EpsilonDeltaDpEvent(1.0, 1.0), "delta=1.0"),
+        (lambda: EpsilonDeltaDpEvent(1.0, math.nan), "delta=nan"),
+        (lambda: ZCDpEvent(-0.1), "rho=-0.1"),
+        (lambda: ZCDpEvent(0.1, math.inf), "xi=inf"),
+        (lambda: SampledWithoutReplacementDpEvent(0, 0, G), "source_dataset_size=0"),
+        (lambda: SampledWithoutReplacementDpEvent(10.0, 1, G), "source_dataset_size=10.0"),
+        (lambda: SampledWithoutReplacementDpEvent(10, 11, G), "sample_size=11"),
+        (lambda: SampledWithoutReplacementDpEvent(10, True, G), "sample_size=True"),
+        (lambda: RepeatAndSelectDpEvent(G, 0.5, 1.0), "mean=0.5"),
+        (lambda: RepeatAndSelectDpEvent(G, math.inf, 1.0), "mean=inf"),
+        (lambda: RepeatAndSelectDpEvent(G, 2.0, -0.1), "shape=-0.1"),
+        (lambda: RepeatAndSelectDpEvent(G, 2.0, math.nan), "shape=nan"),
+    ],
+)
+def test_fields_of_the_other_events_are_validated_in_one_line(make, named):
+    with pytest.raises(ValueError, match="is not valid; give a ") as error:
+        make()
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 def test_inner_events_are_validated():
-    for make in (lambda: PoissonSampledDpEvent(0.1, 1.0), lambda: SelfComposedDpEvent("x", 2)):
+    for make in (
+        lambda: PoissonSampledDpEvent(0.1, 1.0),
+        lambda: SelfComposedDpEvent("x", 2),
+        lambda: SampledWithoutReplacementDpEvent(10, 1, None),
+        lambda: RepeatAndSelectDpEvent(1, 2.0, 0.0),
+    ):
         with pytest.raises(TypeError, match="give a DpEvent"):
             make()
     with pytest.raises(TypeError, match="tuple of DpEvents"):
@@ -93,6 +137,23 @@ def test_flatten_lists_basic_events():
     assert sum(found.values()) == 22
 
 
+def test_flatten_simplifies_samples_and_drops_what_is_without_effect():
+    two = ComposedDpEvent((GaussianDpEvent(3.0), GaussianDpEvent(4.0)))
+    stacked = GaussianDpEvent(1.0 / math.sqrt(1 / 9 + 1 / 16))
+    assert flatten(PoissonSampledDpEvent(0.1, two)) == {PoissonSampledDpEvent(0.1, stacked): 1}
+    sampled = SampledWithoutReplacementDpEvent(10, 2, two)
+    assert flatten(sampled) == {SampledWithoutReplacementDpEvent(10, 2, stacked): 1}
+    assert flatten(SampledWithoutReplacementDpEvent(10, 10, G)) == {G: 1}
+    nothing = (
+        SampledWithoutReplacementDpEvent(10, 0, G),
+        EpsilonDeltaDpEvent(0.0, 0.0),
+        ZCDpEvent(0.0),
+        RepeatAndSelectDpEvent(NoOpDpEvent(), 3.0, 1.0),
+    )
+    assert flatten(ComposedDpEvent(nothing)) == {}
+    assert get_epsilon(ComposedDpEvent(nothing), 1e-5) == 0.0
+
+
 def test_flatten_survives_deep_nesting():
     event: DpEvent = STEP
     for _ in range(300):
@@ -133,33 +194,75 @@ def test_epsilon_is_validated(epsilon):
 
 
 def test_unknown_names_list_the_known():
-    with pytest.raises(ValueError, match="pld, rdp"):
-        get_epsilon(STEP, 1e-5, method="moments")
+    with pytest.raises(ValueError, match="pld, rdp, moments"):
+        get_epsilon(STEP, 1e-5, method="prv")
     with pytest.raises(ValueError, match="zero_out, add_remove, replace_one"):
         get_epsilon(STEP, 1e-5, adjacency="substitute")
-    with pytest.raises(ValueError, match=r"replace_one.*accounting='pld'"):
-        get_epsilon(STEP, 1e-5, method="rdp", adjacency="replace_one")
 
 
 def test_conversion_to_dp_accounting_keeps_the_price():
-    other = pytest.importorskip("dp_accounting")
+    pytest.importorskip("dp_accounting")
     from dp_accounting import rdp
 
     event = ComposedDpEvent((SelfComposedDpEvent(STEP, 500), GaussianDpEvent(5.0), NoOpDpEvent()))
-    converted = to_dp_accounting(event)
-    assert isinstance(converted, other.ComposedDpEvent)
-    theirs = rdp.RdpAccountant().compose(converted).get_epsilon(1e-5)
+    theirs = rdp.RdpAccountant().compose(to_dp_accounting(event)).get_epsilon(1e-5)
     assert get_epsilon(event, 1e-5, method="rdp") == pytest.approx(theirs, rel=5e-3)
-    assert isinstance(to_dp_accounting(NonPrivateDpEvent()), other.NonPrivateDpEvent)
-    with pytest.raises(TypeError, match="no counterpart"):
-        to_dp_accounting(DpEvent())
+
+
+ALL_SHARED = [
+    NoOpDpEvent(),
+    NonPrivateDpEvent(),
+    G,
+    LaplaceDpEvent(2.0),
+    ZCDpEvent(0.1, 0.01),
+    STEP,
+    SampledWithoutReplacementDpEvent(100, 10, G),
+    RepeatAndSelectDpEvent(STEP, 3.0, math.inf),
+    SelfComposedDpEvent(STEP, 7),
+    ComposedDpEvent((G, SelfComposedDpEvent(ComposedDpEvent((STEP, LaplaceDpEvent(3.0))), 2))),
+]
+
+
+@pytest.mark.parametrize("event", ALL_SHARED, ids=lambda event: type(event).__name__)
+def test_round_trip_through_dp_accounting(event):
+    other = pytest.importorskip("dp_accounting.dp_event")
+    converted = to_dp_accounting(event)
+    assert type(converted) is getattr(other, type(event).__name__)
+    assert from_dp_accounting(converted) == event
+
+
+def test_events_without_counterpart_are_refused_by_name():
+    other = pytest.importorskip("dp_accounting.dp_event")
+    for ours in (DpEvent(), EpsilonDeltaDpEvent(1.0, 0.0), SelfComposedDpEvent(EpsilonDeltaDpEvent(1.0, 0.0), 2)):
+        with pytest.raises(TypeError, match="no counterpart in dp-accounting"):
+            to_dp_accounting(ours)
+    for theirs in (other.UnsupportedDpEvent(), other.DiscreteLaplaceDpEvent(1.0, 1), 3):
+        with pytest.raises(TypeError, match=r"no counterpart in skdp\.accounting"):
+            from_dp_accounting(theirs)
+    with pytest.raises(ValueError, match=r"noise_multiplier=0\.0"):
+        from_dp_accounting(other.GaussianDpEvent(0.0))
 
 
 def test_import_is_light():
     code = (
         "import sys, skdp.accounting as a; a.get_epsilon(a.GaussianDpEvent(3.0), 1e-5);"
-        "bad = {'sklearn', 'numba', 'dp_accounting', 'pandas', 'scipy.optimize', 'scipy.stats'} & set(sys.modules);"
+        "bad = {'sklearn', 'numba', 'dp_accounting', 'pandas', 'matplotlib', 'scipy.optimize', 'scipy.stats'}"
+        " & set(sys.modules);"
         "sys.exit(repr(bad) if bad else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("noise", [1e-101, 1e-160, 1e-308, 1e101, 1e155, 10**400])
+def test_noise_whose_square_has_no_double_is_refused(noise):
+    """1 / noise**2 would be infinite or 0, and the release priced as free."""
+    with pytest.raises(ValueError, match=r"noise_multiplier=[^\n]*from 1e-100 to 1e100"):
+        GaussianDpEvent(noise)
+
+
+def test_the_least_and_the_most_noise_have_a_price():
+    assert get_epsilon(SelfComposedDpEvent(GaussianDpEvent(1e-100), 10**18), 1e-5) > 1e200
+    assert 0.0 < get_epsilon(GaussianDpEvent(1e100), 1e-5) < 1e-90
+    with pytest.raises(ValueError, match="count="):
+        SelfComposedDpEvent(GaussianDpEvent(1.0), 10**400)

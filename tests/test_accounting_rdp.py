@@ -9,13 +9,21 @@ import pytest
 
 from skdp.accounting import (
     ComposedDpEvent,
+    EpsilonDeltaDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    ZCDpEvent,
     get_delta,
     get_epsilon,
+    to_dp_accounting,
 )
-from skdp.accounting._rdp import log_moment
+from skdp.accounting._composition import releases
+from skdp.accounting._rdp import log_moment, rdp
+from skdp.accounting._rdp_events import halting_probability, laplace_rdp, pure_rdp, without_replacement_rdp
 
 
 def series(alpha: int, q: float, sigma: float) -> float:
@@ -123,3 +131,129 @@ def test_rdp_is_above_pld_and_delta_inverts_epsilon():
 def test_replace_one_of_plain_gaussians():
     doubled = get_epsilon(GaussianDpEvent(4.0), 1e-6, method="rdp", adjacency="replace_one")
     assert doubled == pytest.approx(get_epsilon(GaussianDpEvent(2.0), 1e-6, method="rdp"), rel=1e-12)
+
+
+# --- events other than the Gaussian ------------------------------------------------------------------------
+
+
+ORDERS = (1.02, 1.5, 2.0, 3.7, 8.0, 31.5, 64.0, 300.0)
+
+
+def their_rdp(event, orders, replace=False):
+    """Divergences by dp-accounting."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.privacy_accountant import NeighboringRelation
+    from dp_accounting.rdp import RdpAccountant
+
+    relation = NeighboringRelation.REPLACE_ONE if replace else NeighboringRelation.ADD_OR_REMOVE_ONE
+    return RdpAccountant(list(orders), relation).compose(to_dp_accounting(event)).rdp
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SelfComposedDpEvent(LaplaceDpEvent(5.0), 30),
+        LaplaceDpEvent(0.1),
+        LaplaceDpEvent(1e4),
+        SelfComposedDpEvent(ZCDpEvent(0.01, 0.002), 7),
+        ComposedDpEvent((LaplaceDpEvent(2.0), ZCDpEvent(0.1), GaussianDpEvent(3.0))),
+    ],
+)
+def test_laplace_and_zcdp_agree_with_dp_accounting(event):
+    ours = [rdp(releases(event), alpha) for alpha in ORDERS]
+    assert ours == pytest.approx(their_rdp(event, ORDERS), rel=1e-7)
+
+
+def test_small_laplace_keeps_its_digits():
+    # alpha epsilon^2 / 2 to leading order
+    assert laplace_rdp(2.5, 1e-9) == pytest.approx(1.25e-18, rel=1e-8)
+    assert pure_rdp(2.5, 1e-9) == pytest.approx(1.25e-18, rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.4, 3.0, 50.0])
+def test_pure_divergence_is_the_hyperbolic_form_and_below_the_bounds(epsilon):
+    for alpha in (1.1, 2.0, 5.5):
+        if alpha * epsilon < 300:
+            ratio = (math.sinh(alpha * epsilon) - math.sinh((alpha - 1) * epsilon)) / math.sinh(epsilon)
+            assert pure_rdp(alpha, epsilon) == pytest.approx(math.log(ratio) / (alpha - 1), rel=1e-6)
+        assert laplace_rdp(alpha, epsilon) <= pure_rdp(alpha, epsilon) * (1 + 1e-12)
+        assert pure_rdp(alpha, epsilon) <= min(epsilon, alpha * epsilon**2 / 2) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("n", "m", "sigma"), [(1000, 10, 4.0), (50, 5, 2.0), (10, 3, 10.0), (100_000, 30, 1.4)])
+def test_without_replacement_agrees_with_dp_accounting(n, m, sigma):
+    orders = (2.0, 3.0, 4.0, 7.5, 33.0, 256.0, 300.0)
+    # theirs takes the noise relative to the sensitivity of the relation, ours to one record's contribution
+    theirs = their_rdp(SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(sigma / 2)), orders, replace=True)
+    event = releases(SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(sigma)))
+    for alpha, expected in zip(orders, theirs, strict=True):
+        found = rdp(event, alpha, doubled=True)
+        unsampled = alpha * 2 / sigma**2
+        assert found == pytest.approx(min(expected, unsampled), rel=1e-6)
+
+
+def test_without_replacement_rises_with_order_and_share():
+    values = [[without_replacement_rdp(a, q, 0.5) for a in ORDERS] for q in (0.001, 0.01, 0.1, 0.9)]
+    assert np.all(np.diff(values, axis=0) >= 0)
+    assert np.all(np.diff(values, axis=1) >= 0)
+
+
+@pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 5.0])
+@pytest.mark.parametrize("mean", [1.0, 1.001, 2.0, 10.0, 1e5])
+def test_halting_probability_agrees_with_dp_accounting_on_the_safe_side(mean, shape):
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.rdp.rdp_privacy_accountant import _gamma_truncated_negative_binomial
+
+    theirs = _gamma_truncated_negative_binomial(shape, mean, tolerance=1e-12)
+    assert halting_probability(mean, shape) == pytest.approx(theirs, rel=1e-10)
+
+
+SELECTIONS = [
+    (RepeatAndSelectDpEvent(GaussianDpEvent(3.0), 5.0, 1.0), 1e-4),
+    (RepeatAndSelectDpEvent(SelfComposedDpEvent(GaussianDpEvent(20.0), 10), 10.0, 0.0), 1e-4),
+    (RepeatAndSelectDpEvent(GaussianDpEvent(3.0), 5.0, math.inf), 1e-3),
+    (SelfComposedDpEvent(RepeatAndSelectDpEvent(GaussianDpEvent(10.0), 3.0, 0.5), 4), 1e-4),
+]
+
+
+@pytest.mark.parametrize(("event", "within"), SELECTIONS)
+def test_selection_agrees_with_dp_accounting(event, within):
+    # both take the best of finitely many orders: on dense orders they meet from above
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.rdp import RdpAccountant
+
+    dense = [1.0 + 10.0 ** (k / 60.0) for k in range(-120, 200)]
+    for orders in (None, dense):
+        theirs = RdpAccountant(orders).compose(to_dp_accounting(event)).get_epsilon(1e-6)
+        ours = get_epsilon(event, 1e-6, method="rdp")
+        assert ours <= theirs * (1 + 1e-9)
+    assert ours >= theirs * (1 - within)
+
+
+def test_selection_costs_more_than_one_run_and_less_than_naive_tries():
+    run = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0)), 200)
+    one = get_epsilon(run, 1e-6, method="rdp")
+    best_of_ten = get_epsilon(RepeatAndSelectDpEvent(run, 10.0, 0.0), 1e-6, method="rdp")
+    assert one < best_of_ten < 2.5 * one
+    assert get_epsilon(RepeatAndSelectDpEvent(run, 20.0, 0.0), 1e-6, method="rdp") > best_of_ten
+
+
+def test_pure_events_need_no_delta_and_deltas_are_set_aside():
+    event = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.1, 0.0), 50)
+    broken = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.1, 1e-8), 50)
+    taken = -math.expm1(50 * math.log1p(-1e-8))
+    left = (1e-5 - taken) / (1.0 - taken)
+    assert get_epsilon(broken, 1e-5, method="rdp") == get_epsilon(event, left, method="rdp")
+    assert get_delta(broken, 3.0, method="rdp") == pytest.approx(
+        taken + (1 - taken) * get_delta(event, 3.0, method="rdp")
+    )
+    assert get_epsilon(broken, 1e-5) <= get_epsilon(broken, 1e-5, method="rdp")
+
+
+def test_replaced_records_double_the_shift_of_laplace_but_not_a_statement():
+    def price(event):
+        return get_epsilon(event, 1e-6, method="rdp", adjacency="replace_one")
+
+    assert price(LaplaceDpEvent(4.0)) == pytest.approx(get_epsilon(LaplaceDpEvent(2.0), 1e-6, method="rdp"))
+    for event in (ZCDpEvent(0.1), EpsilonDeltaDpEvent(0.5, 0.0)):
+        assert price(event) == get_epsilon(event, 1e-6, method="rdp")

@@ -606,7 +606,7 @@ def test_rounding_does_not_add_up_to_more_than_the_clip(n_jobs, monkeypatch):
     X = rows_on_the_edge_of_rounding(2048)
     for rows in (X, X[:-1]):
         seeded(
-            epsilon=None, noise_multiplier=1.0, adjacency="add_remove", n_samples_public=10**6, max_iter=1,
+            epsilon=None, noise_multiplier=1.0, adjacency="add_remove", n_samples_public=10**4, max_iter=1,
             fit_intercept=False, max_grad_norm=0.5, n_jobs=n_jobs,
         ).fit(rows, np.zeros(len(rows), int))  # fmt: skip
     assert abs(released[0] - released[1])[0] <= 0.5 * (1 + 1e-6)

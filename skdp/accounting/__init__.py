@@ -5,45 +5,71 @@ A package that could stand alone: it needs numpy and scipy only.
 - `events`: frozen specifications of what was done (names as in Google's dp-accounting)
 - `_composition`: `compose` joins events, `flatten` lists what they consist of
 - `_methods`: `get_epsilon`, `get_delta`: the price of an event by a named method
-- `_pld`, `_pairs`, `_tilting`: privacy loss distributions; `_rdp`: Rényi; `_gaussian`: the closed form
-- `_calibration`: `calibrate_noise_multiplier`, from a price back to the noise
-- `_accountant`, `_filters`: `PrivacyAccountant`, the running bill, and what its ceiling admits
-- `_interop`: `to_dp_accounting`
+- `_refusals`: `METHODS` and `APPROXIMATIONS`, and which events each of them can price
+- `_certified`: `get_epsilon_bounds`, the truth from both sides
+- `_pld`, `_pairs`, `_bounded`, `_tilting`, `_grid`, `_bounds`: privacy loss distributions; `_gaussian`: the closed form
+- `_rdp`, `_rdp_events`: Rényi; `_moments`: the moments accountant of 2016; `_gdp`: the central limit
+- `_strong`: naive, strong and optimal composition, and the strong bound as published in 2016
+- `_compare`: `compare_accountants`, all methods in one table
+- `_calibration`, `_joint_calibration`: from a price back to the noise, the steps or the sampling rate
+- `_accountant`, `_filters`, `_odometer`, `_serial`, `_report`: `PrivacyAccountant`, the running bill, what its
+  ceiling admits, what it costs however it was chosen, and how it is kept and shown
+- `_interop`: `to_dp_accounting`, `from_dp_accounting`
 """
 
 from __future__ import annotations
 
 from ._accountant import Charge, PrivacyAccountant
-from ._calibration import calibrate_noise_multiplier
+from ._calibration import calibrate_noise_multiplier, calibrate_sampling_rate, calibrate_steps
+from ._certified import get_epsilon_bounds
+from ._compare import compare_accountants
 from ._composition import compose, flatten
-from ._interop import to_dp_accounting
-from ._methods import ADJACENCIES, METHODS, get_delta, get_epsilon
+from ._interop import from_dp_accounting, to_dp_accounting
+from ._joint_calibration import calibrate_jointly
+from ._methods import ADJACENCIES, APPROXIMATIONS, METHODS, get_delta, get_epsilon
 from .events import (
     ComposedDpEvent,
     DpEvent,
+    EpsilonDeltaDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    ZCDpEvent,
 )
 
 __all__ = [
     "ADJACENCIES",
+    "APPROXIMATIONS",
     "METHODS",
     "Charge",
     "ComposedDpEvent",
     "DpEvent",
+    "EpsilonDeltaDpEvent",
     "GaussianDpEvent",
+    "LaplaceDpEvent",
     "NoOpDpEvent",
     "NonPrivateDpEvent",
     "PoissonSampledDpEvent",
     "PrivacyAccountant",
+    "RepeatAndSelectDpEvent",
+    "SampledWithoutReplacementDpEvent",
     "SelfComposedDpEvent",
+    "ZCDpEvent",
+    "calibrate_jointly",
     "calibrate_noise_multiplier",
+    "calibrate_sampling_rate",
+    "calibrate_steps",
+    "compare_accountants",
     "compose",
     "flatten",
+    "from_dp_accounting",
     "get_delta",
     "get_epsilon",
+    "get_epsilon_bounds",
     "to_dp_accounting",
 ]

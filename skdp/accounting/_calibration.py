@@ -1,48 +1,63 @@
-"""From a budget back to the noise that fits it."""
+"""From a budget back to the noise, the steps or the sampling rate that fit it.
+
+Every result is on the safe side: the price of its event was computed and is within the budget. A search
+starts from the central limit of Dong, Roth & Su 2022 (Corollary 5.4), mu^2 = T q^2 (e^{1/sigma^2} - 1),
+goes on with coarse grids, and needs two or three prices of full accuracy.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
-from ._composition import releases
+from ._composition import Releases, releases
 from ._gaussian import gaussian_mu
 from ._methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
 from .events import DpEvent
 
-__all__ = ["calibrate_noise_multiplier"]
+__all__ = ["calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps"]
 
 _LEAST, _MOST = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
+_LEAST_RATE = 1e-12
+_MOST_STEPS = 10**9
+_REMEMBERED = 1024
+
 Price = Callable[[float], float]
+Range = tuple[float, float]
+
+_NOISE: Range = (math.log(_LEAST), math.log(_MOST))
+_memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
 
 
-def _search(price: Price, goal: float, below: float, above: float, start: float, slope: float) -> tuple[float, float]:
-    """Log noise multiplier whose log price is in [goal - below, goal + above], and the slope there.
+def _search(
+    price: Price, goal: float, off: float, start: float, slope: float, ends: Range = _NOISE
+) -> tuple[float, float]:
+    """Log of a parameter whose log price is within `off` of `goal`, and the slope there.
 
-    Secant steps kept inside a bracket; `price` falls with the noise. Returns an end of the admitted range
-    if the goal lies beyond it.
+    Secant steps kept inside a bracket; `price` falls with the parameter. Returns an end of the admitted
+    range if the goal lies beyond it.
     """
-    low, high = math.log(_LEAST), math.log(_MOST)
+    low, high = ends
     at = min(max(start, low), high)
     last: tuple[float, float] | None = None
     for _ in range(80):
         error = math.log(price(math.exp(at))) - goal
-        if -below <= error <= above or high - low < 1e-12:
+        if abs(error) <= off or high - low < 1e-12:
             return at, slope
         if last is not None and at != last[0]:
             secant = (error - last[1]) / (at - last[0])
             slope = min(max(secant, -8.0), -0.02) if secant < 0.0 else slope
         last = (at, error)
-        if (at == low and error < 0.0) or (at == high and error > 0.0):
+        if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
             return at, slope
         low, high = (at, high) if error > 0.0 else (low, at)
         nxt = at - min(max(error / slope, -2.5), 2.5)
-        bounds = math.log(_LEAST), math.log(_MOST)
         if nxt <= low or nxt >= high:
-            untried = (low if nxt <= low else high) in bounds
+            untried = (low if nxt <= low else high) in ends
             nxt = (low if nxt <= low else high) if untried else 0.5 * (low + high)
         at = nxt
     return high, slope
@@ -66,6 +81,34 @@ def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float,
         middle = 0.5 * (low + high)
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
+
+
+def _limit_mu(found: Releases, doubled: bool) -> float:
+    """Size mu of a composition in the central limit; for a first guess only."""
+    total = found.mu_squared
+    for q, noise, count in found.sampled:
+        inverse = min(noise**-2.0, 1e12)
+        total += count * min(q * q * math.expm1(min(inverse, 60.0)), inverse)
+    total += sum(2.0 * count / b**2 for b, count in found.laplace)
+    return math.sqrt(total) * (2.0 if doubled else 1.0)
+
+
+def _guess(make_event: Callable[[float], DpEvent], epsilon: float, delta: float, doubled: bool, ends: Range) -> float:
+    """Log of the parameter at which the central limit would meet the budget."""
+    goal = gaussian_mu(epsilon, delta)
+    low, high = ends
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        found = releases(make_event(math.exp(middle)))
+        low, high = (middle, high) if _limit_mu(found, doubled) > goal else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _fit(make_event: Callable[[float], DpEvent], epsilon: float, prices: tuple[Price, Price], start: float) -> float:
+    """Log noise multiplier whose price is just below `epsilon`: coarse grids first."""
+    goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
+    at, slope = _search(prices[0], goal, _ROUGH, start, -1.2)
+    return _search(prices[1], goal, 0.5 * _NEAR, at, slope)[0]
 
 
 def calibrate_noise_multiplier(
@@ -97,6 +140,11 @@ def calibrate_noise_multiplier(
     """
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
     method, adjacency = check_method(method), check_adjacency(adjacency)
+    # a function is known by what it makes: here at two places, and again at the result
+    key = (make_event(1.0), make_event(2.5), epsilon, delta, method, adjacency)
+    known = _memory.get(key)
+    if known is not None and make_event(known[0]) == known[1]:
+        return known[0]
 
     def price(noise_multiplier: float) -> float:
         return get_epsilon(make_event(noise_multiplier), delta, method=method, adjacency=adjacency)
@@ -104,12 +152,11 @@ def calibrate_noise_multiplier(
     def rough(noise_multiplier: float) -> float:
         return rough_epsilon(make_event(noise_multiplier), delta, method=method, adjacency=adjacency)
 
+    doubled = adjacency == "replace_one"
     if method == "pld" and releases(make_event(1.0)).plain:
-        at = _plain(make_event, epsilon, delta, adjacency == "replace_one")
+        at = _plain(make_event, epsilon, delta, doubled)
     else:
-        goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
-        at, slope = _search(rough, goal, _ROUGH, _ROUGH, 0.0, -1.2)
-        at, _ = _search(price, goal, 0.5 * _NEAR, 0.5 * _NEAR, at, slope)
+        at = _fit(make_event, epsilon, (rough, price), _guess(make_event, epsilon, delta, doubled, _NOISE))
     result = math.exp(at)
     while price(result) > epsilon and result < _MOST:
         result *= 1.0 + 1e-5
@@ -118,4 +165,118 @@ def calibrate_noise_multiplier(
             f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {_MOST:g}; "
             "raise epsilon or delta, or make fewer releases."
         )
+    if len(_memory) >= _REMEMBERED:
+        _memory.clear()
+    _memory[key] = (result, make_event(result))
     return result
+
+
+def calibrate_sampling_rate(
+    make_event: Callable[[float], DpEvent],
+    epsilon: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> float:
+    """Largest sampling rate whose event fits a budget.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(sampling_rate)` gives the event to be priced; its price rises with the rate.
+    epsilon : float
+        Above 0, in nats.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    float
+        In [1e-12, 1]. The price of its event is at most `epsilon` and, unless the result is 1, at most
+        0.02 % below, or delta alone covers the event there.
+    """
+    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    method, adjacency = check_method(method), check_adjacency(adjacency)
+
+    def price(inverse: float) -> float:
+        return get_epsilon(make_event(min(1.0, 1.0 / inverse)), delta, method=method, adjacency=adjacency)
+
+    def rough(inverse: float) -> float:
+        return rough_epsilon(make_event(min(1.0, 1.0 / inverse)), delta, method=method, adjacency=adjacency)
+
+    if price(1.0) <= epsilon:
+        return 1.0
+    ends = (0.0, -math.log(_LEAST_RATE))
+    goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
+    start = _guess(lambda x: make_event(min(1.0, 1.0 / x)), epsilon, delta, adjacency == "replace_one", ends)
+    at, slope = _search(rough, goal, _ROUGH, start, -1.0, ends)
+    inverse = math.exp(_search(price, goal, 0.5 * _NEAR, at, slope, ends)[0])
+    while price(inverse) > epsilon and inverse < 1.0 / _LEAST_RATE:
+        inverse *= 1.0 + 1e-5
+    if price(inverse) > epsilon:
+        raise ValueError(
+            f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; "
+            "raise epsilon or delta, or add noise."
+        )
+    return min(1.0, 1.0 / inverse)
+
+
+def calibrate_steps(
+    make_event: Callable[[int], DpEvent],
+    epsilon: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> int:
+    """Largest number of steps whose event fits a budget.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(steps)` gives the event to be priced; its price rises with the steps.
+    epsilon : float
+        Above 0, in nats.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    int
+        From 0, if not even one step fits, to 10^9. The event of that many steps fits, the event of one more
+        does not (unless it is 10^9).
+    """
+    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    method, adjacency = check_method(method), check_adjacency(adjacency)
+
+    def log_price(steps: int) -> float:
+        return math.log(get_epsilon(make_event(steps), delta, method=method, adjacency=adjacency))
+
+    goal = math.log(epsilon)
+    low, high = 0, _MOST_STEPS + 1
+    guess = math.exp(
+        -_guess(
+            lambda x: make_event(max(1, round(1.0 / x))),
+            epsilon,
+            delta,
+            adjacency == "replace_one",
+            (-math.log(_MOST_STEPS), 0.0),
+        )
+    )
+    at, slope, last = max(1, round(guess)), 0.5, None
+    while high - low > 1:
+        at = min(max(at, low + 1), high - 1)
+        error = log_price(at) - goal
+        if last is not None and at != last[0] and error != last[1]:
+            slope = min(max((error - last[1]) / math.log(at / last[0]), 0.1), 5.0)
+        last = (at, error)
+        low, high = (at, high) if error <= 0.0 else (low, at)
+        step = math.expm1(min(max(-error / slope, -2.5), 2.5)) * at
+        # half a step beyond the goal, so that the bracket closes from both sides
+        at = at + round(step) + (1 if error <= 0.0 else -1)
+    return low

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,11 +11,16 @@ from typing import cast
 from .events import (
     ComposedDpEvent,
     DpEvent,
+    EpsilonDeltaDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NonPrivateDpEvent,
     NoOpDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    ZCDpEvent,
 )
 
 __all__ = ["Releases", "compose", "flatten", "releases"]
@@ -56,23 +62,56 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     return parts[0] if len(parts) == 1 else ComposedDpEvent(parts)
 
 
-def _sampled(event: PoissonSampledDpEvent) -> DpEvent:
-    """A sampled event in its simplest equal form."""
-    q, inner = event.sampling_probability, event.event
-    while isinstance(inner, (SelfComposedDpEvent, PoissonSampledDpEvent)):
-        if isinstance(inner, PoissonSampledDpEvent):
-            q, inner = q * inner.sampling_probability, inner.event
-        elif inner.count == 1:
-            inner = inner.event
-        elif inner.count == 0:
-            return NoOpDpEvent()
-        else:
-            break
-    if q == 0.0 or isinstance(inner, NoOpDpEvent):
+def _single(event: DpEvent) -> DpEvent:
+    """An event that is applied to one sample, in its simplest equal form.
+
+    Several Gaussian releases from the same sample are one Gaussian release: rescale and stack them
+    (McMahan et al. 2018, arXiv:1812.06210, Section 3).
+    """
+    if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
+        return event
+    found = flatten(event)
+    if not found:
         return NoOpDpEvent()
-    if q == 1.0 or isinstance(inner, NonPrivateDpEvent):
+    if any(isinstance(basic, NonPrivateDpEvent) for basic in found):
+        return NonPrivateDpEvent()
+    if len(found) == 1 and sum(found.values()) == 1:
+        return next(iter(found))
+    if all(isinstance(basic, GaussianDpEvent) for basic in found):
+        squares = [count / cast(GaussianDpEvent, basic).noise_multiplier ** 2 for basic, count in found.items()]
+        return GaussianDpEvent(1.0 / math.sqrt(math.fsum(squares)))
+    return event
+
+
+def _sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) -> DpEvent:
+    """A sampled event in its simplest equal form."""
+    inner = _single(event.event)
+    if isinstance(event, SampledWithoutReplacementDpEvent):
+        share = event.sample_size / event.source_dataset_size
+    else:
+        share = event.sampling_probability
+        while isinstance(inner, PoissonSampledDpEvent):
+            share, inner = share * inner.sampling_probability, _single(inner.event)
+    if share == 0.0 or isinstance(inner, NoOpDpEvent):
+        return NoOpDpEvent()
+    if share == 1.0 or isinstance(inner, NonPrivateDpEvent):
         return inner
-    return PoissonSampledDpEvent(q, inner)
+    if isinstance(event, SampledWithoutReplacementDpEvent):
+        return SampledWithoutReplacementDpEvent(event.source_dataset_size, event.sample_size, inner)
+    return PoissonSampledDpEvent(share, inner)
+
+
+def _simplified(event: DpEvent) -> DpEvent:
+    """A basic event in its simplest equal form; `NoOpDpEvent` if it is without effect."""
+    if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
+        return _sampled(event)
+    if isinstance(event, RepeatAndSelectDpEvent) and not flatten(event.event):
+        return NoOpDpEvent()
+    if isinstance(event, EpsilonDeltaDpEvent) and event.epsilon == event.delta == 0.0:
+        return NoOpDpEvent()
+    if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
+        return NoOpDpEvent()
+    return event
 
 
 def flatten(event: DpEvent) -> dict[DpEvent, int]:
@@ -91,8 +130,7 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
     stack: list[tuple[DpEvent, int]] = [(event, 1)]
     while stack:
         node, count = stack.pop()
-        if isinstance(node, PoissonSampledDpEvent):
-            node = _sampled(node)
+        node = _simplified(node) if count > 0 else node
         if count == 0 or isinstance(node, NoOpDpEvent):
             continue
         if isinstance(node, SelfComposedDpEvent):
@@ -117,32 +155,133 @@ class Releases:
         The Poisson-sampled Gaussian releases, sorted.
     non_private : bool
         Whether anything was released without a guarantee.
+    gaussian : tuple of (noise multiplier, count)
+        The plain Gaussian releases one by one, for methods that price each step on its own.
+    laplace : tuple of (noise multiplier, count)
+    epsilon_delta : tuple of (epsilon, delta, count)
+    zcdp : tuple of (rho, xi)
+        Sums over all `ZCDpEvent`s, which compose by addition (Bun & Steinke 2016, Lemma 1.7); (0, 0) for none.
+    without_replacement : tuple of (sample size / source size, noise multiplier, count)
+        Gaussian releases from samples of fixed size.
+    sampled_pure : tuple of (kind, share, event, count)
+        Laplace and (epsilon, delta) events on samples; `kind` is "poisson" or "fixed".
+    selected : tuple of (releases of one run, mean, shape, count)
     """
 
     mu_squared: float
     sampled: tuple[tuple[float, float, int], ...]
     non_private: bool
+    gaussian: tuple[tuple[float, int], ...] = ()
+    laplace: tuple[tuple[float, int], ...] = ()
+    epsilon_delta: tuple[tuple[float, float, int], ...] = ()
+    zcdp: tuple[float, float] = (0.0, 0.0)
+    without_replacement: tuple[tuple[float, float, int], ...] = ()
+    sampled_pure: tuple[tuple[str, float, DpEvent, int], ...] = ()
+    selected: tuple[tuple[Releases, float, float, int], ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the fields that hold something, in order; the methods say which of them they can price."""
+        held = {
+            "gaussian": self.mu_squared > 0.0,
+            "sampled": bool(self.sampled),
+            "laplace": bool(self.laplace),
+            "epsilon_delta": bool(self.epsilon_delta),
+            "zcdp": self.zcdp != (0.0, 0.0),
+            "without_replacement": bool(self.without_replacement),
+            "sampled_pure": bool(self.sampled_pure),
+            "selected": bool(self.selected),
+        }
+        return tuple(kind for kind, present in held.items() if present)
 
     @property
     def empty(self) -> bool:
         """Whether nothing at all was released."""
-        return not self.sampled and self.mu_squared == 0.0 and not self.non_private
+        return not self.kinds and not self.non_private
 
     @property
     def plain(self) -> bool:
         """Whether every release is a plain Gaussian."""
-        return not self.sampled and not self.non_private
+        return not self.non_private and set(self.kinds) <= {"gaussian"}
 
 
 def _unknown(event: DpEvent) -> TypeError:
+    inner = getattr(event, "event", None)
+    name = type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
     return TypeError(
-        f"event={event!r} has no price here; use Gaussian or Poisson-sampled Gaussian events and their compositions."
+        f"event={name} has no price here by any method; sample and select only what is listed in docs/accounting.md: "
+        f"{event!r}."
     )
+
+
+class _Sorted:
+    """Basic events on their way into `Releases`."""
+
+    def __init__(self) -> None:
+        self.gaussian: list[tuple[float, int]] = []
+        self.sampled: list[tuple[float, float, int]] = []
+        self.laplace: list[tuple[float, int]] = []
+        self.epsilon_delta: list[tuple[float, float, int]] = []
+        self.zcdp: list[tuple[float, float]] = []
+        self.without_replacement: list[tuple[float, float, int]] = []
+        self.sampled_pure: list[tuple[str, float, DpEvent, int]] = []
+        self.selected: list[tuple[Releases, float, float, int]] = []
+        self.non_private = False
+
+    def add(self, event: DpEvent, count: int) -> None:
+        """Take in one kind of basic event, or refuse it by name."""
+        if isinstance(event, GaussianDpEvent):
+            self.gaussian.append((event.noise_multiplier, count))
+        elif isinstance(event, LaplaceDpEvent):
+            self.laplace.append((event.noise_multiplier, count))
+        elif isinstance(event, EpsilonDeltaDpEvent):
+            self.epsilon_delta.append((event.epsilon, event.delta, count))
+        elif isinstance(event, ZCDpEvent):
+            self.zcdp.append((count * event.rho, count * event.xi))
+        elif isinstance(event, NonPrivateDpEvent):
+            self.non_private = True
+        elif isinstance(event, RepeatAndSelectDpEvent):
+            inner = releases(event.event)
+            self.non_private |= inner.non_private
+            self.selected.append((inner, event.mean, event.shape, count))
+        elif isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
+            self._add_sampled(event, count)
+        else:
+            raise _unknown(event)
+
+    def _add_sampled(self, event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent, count: int) -> None:
+        inner = event.event
+        if isinstance(event, PoissonSampledDpEvent):
+            kind, share, gaussian = "poisson", event.sampling_probability, self.sampled
+        else:
+            share = event.sample_size / event.source_dataset_size
+            kind, gaussian = "fixed", self.without_replacement
+        if isinstance(inner, GaussianDpEvent):
+            gaussian.append((share, inner.noise_multiplier, count))
+        elif isinstance(inner, (LaplaceDpEvent, EpsilonDeltaDpEvent)):
+            self.sampled_pure.append((kind, share, inner, count))
+        else:
+            raise _unknown(event)
+
+    def result(self) -> Releases:
+        """What was taken in; sorted, so that equal compositions give equal releases."""
+        return Releases(
+            sum(count / noise**2 for noise, count in self.gaussian),
+            tuple(sorted(self.sampled)),
+            self.non_private,
+            tuple(sorted(self.gaussian)),
+            tuple(sorted(self.laplace)),
+            tuple(sorted(self.epsilon_delta)),
+            (math.fsum(rho for rho, _ in self.zcdp), math.fsum(xi for _, xi in self.zcdp)),
+            tuple(sorted(self.without_replacement)),
+            tuple(sorted(self.sampled_pure, key=repr)),
+            tuple(sorted(self.selected, key=repr)),
+        )
 
 
 @lru_cache(maxsize=4096)
 def releases(event: DpEvent) -> Releases:
-    """Sort a composition into what the methods can price; refuse any other event by name.
+    """Sort a composition by what the methods can price; refuse any other event by name.
 
     Parameters
     ----------
@@ -154,15 +293,7 @@ def releases(event: DpEvent) -> Releases:
     """
     if not isinstance(cast(object, event), DpEvent):
         raise TypeError(f"event={event!r} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
-    mu_squared, non_private = 0.0, False
-    sampled: list[tuple[float, float, int]] = []
+    found = _Sorted()
     for basic, count in flatten(event).items():
-        if isinstance(basic, GaussianDpEvent):
-            mu_squared += count / basic.noise_multiplier**2
-        elif isinstance(basic, NonPrivateDpEvent):
-            non_private = True
-        elif isinstance(basic, PoissonSampledDpEvent) and isinstance(basic.event, GaussianDpEvent):
-            sampled.append((basic.sampling_probability, basic.event.noise_multiplier, count))
-        else:
-            raise _unknown(basic)
-    return Releases(mu_squared, tuple(sorted(sampled)), non_private)
+        found.add(basic, count)
+    return found.result()

@@ -11,15 +11,17 @@ needed. Two are used.
   on outputs), so B = epsilon less the conversion term of that order is sound. Both directions of
   neighbours are covered, as the Rényi price is the larger of the two.
 
-The family and the order are fixed by the first charge. That one was chosen before any output, so it is
+The family and the order are fixed by the first charge (the family by `filter_family` of the accountant, if
+it is given: who plans to mix kinds asks for Rényi from the start). That one was chosen before any output, so it is
 public, and so is everything derived from it. Three cases are then distinguished by public facts alone,
 and in each of them one theorem covers the whole run; no delta is spent twice:
 
 1. the first plan exceeds the filter's budget (PLD is tighter and admitted it): nothing further is ever
    admitted, the run *is* the plan, and its PLD price holds;
-2. the first plan is all plain Gaussian and within budget: the run is governed by the Gaussian filter, and
-   any other event is refused. Passing to the Rényi filter midway would be a choice made on outputs: the
-   transcripts split into two families, each with its own delta, and only the sum of both would hold;
+2. the first plan is all plain Gaussian and within budget, and Rényi was not asked for: the run is
+   governed by the Gaussian filter, and any other event is refused. Passing to the Rényi filter midway
+   would be a choice made on outputs: the transcripts split into two families, each with its own delta,
+   and only the sum of both would hold;
 3. otherwise the Rényi filter governs all charges, plain Gaussian ones included.
 """
 
@@ -31,9 +33,11 @@ from functools import lru_cache
 
 from ._composition import Releases
 from ._gaussian import gaussian_mu
-from ._rdp import ORDERS, rdp, renyi_epsilon_at
+from ._rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 
-__all__ = ["Filter", "filter_for"]
+__all__ = ["FAMILIES", "Filter", "filter_for"]
+
+FAMILIES = ("auto", "gaussian", "renyi")
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Filter:
         """Whether the filter's theorem speaks about these releases."""
         if self.order is None:
             return found.plain
-        return not found.non_private and not (self.doubled and found.sampled)
+        return not found.non_private and rdp_refusal(found, doubled=self.doubled) is None
 
     def cost(self, found: Releases) -> float:
         """What the releases take from the budget; inf if no theorem speaks about them."""
@@ -70,7 +74,7 @@ class Filter:
 
 
 @lru_cache(maxsize=256)
-def filter_for(first: Releases, epsilon: float, delta: float, doubled: bool) -> Filter:
+def filter_for(first: Releases, epsilon: float, delta: float, doubled: bool, family: str = "auto") -> Filter:
     """The filter of a run whose first charge is `first`.
 
     Parameters
@@ -80,22 +84,24 @@ def filter_for(first: Releases, epsilon: float, delta: float, doubled: bool) -> 
         The ceiling.
     doubled : bool
         Whether neighbours replace a record.
+    family : {"auto", "gaussian", "renyi"}
+        "auto": Gaussian if `first` is plain Gaussian, otherwise Rényi.
 
     Returns
     -------
     Filter
-        The Gaussian filter if `first` is plain Gaussian, otherwise the Rényi filter at the order at which
-        `first` could be repeated most often; one of budget 0 where `first` has no Rényi price.
+        The Gaussian filter, or the Rényi filter at the order at which `first` could be repeated most often;
+        one of budget 0, which admits nothing further, where the family has no price for `first`.
     """
-    if first.plain:
+    if first.plain and family != "renyi":
         return Filter(None, gaussian_mu(epsilon, delta) ** 2, doubled)
-    if first.non_private or (doubled and first.sampled):
+    if family == "gaussian" or first.non_private or rdp_refusal(first, doubled=doubled) is not None:
         return Filter(None, 0.0, doubled)
     best, chosen = -math.inf, Filter(None, 0.0, doubled)
     for order in ORDERS:
         cost = rdp(first, order, doubled=doubled)
         budget = epsilon - renyi_epsilon_at(order, 0.0, delta)
-        if budget > 0.0 and budget / cost > best:
+        if budget > 0.0 and 0.0 < cost < math.inf and budget / cost > best:
             best, chosen = budget / cost, Filter(order, budget, doubled)
         if cost > epsilon + 1.0 - math.log1p(-1.0 / order):
             break

@@ -81,6 +81,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     """
     if mu == 0.0:
         return 0.0
+    if not mu < math.inf:
+        return 1.0
     a = epsilon / mu - mu / 2.0
     # eps/mu - mu/2 is known to about 1e-16 (eps/mu + mu/2): move it down by that.
     a -= 4e-16 * (epsilon / mu + mu / 2.0) if epsilon > 0.0 else 0.0
@@ -123,6 +125,8 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
         In nats; 0 where delta alone covers the mechanism.
     """
     log_delta = math.log(delta)
+    if not mu < math.inf:
+        return math.inf
     if mu == 0.0 or log_delta_at(-mu / 2.0, mu) <= log_delta - _SAFE:
         return 0.0
     a = _solve_a(log_delta, mu)

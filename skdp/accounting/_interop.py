@@ -1,20 +1,36 @@
-"""Conversion of events to those of Google's dp-accounting."""
+"""Conversion of events to and from those of Google's dp-accounting, which bear the same names and fields."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
-from .events import (
-    ComposedDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    NonPrivateDpEvent,
-    NoOpDpEvent,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
+from . import events as _events
+from .events import ComposedDpEvent, DpEvent
+
+__all__ = ["from_dp_accounting", "to_dp_accounting"]
+
+# What both packages have; EpsilonDeltaDpEvent is ours alone.
+_SHARED = (
+    "ComposedDpEvent",
+    "GaussianDpEvent",
+    "LaplaceDpEvent",
+    "NoOpDpEvent",
+    "NonPrivateDpEvent",
+    "PoissonSampledDpEvent",
+    "RepeatAndSelectDpEvent",
+    "SampledWithoutReplacementDpEvent",
+    "SelfComposedDpEvent",
+    "ZCDpEvent",
 )
 
-__all__ = ["to_dp_accounting"]
+
+def _other(caller: str) -> Any:
+    try:
+        from dp_accounting import dp_event
+    except ImportError as error:
+        raise ImportError(f"{caller} needs dp-accounting; run `pip install dp-accounting`.") from error
+    return dp_event
 
 
 def to_dp_accounting(event: DpEvent) -> Any:
@@ -27,19 +43,42 @@ def to_dp_accounting(event: DpEvent) -> Any:
     Returns
     -------
     dp_accounting.DpEvent
+        With `noise_multiplier` unchanged: relative to the contribution of one record, whatever the adjacency.
+        Its Rényi accountant does not double that under REPLACE_ONE, as `skdp` does.
     """
-    try:
-        import dp_accounting as other
-    except ImportError as error:
-        raise ImportError("to_dp_accounting needs dp-accounting; run `pip install dp-accounting`.") from error
-    if isinstance(event, (NoOpDpEvent, NonPrivateDpEvent)):
-        return getattr(other, type(event).__name__)()
-    if isinstance(event, GaussianDpEvent):
-        return other.GaussianDpEvent(event.noise_multiplier)
-    if isinstance(event, PoissonSampledDpEvent):
-        return other.PoissonSampledDpEvent(event.sampling_probability, to_dp_accounting(event.event))
-    if isinstance(event, SelfComposedDpEvent):
-        return other.SelfComposedDpEvent(to_dp_accounting(event.event), event.count)
+    other = _other("to_dp_accounting")
+    name = type(event).__name__
+    if name not in _SHARED or type(event) is not getattr(_events, name):
+        raise TypeError(f"event={event!r} has no counterpart in dp-accounting; convert its parts by hand.")
     if isinstance(event, ComposedDpEvent):
         return other.ComposedDpEvent([to_dp_accounting(part) for part in event.events])
-    raise TypeError(f"event={event!r} has no counterpart in dp-accounting; convert its parts by hand.")
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    if "event" in values:
+        values["event"] = to_dp_accounting(values["event"])
+    return getattr(other, name)(**values)
+
+
+def from_dp_accounting(event: Any) -> DpEvent:
+    """An event of the `dp_accounting` package as one of ours.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+
+    Returns
+    -------
+    DpEvent
+        Validated as if it had been written here.
+    """
+    other = _other("from_dp_accounting")
+    name = type(event).__name__
+    if name not in _SHARED or type(event) is not getattr(other, name):
+        raise TypeError(f"event={event!r} has no counterpart in skdp.accounting; convert its parts by hand.")
+    if name == "ComposedDpEvent":
+        return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))
+    ours: Any = getattr(_events, name)
+    values = {field.name: getattr(event, field.name) for field in fields(ours)}
+    if "event" in values:
+        values["event"] = from_dp_accounting(values["event"])
+    result: DpEvent = ours(**values)
+    return result

@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 import numbers
 import sys
+from collections.abc import Callable
+from dataclasses import replace as replace_fields
 from functools import lru_cache
 from typing import Any
 
 from ._composition import Releases, releases
+from ._gdp import gdp_delta, gdp_epsilon
+from ._moments import asymptotic_delta, asymptotic_epsilon, moments_delta, moments_epsilon
 from ._pld import FINE, pld_delta, pld_epsilon
 from ._rdp import rdp_delta, rdp_epsilon
+from ._refusals import APPROXIMATIONS, METHODS, check_priced
+from ._search import least_delta
+from ._strong import naive_epsilon, optimal_epsilon, optimal_exact_epsilon, strong_2016_epsilon, strong_epsilon
 from .events import DpEvent
 
 __all__ = [
     "ADJACENCIES",
+    "APPROXIMATIONS",
     "METHODS",
     "check_adjacency",
     "check_delta",
@@ -25,7 +33,6 @@ __all__ = [
     "rough_epsilon",
 ]
 
-METHODS = ("pld", "rdp")
 ADJACENCIES = ("zero_out", "add_remove", "replace_one")
 
 
@@ -56,17 +63,70 @@ def check_adjacency(adjacency: Any) -> str:
 
 
 def check_method(method: Any) -> str:
-    """`method` if it is known, or a ValueError that lists what is."""
+    """`method` if its figures may be charged, or a ValueError that lists those that may."""
+    if method in APPROXIMATIONS:
+        raise ValueError(
+            f"method={method!r} is not a guarantee and cannot be charged; choose one of {', '.join(METHODS)}."
+        )
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}.")
     return str(method)
 
 
+def _check_reading(method: Any) -> str:
+    """`method` if it is known at all, approximations included, or a ValueError that lists what is."""
+    if method not in METHODS + APPROXIMATIONS:
+        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS + APPROXIMATIONS)}.")
+    return str(method)
+
+
+EpsilonOf = Callable[..., float]
+
+_EPSILON: dict[str, EpsilonOf] = {
+    "moments": moments_epsilon,
+    "optimal_exact": optimal_exact_epsilon,
+    "optimal": optimal_epsilon,
+    "strong": strong_epsilon,
+    "naive": naive_epsilon,
+    "moments_asymptotic": asymptotic_epsilon,
+    "gdp": gdp_epsilon,
+    "strong_2016": strong_2016_epsilon,
+}
+_DELTA: dict[str, EpsilonOf] = {"moments": moments_delta, "moments_asymptotic": asymptotic_delta, "gdp": gdp_delta}
+
+
+def _apart(found: Releases) -> tuple[Releases, float]:
+    """A composition with its (epsilon, delta) events made pure, and the delta that this takes.
+
+    An (epsilon, delta)-private release is dominated by one that tells all with probability delta and is
+    epsilon-private otherwise (Kairouz, Oh & Viswanath 2017).
+    """
+    if not found.epsilon_delta:
+        return found, 0.0
+    taken = -math.expm1(math.fsum(count * math.log1p(-delta) for _, delta, count in found.epsilon_delta))
+    pure = tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta)
+    return replace_fields(found, epsilon_delta=pure), taken
+
+
+def _rdp_epsilon(found: Releases, delta: float, replace: bool) -> float:
+    pure, taken = _apart(found)
+    left = (delta - taken) / (1.0 - taken)
+    return rdp_epsilon(pure, left, doubled=replace) if left > 0.0 else math.inf
+
+
+def _rdp_delta(found: Releases, epsilon: float, replace: bool) -> float:
+    pure, taken = _apart(found)
+    return taken + (1.0 - taken) * rdp_delta(pure, epsilon, doubled=replace)
+
+
 @lru_cache(maxsize=4096)
 def _epsilon(found: Releases, delta: float, method: str, replace: bool, accuracy: float | None = None) -> float:
+    check_priced(found, method, replace)
+    if method == "pld":
+        return pld_epsilon(found, delta, replace=replace, accuracy=accuracy or FINE)
     if method == "rdp":
-        return rdp_epsilon(found, delta, doubled=replace)
-    return pld_epsilon(found, delta, replace=replace, accuracy=accuracy or FINE)
+        return _rdp_epsilon(found, delta, replace)
+    return _EPSILON[method](found, delta, doubled=replace)
 
 
 def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str) -> float:
@@ -79,21 +139,29 @@ def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str) 
 
 @lru_cache(maxsize=4096)
 def _delta(found: Releases, epsilon: float, method: str, replace: bool) -> float:
+    check_priced(found, method, replace)
+    if method == "pld":
+        return pld_delta(found, epsilon, replace=replace)
     if method == "rdp":
-        return rdp_delta(found, epsilon, doubled=replace)
-    return pld_delta(found, epsilon, replace=replace)
+        return _rdp_delta(found, epsilon, replace)
+    if method in _DELTA:
+        return _DELTA[method](found, epsilon, doubled=replace)
+    return least_delta(lambda delta: _EPSILON[method](found, delta, doubled=replace), epsilon)
 
 
 def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:
-    """Epsilon that an event costs at `delta`: never below the truth.
+    """Epsilon that an event costs at `delta`: by the methods in `METHODS`, never below the truth.
 
     Parameters
     ----------
     event : DpEvent
     delta : float
         In (0, 1).
-    method : {"pld", "rdp"}
-        Privacy loss distributions (exact to about 1e-4 and better), or Rényi (looser).
+    method : str
+        "pld": privacy loss distributions, exact to about 1e-4 and better. Looser: "rdp" (Rényi), "moments"
+        (Abadi et al. 2016), "optimal_exact", "optimal", "strong" and "naive" composition. Not guarantees, and
+        refused wherever something is charged: "moments_asymptotic", "gdp", "strong_2016". See
+        `docs/accounting.md`. An event that a method cannot price is refused by name.
     adjacency : {"zero_out", "add_remove", "replace_one"}
         What neighbours differ in. `zero_out` has the price of `add_remove`.
 
@@ -101,9 +169,9 @@ def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency:
     -------
     float
         In nats. 0.0 means that nothing was released: where delta alone covers a release, the smallest
-        positive number is returned. inf for `NonPrivateDpEvent`.
+        positive number is returned. inf for `NonPrivateDpEvent`, and where no epsilon holds at this delta.
     """
-    delta, method, adjacency = check_delta(delta), check_method(method), check_adjacency(adjacency)
+    delta, method, adjacency = check_delta(delta), _check_reading(method), check_adjacency(adjacency)
     found = releases(event)
     if found.empty:
         return 0.0
@@ -113,14 +181,15 @@ def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency:
 
 
 def get_delta(event: DpEvent, epsilon: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:
-    """Delta that an event costs at `epsilon`: never below the truth.
+    """Delta that an event costs at `epsilon`: by the methods in `METHODS`, never below the truth.
 
     Parameters
     ----------
     event : DpEvent
     epsilon : float
         Finite, at least 0, in nats.
-    method : {"pld", "rdp"}
+    method : str
+        As in `get_epsilon`.
     adjacency : {"zero_out", "add_remove", "replace_one"}
 
     Returns
@@ -128,7 +197,7 @@ def get_delta(event: DpEvent, epsilon: float, *, method: str = "pld", adjacency:
     float
         In [0, 1]; 0.0 only for nothing, 1.0 for `NonPrivateDpEvent`.
     """
-    epsilon, method, adjacency = check_epsilon(epsilon), check_method(method), check_adjacency(adjacency)
+    epsilon, method, adjacency = check_epsilon(epsilon), _check_reading(method), check_adjacency(adjacency)
     found = releases(event)
     if found.empty:
         return 0.0

@@ -111,6 +111,32 @@ class Pair:
         place: Floats = np.sign(loss) * (0.5 * size + _asinh_exp(log_w)) / self.m
         return place
 
+    @property
+    def plain(self) -> bool:
+        """Whether this is a Gaussian mechanism without sampling."""
+        return self.q == 1.0
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions of neighbours have this pair."""
+        return self.q == 1.0 or self.kind == "replace"
+
+    @property
+    def infinite(self) -> float:
+        """Mass of P at infinite loss."""
+        return 0.0
+
+    @property
+    def variation(self) -> float:
+        """Bound on the total variation: q times the Gaussian's, by joint convexity."""
+        shift = 2.0 * self.m if self.kind == "replace" else self.m
+        return self.q * math.erf(shift / math.sqrt(8.0)) * (1.0 + 1e-13)
+
+    def raised(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+        """`span` without the places whose loss is below `loss`."""
+        low = float(self.place(np.array([loss]))[0])
+        return max(span[0], min(low, span[1] - 1e-3 * (span[1] - span[0]))), span[1]
+
     def tails(self, low: float, high: float) -> tuple[float, float]:
         """Mass of P below `low` and above `high`."""
         below, above = float(ndtr(low)), float(ndtr(-high))
@@ -177,13 +203,13 @@ class Pair:
         """
         return self._atoms(self._knots(low, high), low, high)
 
-    def atoms_in_buckets(self, low: float, high: float, width: float) -> Atoms:
-        """The same, with knots also where the loss crosses a multiple of `width`.
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same, with knots also where the loss is `offset` and a multiple of `width`.
 
         No quadrature interval then crosses a grid point, so that splitting each atom between its two grid
         neighbours is as accurate as splitting the exact mass between them.
         """
-        ends = self.loss(np.array([low, high])) / width
-        crossings = self.place(np.arange(math.floor(ends[0]) + 1, math.ceil(ends[1])) * width)
+        ends = (self.loss(np.array([low, high])) - offset) / width
+        crossings = self.place(np.arange(math.floor(ends[0]) + 1, math.ceil(ends[1])) * width + offset)
         crossings = crossings[(crossings > low) & (crossings < high)]
         return self._atoms(np.union1d(self._knots(low, high), crossings), low, high)

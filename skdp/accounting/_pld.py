@@ -1,183 +1,46 @@
-"""Composition of privacy loss distributions: a tight upper bound on epsilon and delta.
+"""Epsilon and delta of a composition by privacy loss distributions: a tight upper bound, and a lower one.
 
-Each release's loss is put on a uniform grid by connect-the-dots (Doroshenko, Ghazi, Kamath, Kumar &
-Manurangsi 2022): a loss l between grid points e and e + h is split between them with weight
-(1 - e^{e-l}) / (1 - e^{-h}) on the upper one. That conserves the mass of both P and Q and dominates the
-exact pair. The grid distributions are then composed by FFT.
-
-An FFT knows sums only to about 1e-16 of the largest, while delta may be 1e-12 or less. So each
-distribution is first tilted by e^{theta l - K(theta)} with the Chernoff-optimal theta, which moves the
-losses that matter to the centre, and the result is tilted back. What is cut off, what can wrap around
-and what rounding can do is bounded and added to delta.
+`_tilting` finds where to look and how finely, `_grid` composes, `_bounds` turns what was composed into a
+lower bound. Here they are put together, for both directions of neighbours.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._bounded import AnyPair, LaplacePair, ResponsePair
+from ._bounds import lower_epsilon, single_epsilon
 from ._composition import Releases
 from ._gaussian import gaussian_delta, gaussian_epsilon
-from ._pairs import Floats, Pair
-from ._tilting import OUTSIDE, Tilt, deviation, find_tilt, width_for, window
+from ._grid import Composed, compose_on_grid, delta_of, epsilon_of, hockey_stick
+from ._pairs import Pair
+from ._tilting import Tilt, deviation, find_tilt, width_for, window
 
-__all__ = ["FINE", "pld_delta", "pld_epsilon"]
+__all__ = ["FINE", "PLD_KINDS", "pld_bounds", "pld_delta", "pld_epsilon"]
 
-Spectrum = NDArray[np.complex128]
+PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta")
 
 # Losses of noise multipliers below 1/_MAX_SHIFT are priced without the help of sampling: still a bound.
 _MAX_SHIFT = 1000.0
 FINE, _COARSE = 2e-6, 3e-5  # relative error of epsilon aimed at, and accepted before the grid grows further
 _ROUGH = 1e-3  # accuracy at which the second direction is first looked at
 _PREFERRED, _LARGEST = 1 << 18, 1 << 21  # grid points
-_UNIT = 2.3e-16
+_GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is worth a finer grid, and how fine
 
 
-class _Step(NamedTuple):
-    """One release on the grid: position of each point in grid widths, log of its mass, mass sent to infinite loss."""
+class _Solved(NamedTuple):
+    """One direction composed, and its epsilon."""
 
-    position: NDArray[np.int64]
-    log_mass: Floats
-    lost: float
-
-
-def _on_grid(pair: Pair, span: tuple[float, float], h: float) -> _Step:
-    """Connect-the-dots discretisation of one release."""
-    atoms = pair.atoms_in_buckets(*span, h)
-    weight = np.exp(atoms.log_weight)
-    weight *= (1.0 - atoms.low - atoms.lost) / weight.sum()
-    lower = np.floor(atoms.loss / h)
-    upper_share = np.clip(np.expm1(lower * h - atoms.loss) / math.expm1(-h), 0.0, 1.0)
-    first = int(lower.min())
-    slot = (lower - first).astype(np.int64)
-    mass = np.bincount(slot + 1, weight * upper_share, minlength=int(slot.max()) + 2)
-    mass += np.bincount(slot, weight * (1.0 - upper_share), minlength=mass.size)
-    mass[1] += atoms.low  # all of it has losses below the first atom's, hence below this point
-    kept = mass > 0.0
-    return _Step(np.flatnonzero(kept) + first, np.log(mass[kept]), atoms.lost)
+    tilt: Tilt
+    composed: Composed
+    epsilon: float
 
 
-def _step_moment(step: _Step, theta: float, h: float) -> float:
-    logs = step.log_mass + theta * h * step.position
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
-
-
-def _good_size(least: float) -> int:
-    """Smallest 2^k, 3 2^k or 5 2^k of at least `least`."""
-    size = 1 << max(6, math.ceil(math.log2(max(least, 2.0))))
-    return next((part for part in (size * 5 // 8, size * 3 // 4) if part >= least), size)
-
-
-class _Composed(NamedTuple):
-    """Masses of the composed loss at `loss` (rising), scaled by e^{-log_scale}, and what was left out."""
-
-    loss: Floats
-    mass: Floats
-    log_scale: float
-    log_outside: float  # log of the mass above the window
-    lost: float
-    slack: float  # relative error of the masses
-
-
-def _compose(tilt: Tilt, h: float, size: int, order: float) -> _Composed:
-    """FFT powers of the tilted grid distributions on a window of `size` points below the upper bound."""
-    steps = [_on_grid(pair, span, h) for pair, span in zip(tilt.pairs, tilt.spans, strict=True)]
-    moments = [_step_moment(step, tilt.theta, h) for step in steps]
-    log_total = sum(pair.count * k for pair, k in zip(tilt.pairs, moments, strict=True))
-    above = sum(pair.count * _step_moment(step, order, h) for pair, step in zip(tilt.pairs, steps, strict=True))
-    log_outside = tilt.log_delta + OUTSIDE
-    top = math.ceil((above - log_outside) / order / h)
-    power = np.ones(size // 2 + 1, dtype=complex)
-    start = top - size + 1
-    for pair, step, k in zip(tilt.pairs, steps, moments, strict=True):
-        tilted = np.exp(step.log_mass + tilt.theta * h * step.position - k)
-        # indices relative to the mean keep the phases small, so that their multiples stay accurate
-        centre = round(float(tilted @ step.position))
-        start -= pair.count * centre
-        spectrum = np.fft.rfft(np.bincount((step.position - centre) % size, tilted, minlength=size))
-        power = _times_power(power, spectrum, pair.count)
-    mass = np.roll(np.fft.irfft(power, size), -(start % size))
-    loss = h * np.arange(top - size + 1, top + 1, dtype=float)
-    # scaled to 1 at epsilon: what underflows far above it, or is capped far below, does not matter there
-    centre_loss = min(max(tilt.epsilon, float(loss[0])), float(loss[-1]))
-    log_scale = log_total - tilt.theta * centre_loss
-    with np.errstate(over="ignore"):
-        untilt = np.exp(np.minimum(-tilt.theta * (loss - centre_loss), 700.0))
-    count = sum(pair.count for pair in tilt.pairs)
-    slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * centre_loss) + 50.0 * count + size)
-    lost = sum(pair.count * step.lost for pair, step in zip(tilt.pairs, steps, strict=True))
-    mass = (np.maximum(mass, 0.0) + _rounding(power, count, size)) * untilt
-    return _Composed(loss, mass, log_scale, log_outside, lost, math.expm1(min(slack, 50.0)))
-
-
-def _times_power(power: Spectrum, spectrum: Spectrum, count: int) -> Spectrum:
-    """`power` times `spectrum` to the `count`; what falls below e^-80 becomes 0 and costs no logarithm."""
-    size = spectrum.real**2 + spectrum.imag**2
-    alive = np.flatnonzero((size > math.exp(-160.0 / count)) & (power != 0.0))
-    result = np.zeros_like(power)
-    result[alive] = power[alive] * np.exp(count * np.log(spectrum[alive]))
-    return result
-
-
-def _rounding(power: Spectrum, count: int, size: int) -> float:
-    """Bound on the error of one composed tilted mass.
-
-    Each value of an FFT of probabilities is off by at most c u log2(size) (a sum through log2(size)
-    levels); its count-th power by count times that, where the power lives; the inverse is their mean,
-    plus its own rounding.
-    """
-    unit = 4.0 * _UNIT * math.log2(size)
-    return 2.0 * float(np.abs(power).sum()) / size * unit * (count + 1.0)
-
-
-def _delta_of(found: _Composed, epsilon: float) -> float:
-    """Delta at `epsilon`, with everything left out added."""
-    at = int(np.searchsorted(found.loss, epsilon, side="right"))
-    loss, mass = found.loss[at:], found.mass[at:]
-    total = float(mass @ -np.expm1(epsilon - loss)) * (1.0 + found.slack)
-    log_main = found.log_scale + math.log(total) if total > 0.0 else -math.inf
-    parts = math.exp(min(log_main, 0.0)), math.exp(min(found.log_outside, 0.0)), found.lost
-    return min(1.0, sum(parts))
-
-
-def _epsilon_of(found: _Composed, delta: float) -> float:
-    """Smallest epsilon at `delta`: the linear equation in e^epsilon within one grid cell."""
-    left = delta - found.lost - math.exp(min(found.log_outside, 0.0))
-    if left <= 0.0:
-        return math.inf
-    goal = math.exp(min(math.log(left) - found.log_scale, 700.0)) / (1.0 + found.slack)
-    tail = np.cumsum(found.mass[::-1])[::-1]  # mass at and above each point: delta(epsilon) is below it
-    high = int(np.searchsorted(-tail, -goal, side="left"))
-    if high == 0:
-        return float(found.loss[0])
-    if high == tail.size:
-        return float(found.loss[-1])
-    # delta(l - 1) >= (1 - 1/e) tail(l): the solution lies above the last l with that much, less 1
-    low = int(np.searchsorted(-tail, -goal / 0.63, side="right")) - 1
-    low = max(0, int(np.searchsorted(found.loss, found.loss[max(low, 0)] - 1.01)) - 1)
-    if found.loss[high] - found.loss[low] > 500.0:
-        return float(found.loss[high])
-    origin = found.loss[low]
-    weighted = np.cumsum((found.mass[low:] * np.exp(origin - found.loss[low:]))[::-1])[::-1]
-    inside = slice(low, high + 1)
-    growth = np.exp(found.loss[inside] - origin)
-    # delta just below point j is tail_j - e^{epsilon - l_j} weighted_j, at the point itself with epsilon = l_j
-    at_point = tail[inside] - growth * weighted[: high + 1 - low]
-    cell = int(np.searchsorted(-at_point, -goal, side="left"))
-    if cell == 0:
-        return float(found.loss[low])
-    share = (tail[low + cell] - goal) / (growth[cell] * weighted[cell])
-    below, above = float(found.loss[low + cell - 1]), float(found.loss[low + cell])
-    if share <= 0.0:
-        return below
-    return min(max(float(found.loss[low + cell]) + math.log(share), below), above)
-
-
-def _solve(tilt: Tilt, least: float, error: float, widest: float = math.inf) -> _Composed:
+def _solve(tilt: Tilt, least: float, error: float, widest: float = math.inf) -> Composed:
     """Choose grid and window for one direction, and compose it.
 
     Parameters
@@ -196,48 +59,165 @@ def _solve(tilt: Tilt, least: float, error: float, widest: float = math.inf) -> 
     h = width_for(tilt, error)
     if extent / h > _PREFERRED:
         h = max(width_for(tilt, max(error, _COARSE * tilt.epsilon)), min(h, extent / _PREFERRED))
+    h = min(h, 0.01 * tilt.epsilon if tilt.epsilon > 0.0 else h)
     # grid positions must stay exact in doubles
     largest = max(float(np.abs(atoms.loss[[0, -1]]).max()) for atoms in tilt.atoms)
     h = max(min(h, max(widest, extent / _PREFERRED)), extent / (_LARGEST - 64), reach / _LARGEST, 1e-11 * largest)
-    return _compose(tilt, h, _good_size(extent / h + 32.0), order)
+    sizes = {pair.size for pair in tilt.pairs if not isinstance(pair, Pair) and pair.size > 0.0}
+    if len(sizes) == 1:
+        # both ends of a bounded loss on grid points: they have masses of their own
+        (size,) = sizes
+        h = 2.0 * size / max(1, math.ceil(2.0 * size / h))
+    return compose_on_grid(tilt, max(h, 1e-300), extent, order)
 
 
-def _directions(found: Releases, replace: bool) -> list[tuple[Pair, ...]]:
+def _check_kinds(found: Releases) -> None:
+    strange = [kind for kind in found.kinds if kind not in PLD_KINDS]
+    if strange:
+        raise TypeError(f"method='pld' has no price for {', '.join(strange)}; use method='rdp'.")
+
+
+def _directions(found: Releases, replace: bool) -> list[tuple[AnyPair, ...]]:
     """The pairs to compose: one list for each direction."""
+    _check_kinds(found)
+    twice = 2.0 if replace else 1.0
     sampled = [(q, 1.0 / s, count) for q, s, count in found.sampled]
     gaussian = found.mu_squared + sum(count * m * m for _, m, count in sampled if m > _MAX_SHIFT)
-    gaussian = math.sqrt(gaussian) * (2.0 if replace else 1.0)
-    result = []
+    others: list[AnyPair] = [Pair("remove", 1.0, math.sqrt(gaussian) * twice, 1)] if gaussian > 0.0 else []
+    others += [LaplacePair(twice / b, count) for b, count in found.laplace]
+    others += [ResponsePair(e, d, count) for e, d, count in found.epsilon_delta if d < 1.0]
+    result: list[tuple[AnyPair, ...]] = []
     for kind in ("replace",) if replace else ("remove", "add"):
-        pairs = [Pair(kind, q, m, count) for q, m, count in sampled if m <= _MAX_SHIFT]
-        if gaussian > 0.0:
-            pairs.append(Pair("remove", 1.0, gaussian, 1))
-        result.append(tuple(pairs))
-    return result
+        pairs: list[AnyPair] = [Pair(kind, q, m, count) for q, m, count in sampled if m <= _MAX_SHIFT]
+        result.append((*pairs, *others))
+    return result[:1] if all(pair.symmetric for pair in result[0]) else result
+
+
+def _infinite(found: Releases) -> float:
+    """Probability that something is revealed outright: the least delta there is."""
+    if any(d >= 1.0 for _, d, _ in found.epsilon_delta):
+        return 1.0
+    if [count for _, _, count in found.epsilon_delta] == [1]:
+        return found.epsilon_delta[0][1]
+    return -math.expm1(sum(count * math.log1p(-d) for _, d, count in found.epsilon_delta))
 
 
 def _unsampled(found: Releases, replace: bool) -> float:
-    """Mean shift of all releases without sampling: plain Gaussian, and never cheaper (joint convexity)."""
+    """Mean shift of all Gaussian releases without sampling: never cheaper (joint convexity)."""
     total = found.mu_squared + sum(count / s**2 for _, s, count in found.sampled)
     return math.sqrt(total) * (2.0 if replace else 1.0)
 
 
-def _total_variation(pairs: tuple[Pair, ...]) -> float:
-    """Bound on delta at epsilon 0: the sum of the total variations, each at most q times the Gaussian's."""
-    each = (p.count * p.q * math.erf((2.0 if p.kind == "replace" else 1.0) * p.m / math.sqrt(8.0)) for p in pairs)
-    return sum(each) * (1.0 + 1e-12)
+def _pure(found: Releases, replace: bool) -> float:
+    """Sum of the epsilons of what is not Gaussian."""
+    laplace = sum(count / b for b, count in found.laplace) * (2.0 if replace else 1.0)
+    return (laplace + sum(count * e for e, _, count in found.epsilon_delta)) * (1.0 + 1e-13)
 
 
-def _epsilon_at(tilt: Tilt, error: float) -> float:
-    """Epsilon of one direction at the tilt's delta, to about `error`."""
-    delta = math.exp(tilt.log_delta)
+def _promised(found: Releases) -> float:
+    """Sum of the deltas of `EpsilonDeltaDpEvent`s, rounded up unless there is only one."""
+    parts = [count * d for _, d, count in found.epsilon_delta]
+    return sum(parts) * (1.0 if [count for *_, count in found.epsilon_delta] == [1] else 1.0 + 1e-14)
+
+
+def _simple_epsilon(found: Releases, delta: float, replace: bool) -> float:
+    """Epsilon without sampling, the rest by basic composition."""
+    left, mu = delta - _promised(found), _unsampled(found, replace)
+    if left < 0.0 or (left == 0.0 and mu > 0.0):
+        return math.inf
+    return (gaussian_epsilon(left, mu) if mu > 0.0 else 0.0) + _pure(found, replace)
+
+
+def _only_gaussian(found: Releases) -> bool:
+    """Whether the closed form is the whole answer."""
+    return not found.laplace and not found.epsilon_delta and all(q == 1.0 for q, _, _ in found.sampled)
+
+
+def _without_help(found: Releases) -> bool:
+    """Whether all noise is so small that it is priced without the help of sampling."""
+    return all(1.0 / s > _MAX_SHIFT for _, s, _ in found.sampled)
+
+
+def _single(found: Releases, delta: float, replace: bool) -> float:
+    """What the costliest release alone costs at least; under replacement a record may give way to an empty one."""
+    twice = 2.0 if replace else 1.0
+    pairs: list[AnyPair] = [Pair("remove", q, 1.0 / s, 1) for q, s, _ in found.sampled]
+    if found.mu_squared > 0.0:
+        pairs.append(Pair("remove", 1.0, math.sqrt(found.mu_squared) * twice, 1))
+    pairs += [LaplacePair(twice / b, 1) for b, _ in found.laplace]
+    pairs += [ResponsePair(e, d, 1) for e, d, _ in found.epsilon_delta if d < 1.0]
+    return max((single_epsilon(pair, delta) for pair in pairs), default=0.0)
+
+
+def _total_variation(pairs: tuple[AnyPair, ...]) -> float:
+    """Bound on delta at epsilon 0: the sum of the total variations."""
+    return sum(p.count * p.variation for p in pairs) * (1.0 + 1e-12)
+
+
+def _upper(composed: Composed, delta: float) -> float:
+    """Epsilon at `delta` with everything that was left out taken from delta."""
+    left = delta - composed.lost - math.exp(min(composed.log_outside, 0.0))
+    if left <= 0.0:
+        return math.inf
+    goal = math.exp(min(math.log(left) - composed.log_scale, 700.0)) / (1.0 + composed.slack)
+    epsilon = epsilon_of(composed.loss, composed.mass, goal)
+    # the solution is tried, so that no rounding in finding it can put it too low
+    for step in (1e-13, 1e-10, 1e-7):
+        if hockey_stick(composed.loss, composed.mass, epsilon) <= goal * (1.0 + 1e-9):
+            return epsilon
+        epsilon += step * max(abs(epsilon), composed.width)
+    # otherwise the first label that fits: the sum falls as epsilon rises
+    low, high = int(np.searchsorted(composed.loss, epsilon, side="right")), composed.loss.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        fits = hockey_stick(composed.loss, composed.mass, float(composed.loss[middle])) <= goal
+        low, high = (low, middle) if fits else (middle + 1, high)
+    return float(composed.loss[min(low, composed.loss.size - 1)])
+
+
+def _epsilon_at(tilt: Tilt, delta: float, error: float) -> _Solved:
+    """Epsilon of one direction at `delta`, to about `error`."""
     least = tilt.epsilon - 10.0 / tilt.theta
-    epsilon = _epsilon_of(_solve(tilt, least, error), delta)
+    composed = _solve(tilt, least, error)
+    epsilon = _upper(composed, delta)
     if epsilon > max(least, 0.3 * tilt.epsilon):
-        return epsilon
+        return _Solved(tilt, composed, epsilon)
     # Few, rare, large losses: epsilon lies far below Chernoff's bound. Look again, further down and finer.
     finer = error * max(epsilon / tilt.epsilon, 0.01)
-    return min(epsilon, _epsilon_of(_solve(tilt, 0.0, finer, max(epsilon, 1e-3 * tilt.epsilon) / 200.0), delta))
+    composed = _solve(tilt, 0.0, finer, max(epsilon, 1e-3 * tilt.epsilon) / 200.0)
+    return _Solved(tilt, composed, min(epsilon, _upper(composed, delta)))
+
+
+def _solved(found: Releases, delta: float, replace: bool, accuracy: float) -> list[_Solved]:
+    """The directions that may decide epsilon."""
+    result: list[_Solved] = []
+    worst = 0.0
+    for pairs in _directions(found, replace):
+        tilt = find_tilt(pairs, math.log(delta - _infinite(found)), 0.0)
+        # Chernoff's bound and a rough look are upper bounds too, and the second direction is mostly well below
+        if result and (
+            tilt.epsilon * (1.0 + 1e-6) <= worst
+            or _epsilon_at(tilt, delta, _ROUGH * max(worst, 1e-3 * tilt.epsilon)).epsilon <= worst
+        ):
+            continue
+        result.append(_epsilon_at(tilt, delta, accuracy * tilt.epsilon))
+        worst = max(worst, result[-1].epsilon)
+    return result
+
+
+def _closed_form(found: Releases, delta: float, replace: bool) -> float | None:
+    """Epsilon where nothing has to be composed."""
+    _check_kinds(found)
+    if _only_gaussian(found) or (_without_help(found) and not found.laplace and not found.epsilon_delta):
+        return gaussian_epsilon(delta, _unsampled(found, replace))
+    left, mu = delta - _infinite(found), _unsampled(found, replace)
+    if left < 0.0 or (left == 0.0 and mu > 0.0):
+        return math.inf
+    if left == 0.0 or (mu == 0.0 and _pure(found, replace) == 0.0):
+        return _pure(found, replace)
+    if max(_total_variation(pairs) for pairs in _directions(found, replace)) <= delta:
+        return 0.0
+    return None
 
 
 def pld_epsilon(found: Releases, delta: float, *, replace: bool = False, accuracy: float = FINE) -> float:
@@ -258,26 +238,62 @@ def pld_epsilon(found: Releases, delta: float, *, replace: bool = False, accurac
     float
         In nats, at least 0.
     """
-    directions = _directions(found, replace)
-    simple = gaussian_epsilon(delta, _unsampled(found, replace))
-    if all(pair.q == 1.0 for pair in directions[0]):
-        return simple
-    if _total_variation(directions[0]) <= delta:
-        return 0.0
-    worst = 0.0
-    for pairs in directions:
-        tilt = find_tilt(pairs, math.log(delta), 0.0)
-        # Chernoff's bound and a rough look are upper bounds too, and the second direction is mostly well below
-        if tilt.epsilon * (1.0 + 1e-6) <= worst or (worst > 0.0 and _epsilon_at(tilt, _ROUGH * worst) <= worst):
-            continue
-        worst = max(worst, _epsilon_at(tilt, accuracy * tilt.epsilon))
-    return min(worst, simple)
+    known = _closed_form(found, delta, replace)
+    if known is not None:
+        return known
+    simple = _simple_epsilon(found, delta, replace)
+    return min(simple, max(0.0, *(each.epsilon for each in _solved(found, delta, replace, accuracy))))
 
 
-def _delta_at(pairs: tuple[Pair, ...], epsilon: float, accuracy: float) -> float:
+def _lower(solved: _Solved, delta: float, upper: float) -> float:
+    """Lower bound of one direction, on a finer grid where the first is too coarse for it."""
+    tilt, composed, _ = solved
+    lower = lower_epsilon(tilt, composed, delta)
+    gap = upper - lower
+    extent = composed.width * composed.loss.size
+    finest = extent / (_FINEST - 64)
+    if gap <= _GAP * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * finest:
+        return lower
+    width = max(composed.width * max((0.6 * _GAP * upper / gap) ** 0.7, 1.0 / 16.0), finest)
+    finer = compose_on_grid(tilt, width, extent, composed.order)
+    return max(lower, lower_epsilon(tilt, finer, delta))
+
+
+@lru_cache(maxsize=1024)
+def pld_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, float]:
+    """Epsilon at `delta` from below and from above.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper bound in nats; the upper one is `pld_epsilon`.
+    """
+    known = _closed_form(found, delta, replace)
+    if known is not None and (known == math.inf or _only_gaussian(found)):
+        # the closed form is rounded up by 1e-11 relative and as much of delta
+        return max(0.0, known * (1.0 - 1e-9) - 1e-9), known
+    lower = _single(found, delta, replace)
+    if known is not None:
+        return min(lower, known), known
+    solved = _solved(found, delta, replace, FINE)
+    upper = min(_simple_epsilon(found, delta, replace), max(0.0, *(each.epsilon for each in solved)))
+    if all(1.0 / s <= _MAX_SHIFT for _, s, _ in found.sampled):  # else what was composed is not the exact pair
+        lower = max(lower, *(_lower(each, delta, upper) for each in solved))
+    return min(lower, upper), upper
+
+
+def _delta_at(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> float:
     tilt = find_tilt(pairs, None, epsilon)
     # an error in epsilon moves delta by the slope of its logarithm: theta, but never less than 1 / deviation
-    return _delta_of(_solve(tilt, epsilon, 10.0 * accuracy * min(1.0 / tilt.theta, deviation(tilt))), epsilon)
+    return delta_of(_solve(tilt, epsilon, 10.0 * accuracy * min(1.0 / tilt.theta, deviation(tilt))), epsilon)
 
 
 def pld_delta(found: Releases, epsilon: float, *, replace: bool = False, accuracy: float = FINE) -> float:
@@ -298,10 +314,17 @@ def pld_delta(found: Releases, epsilon: float, *, replace: bool = False, accurac
     float
         In [0, 1].
     """
+    _check_kinds(found)
+    mu, infinite = _unsampled(found, replace), _infinite(found)
+    if _only_gaussian(found) or (_without_help(found) and not found.laplace and not found.epsilon_delta):
+        return gaussian_delta(epsilon, mu)
+    if infinite >= 1.0:
+        return 1.0
+    left = epsilon - _pure(found, replace)
+    simple = _promised(found) + (gaussian_delta(left, mu) if left >= 0.0 else 1.0)
+    if left >= 0.0 and mu == 0.0:
+        return min(1.0, infinite * (1.0 + 1e-12))
     directions = _directions(found, replace)
-    simple = gaussian_delta(epsilon, _unsampled(found, replace))
-    if all(pair.q == 1.0 for pair in directions[0]):
-        return simple
     worst = 0.0
     for pairs in directions:
         if worst == 0.0 or _delta_at(pairs, epsilon, _ROUGH) > worst:

@@ -1,15 +1,17 @@
-"""Rényi divergences of the (Poisson-sampled) Gaussian mechanism and what they say about (epsilon, delta).
+"""Rényi divergences and what they say about (epsilon, delta).
 
-Mironov, Talwar & Zhang 2019: with q the sampling probability and s the noise multiplier,
+The Poisson-sampled Gaussian, Mironov, Talwar & Zhang 2019: with q the sampling probability and s the noise multiplier,
 
     A(alpha) = E_{z ~ N(0, 1)} [(1 - q + q e^{z/s - 1/(2 s^2)})^alpha],   rdp(alpha) = log A(alpha) / (alpha - 1).
 
 With u = q (e^{..} - 1) the mean of u is 0, so A - 1 = E[(1 + u)^alpha - 1 - alpha u], a mean of
-non-negative terms: small divergences keep all their digits.
+non-negative terms: small divergences keep all their digits. What the other events cost is in
+`_rdp_events`; a composition costs the sum over its releases, order by order (Mironov 2017, Proposition 1).
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 import sys
 from collections.abc import Callable
@@ -20,8 +22,9 @@ from scipy.special import gammaln
 
 from ._composition import Releases
 from ._pairs import mixture_loss
+from ._rdp_events import halting_probability, laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
 
-__all__ = ["ORDERS", "log_moment", "rdp", "rdp_delta", "rdp_epsilon", "renyi_epsilon_at"]
+__all__ = ["ORDERS", "log_moment", "rdp", "rdp_delta", "rdp_epsilon", "rdp_refusal", "renyi_epsilon_at"]
 
 _MAX_NODES = 1 << 16
 ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
@@ -106,6 +109,21 @@ def log_moment(alpha: float, q: float, noise_multiplier: float) -> float:
     return (high - alpha) * at_low + (alpha - low) * at_high
 
 
+def rdp_refusal(found: Releases, *, doubled: bool = False) -> Exception | None:
+    """Why a composition has no Rényi divergence here, without a remedy; None if it has one."""
+    if found.sampled_pure:
+        kind, _, event, _ = found.sampled_pure[0]
+        outer = "PoissonSampledDpEvent" if kind == "poisson" else "SampledWithoutReplacementDpEvent"
+        return TypeError(f"event={outer} of {type(event).__name__} has no price here by Rényi divergences")
+    if any(delta > 0.0 for _, delta, _ in found.epsilon_delta):
+        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
+    if doubled and found.sampled:
+        return ValueError("adjacency='replace_one' with Poisson sampling has no Rényi price here")
+    if not doubled and found.without_replacement:
+        return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
+    return next(filter(None, (rdp_refusal(run, doubled=doubled) for run, *_ in found.selected)), None)
+
+
 def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     """Rényi divergence of order `alpha` of a composition: the sum over its releases.
 
@@ -115,7 +133,7 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     alpha : float
         Order, above 1.
     doubled : bool
-        Whether neighbours replace a record, which doubles a plain Gaussian's shift.
+        Whether neighbours replace a record, which doubles a plain Gaussian's shift and halves a Laplace scale.
 
     Returns
     -------
@@ -124,13 +142,86 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     """
     if found.non_private:
         return math.inf
-    if doubled and found.sampled:
-        raise ValueError("adjacency='replace_one' with Poisson sampling has no Rényi price here; use accounting='pld'.")
-    scale = 4.0 if doubled else 1.0
-    total = 0.5 * alpha * scale * found.mu_squared
+    refusal = rdp_refusal(found, doubled=doubled)
+    if refusal is not None:
+        raise type(refusal)(f"{refusal}; use method='pld' where that has a price.")
+    change = 2.0 if doubled else 1.0
+    total = 0.5 * alpha * change * change * found.mu_squared
     for q, noise_multiplier, count in found.sampled:
         total += count * log_moment(alpha, q, noise_multiplier) / (alpha - 1.0)
+    for noise_multiplier, count in found.laplace:
+        total += count * laplace_rdp(alpha, change / noise_multiplier)
+    for epsilon, _, count in found.epsilon_delta:
+        total += count * pure_rdp(alpha, epsilon)
+    rho, xi = found.zcdp
+    total += xi + rho * alpha
+    for share, noise_multiplier, count in found.without_replacement:
+        total += count * without_replacement_rdp(alpha, share, change / noise_multiplier)
+    for inner, mean, shape, count in found.selected:
+        total += count * _selected(inner, alpha, mean, shape, doubled)
     return total
+
+
+# For delta of one run, which has to be right at every order of the repeated one.
+_DENSE = 1.0 + 10.0 ** (np.arange(-96, 289) / 48.0)
+
+
+@lru_cache(maxsize=256)
+def _at_dense_orders(found: Releases, doubled: bool) -> np.ndarray:
+    """Rényi divergences of a composition at all of `_DENSE`."""
+    return np.array([rdp(found, float(alpha), doubled=doubled) for alpha in _DENSE])
+
+
+@lru_cache(maxsize=256)
+def _selection_constant(run: Releases, mean: float, shape: float, doubled: bool) -> float:
+    """The part of Papernot & Steinke 2022, Theorem 2, that does not depend on the order: least over orders."""
+    log_gamma = math.log(halting_probability(mean, shape))
+
+    def kept(alpha: float) -> float:
+        return (1.0 - 1.0 / alpha) * rdp(run, alpha, doubled=doubled)
+
+    return (1.0 + shape) * _least(lambda alpha: kept(alpha) - log_gamma / alpha, kept)
+
+
+def _selected_at(run: Releases, alpha: float, mean: float, shape: float, doubled: bool) -> float:
+    """Theorem 2 (truncated negative binomial) or Theorem 6 (Poisson) at one order."""
+    value = rdp(run, alpha, doubled=doubled) + math.log(mean) / (alpha - 1.0)
+    if shape < math.inf:
+        return value + _selection_constant(run, mean, shape, doubled)
+    return value + mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(run, doubled)))
+
+
+@lru_cache(maxsize=256)
+def _selected_from(run: Releases, mean: float, shape: float, doubled: bool) -> np.ndarray:
+    """Least price among each of `ORDERS` and those above: divergences rise with the order."""
+    prices = np.array([_selected_at(run, alpha, mean, shape, doubled) for alpha in ORDERS])
+    return np.minimum.accumulate(prices[::-1])[::-1]
+
+
+def _selected(run: Releases, alpha: float, mean: float, shape: float, doubled: bool) -> float:
+    """Rényi divergence of releasing the best of a random number of runs (Papernot & Steinke 2022).
+
+    Theorem 2 for truncated negative binomial numbers of runs, Theorem 6 for Poisson.
+
+    Parameters
+    ----------
+    run : Releases
+        One run.
+    alpha : float
+        Order, above 1.
+    mean, shape : float
+        Of the number of runs, as in `RepeatAndSelectDpEvent`.
+    doubled : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
+    at = _selected_at(run, alpha, mean, shape, doubled)
+    above = bisect.bisect_left(ORDERS, alpha)
+    return at if above == len(ORDERS) else min(at, float(_selected_from(run, mean, shape, doubled)[above]))
 
 
 def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._bounded import AnyPair
 from ._pairs import Atoms, Floats, Pair
 
-__all__ = ["OUTSIDE", "Tilt", "deviation", "find_tilt", "width_for", "window"]
+__all__ = ["OUTSIDE", "Tilt", "centres", "deviation", "find_tilt", "total", "width_for", "window"]
 
 OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 
@@ -23,7 +24,7 @@ OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 class Tilt(NamedTuple):
     """A composition under the Chernoff-optimal tilt `theta` (per nat)."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnyPair, ...]
     spans: tuple[tuple[float, float], ...]
     atoms: tuple[Atoms, ...]
     theta: float
@@ -48,7 +49,7 @@ def _tilted(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
     return top + math.log(total), float(weights @ atoms.loss), weights
 
 
-def _root(rising: Callable[[float], float], low: float, high: float, steps: int = 30) -> float:
+def _root(rising: Callable[[float], float], low: float, high: float, steps: int = 18) -> float:
     """Bisection in log scale for the zero of a rising function; an end if there is none between."""
     a, b = math.log(low), math.log(high)
     for _ in range(steps):
@@ -57,7 +58,9 @@ def _root(rising: Callable[[float], float], low: float, high: float, steps: int 
     return math.exp(0.5 * (a + b))
 
 
-def _chernoff(pairs: tuple[Pair, ...], all_atoms: tuple[Atoms, ...], log_delta: float | None, epsilon: float) -> float:
+def _chernoff(
+    pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], log_delta: float | None, epsilon: float
+) -> float:
     """Tilt that minimises the Chernoff bound on epsilon at delta, or on delta at epsilon."""
 
     def rising(theta: float) -> float:
@@ -75,23 +78,33 @@ def _chernoff(pairs: tuple[Pair, ...], all_atoms: tuple[Atoms, ...], log_delta: 
     return _root(rising, 1e-3 / scale, 1e3 / scale)
 
 
-def _total(tilt: Tilt, theta: float) -> tuple[float, float]:
-    """K(theta) and its derivative, summed over all releases."""
+def total(tilt: Tilt, theta: float) -> tuple[float, float]:
+    """K(theta) and its derivative, summed over all releases.
+
+    Parameters
+    ----------
+    tilt : Tilt
+    theta : float
+
+    Returns
+    -------
+    tuple of float
+    """
     each = [(pair.count, *_tilted(atoms, theta)[:2]) for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True)]
     return sum(count * k for count, k, _ in each), sum(count * mean for count, _, mean in each)
 
 
 def _outer(tilt: Tilt, sign: float, share: float) -> float:
     """Chernoff bound on where all but e^{-share} of the tilted sum lies, above (sign 1) or below (sign -1)."""
-    base = _total(tilt, tilt.theta)[0]
+    base = total(tilt, tilt.theta)[0]
 
     def rising(t: float) -> float:
-        k, mean = _total(tilt, tilt.theta + sign * t)
+        k, mean = total(tilt, tilt.theta + sign * t)
         return base - k + sign * t * mean - share
 
     scale = deviation(tilt)
-    t = _root(rising, 1e-3 / scale, 1e3 / scale, 20)
-    return sign * (_total(tilt, tilt.theta + sign * t)[0] - base + share) / t
+    t = _root(rising, 1e-3 / scale, 1e3 / scale, 16)
+    return sign * (total(tilt, tilt.theta + sign * t)[0] - base + share) / t
 
 
 def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
@@ -103,7 +116,7 @@ def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
     """
     log_outside = tilt.log_delta + OUTSIDE
     order = _chernoff(tilt.pairs, tilt.atoms, log_outside, 0.0)
-    top = (_total(tilt, order)[0] - log_outside) / order
+    top = (total(tilt, order)[0] - log_outside) / order
     above = tilt.theta * max(0.0, top - tilt.epsilon)
     bottom = _outer(tilt, -1.0, max(12.0, 23.0 - 0.5 * above))
     bottom = min(bottom, top - (_outer(tilt, 1.0, 23.0) - least))
@@ -119,32 +132,44 @@ def deviation(tilt: Tilt) -> float:
     return math.sqrt(max(variance, 1e-300))
 
 
+def centres(tilt: Tilt) -> tuple[float, ...]:
+    """Median of each release's tilted loss: a grid point is put there.
+
+    At a small sampling probability nearly all losses crowd around one value; on a grid point they cost
+    nothing, however wide the grid. Of a bounded loss it is the largest, which has a mass of its own.
+    """
+    found = []
+    for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True):
+        if not isinstance(pair, Pair):
+            found.append(pair.size)
+            continue
+        weights = _tilted(atoms, tilt.theta)[2]
+        found.append(float(atoms.loss[min(int(np.searchsorted(np.cumsum(weights), 0.5)), weights.size - 1)]))
+    return tuple(found)
+
+
 def width_for(tilt: Tilt, error: float) -> float:
     """Grid width at which connect-the-dots moves epsilon by about `error`.
 
     Splitting a loss at distance f h above a grid point raises E[e^{theta L}] by the factor
     1 + theta (1 + theta) f (1 - f) h^2 / 2: on average h^2 / 6 for f (1 - f) h^2, and at most h |L| for
-    the losses next to 0.
+    the losses next to a grid point on which they crowd (see `centres`).
     """
-    found = [(p.count, np.abs(a.loss), _tilted(a, tilt.theta)[2]) for p, a in zip(tilt.pairs, tilt.atoms, strict=True)]
+    found = [
+        (p.count, np.abs(a.loss - centre), _tilted(a, tilt.theta)[2])
+        for p, a, centre in zip(tilt.pairs, tilt.atoms, centres(tilt), strict=True)
+    ]
 
     def rising(h: float) -> float:
         each = (count * float(w @ np.minimum(h * h / 12.0, 0.5 * h * size)) for count, size, w in found)
         return (1.0 + tilt.theta) * sum(each) - error
 
-    total = sum(p.count for p in tilt.pairs)
-    low = math.sqrt(12.0 * error / (total * (1.0 + tilt.theta)))
-    return _root(rising, 0.99 * low, 1e6 * low, 24) if rising(1e6 * low) > 0.0 else 1e6 * low
+    steps = sum(p.count for p in tilt.pairs)
+    low = math.sqrt(12.0 * error / (steps * (1.0 + tilt.theta)))
+    return _root(rising, 0.99 * low, 1e6 * low, 16) if rising(1e6 * low) > 0.0 else 1e6 * low
 
 
-def _raised(pair: Pair, span: tuple[float, float], k: float, theta: float) -> tuple[float, float]:
-    """Span without the losses so low that after tilting they do not matter even if all mass were there."""
-    lowest = (k - 26.0 - math.log(pair.count)) / theta
-    low = float(pair.place(np.array([lowest]))[0])
-    return max(span[0], min(low, span[1] - 1e-3 * (span[1] - span[0]))), span[1]
-
-
-def find_tilt(pairs: tuple[Pair, ...], log_delta: float | None, epsilon: float) -> Tilt:
+def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float) -> Tilt:
     """Truncate each pair so that nothing visible is lost, and find the tilt.
 
     Where epsilon is given, delta is not known beforehand: it is estimated by Chernoff's bound less a
@@ -162,7 +187,9 @@ def find_tilt(pairs: tuple[Pair, ...], log_delta: float | None, epsilon: float) 
         if log_delta is not None or reached - 8.0 >= target or target <= -700.0:
             break
         target = max(reached - 12.0, -700.0)
-    spans = tuple(_raised(p, span, k, theta) for p, span, k in zip(pairs, spans, moments, strict=True))
+    # losses so low that after tilting they do not matter, even if all mass were there
+    lowest = [(k - 26.0 - math.log(pair.count)) / theta for pair, k in zip(pairs, moments, strict=True)]
+    spans = tuple(p.raised(span, loss) for p, span, loss in zip(pairs, spans, lowest, strict=True))
     all_atoms = tuple(pair.atoms(*span) for pair, span in zip(pairs, spans, strict=True))
     if log_delta is not None:
         return Tilt(pairs, spans, all_atoms, theta, log_delta, (log_total - log_delta) / theta)

@@ -3,6 +3,11 @@
 Names, fields and meaning are those of Google's dp-accounting, so whoever knows them is at home. In every
 event `noise_multiplier` is the standard deviation of the noise divided by C, where C bounds the
 contribution of ONE record, whatever the adjacency: `replace_one` moves a sum by 2 C and is priced so.
+
+`EpsilonDeltaDpEvent` and `ZCDpEvent` are statements about pairs of neighbours instead of about noise. They are
+taken to hold for the adjacency under which they are priced, and are priced as they stand.
+`SampledWithoutReplacementDpEvent` has a price under `replace_one` alone, the relation under which the number of
+records is the same on both sides.
 """
 
 from __future__ import annotations
@@ -16,11 +21,16 @@ from typing import Any
 __all__ = [
     "ComposedDpEvent",
     "DpEvent",
+    "EpsilonDeltaDpEvent",
     "GaussianDpEvent",
+    "LaplaceDpEvent",
     "NoOpDpEvent",
     "NonPrivateDpEvent",
     "PoissonSampledDpEvent",
+    "RepeatAndSelectDpEvent",
+    "SampledWithoutReplacementDpEvent",
     "SelfComposedDpEvent",
+    "ZCDpEvent",
 ]
 
 
@@ -30,14 +40,43 @@ def _refuse(event: object, name: str, value: object, remedy: str) -> str:
 
 def _real(event: object, name: str, value: Any, remedy: str) -> float:
     """`value` as a float; booleans, strings and NaN are refused."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isnan(number):
         raise ValueError(_refuse(event, name, value, remedy))
-    return float(value)
+    return number
+
+
+def _whole(event: object, name: str, value: Any, remedy: str) -> int:
+    """`value` as an int from 0 to 10**18; booleans and floats are refused."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) <= 10**18:
+        raise ValueError(_refuse(event, name, value, remedy))
+    return int(value)
 
 
 def _check_event(event: object, value: Any) -> None:
     if not isinstance(value, DpEvent):
         raise TypeError(_refuse(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)"))
+
+
+def _set_noise(event: object, value: Any, meaning: str) -> None:
+    """Store a noise multiplier: a number above 0, and neither so small nor so large that its square has no double."""
+    remedy = f"give a number from 1e-100 to 1e100 ({meaning})"
+    number = _real(event, "noise_multiplier", value, remedy)
+    if not 1e-100 <= number <= 1e100:
+        raise ValueError(_refuse(event, "noise_multiplier", value, remedy))
+    object.__setattr__(event, "noise_multiplier", number)
+
+
+def _set_finite(event: object, name: str, value: Any) -> None:
+    """Store a finite number of at least 0."""
+    remedy = "give a finite number of 0 or more"
+    number = _real(event, name, value, remedy)
+    if not 0.0 <= number < math.inf:
+        raise ValueError(_refuse(event, name, value, remedy))
+    object.__setattr__(event, name, number)
 
 
 @dataclass(frozen=True)
@@ -68,11 +107,66 @@ class GaussianDpEvent(DpEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        remedy = "give a finite number above 0 (noise standard deviation / C)"
-        value = _real(self, "noise_multiplier", self.noise_multiplier, remedy)
-        if not 0.0 < value < math.inf:
-            raise ValueError(_refuse(self, "noise_multiplier", self.noise_multiplier, remedy))
-        object.__setattr__(self, "noise_multiplier", value)
+        _set_noise(self, self.noise_multiplier, "noise standard deviation / C")
+
+
+@dataclass(frozen=True)
+class LaplaceDpEvent(DpEvent):
+    """Laplace noise was added to every coordinate of a sum over all records.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale b of the noise (density e^{-|x|/b} / 2b) divided by the bound C on the L1 norm of one record's
+        contribution; above 0. The release is (1 / noise_multiplier)-private, and twice that under `replace_one`.
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _set_noise(self, self.noise_multiplier, "noise scale b / C")
+
+
+@dataclass(frozen=True)
+class EpsilonDeltaDpEvent(DpEvent):
+    """Something was released of which only (epsilon, delta)-privacy is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite, at least 0, in nats.
+    delta : float
+        In [0, 1). 0 is pure differential privacy.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _set_finite(self, "epsilon", self.epsilon)
+        remedy = "give a number of 0 or more and below 1"
+        delta = _real(self, "delta", self.delta, remedy)
+        if not 0.0 <= delta < 1.0:
+            raise ValueError(_refuse(self, "delta", self.delta, remedy))
+        object.__setattr__(self, "delta", delta)
+
+
+@dataclass(frozen=True)
+class ZCDpEvent(DpEvent):
+    """Something was released of which (xi, rho)-zero-concentrated privacy is known (Bun & Steinke 2016).
+
+    Parameters
+    ----------
+    rho, xi : float
+        The Rényi divergence of every order alpha above 1 is at most xi + rho alpha; both finite, at least 0.
+    """
+
+    rho: float
+    xi: float = 0.0
+
+    def __post_init__(self) -> None:
+        _set_finite(self, "rho", self.rho)
+        _set_finite(self, "xi", self.xi)
 
 
 @dataclass(frozen=True)
@@ -100,6 +194,72 @@ class PoissonSampledDpEvent(DpEvent):
 
 
 @dataclass(frozen=True)
+class SampledWithoutReplacementDpEvent(DpEvent):
+    """An event applied to a uniformly random subset of fixed size.
+
+    Parameters
+    ----------
+    source_dataset_size : int
+        Number of records, public; 1 or more.
+    sample_size : int
+        Number of records in the subset, at most `source_dataset_size`.
+    event : DpEvent
+        What was done to the subset.
+    """
+
+    source_dataset_size: int
+    sample_size: int
+    event: DpEvent
+
+    def __post_init__(self) -> None:
+        size = _whole(self, "source_dataset_size", self.source_dataset_size, "give a whole number of 1 or more")
+        if size == 0:
+            raise ValueError(_refuse(self, "source_dataset_size", size, "give a whole number of 1 or more"))
+        remedy = f"give a whole number from 0 to source_dataset_size={size}"
+        sample = _whole(self, "sample_size", self.sample_size, remedy)
+        if sample > size:
+            raise ValueError(_refuse(self, "sample_size", sample, remedy))
+        _check_event(self, self.event)
+        object.__setattr__(self, "source_dataset_size", size)
+        object.__setattr__(self, "sample_size", sample)
+
+
+@dataclass(frozen=True)
+class RepeatAndSelectDpEvent(DpEvent):
+    """An event repeated a random number of times, of which only the best output was released.
+
+    The number of runs is drawn independently of the data and never shown (Papernot & Steinke 2022).
+
+    Parameters
+    ----------
+    event : DpEvent
+        One run, its score included.
+    mean : float
+        Expected number of runs; finite, at least 1.
+    shape : float
+        Distribution of the number: truncated negative binomial of this shape, which is logarithmic for 0 and
+        geometric for 1, and Poisson for infinity; at least 0.
+    """
+
+    event: DpEvent
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        _check_event(self, self.event)
+        remedy = "give a finite number of 1 or more (expected number of runs)"
+        mean = _real(self, "mean", self.mean, remedy)
+        if not 1.0 <= mean < math.inf:
+            raise ValueError(_refuse(self, "mean", self.mean, remedy))
+        remedy = "give a number of 0 or more (0 logarithmic, 1 geometric, inf Poisson)"
+        shape = _real(self, "shape", self.shape, remedy)
+        if not shape >= 0.0:
+            raise ValueError(_refuse(self, "shape", self.shape, remedy))
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "shape", shape)
+
+
+@dataclass(frozen=True)
 class SelfComposedDpEvent(DpEvent):
     """The same event, `count` times, each with fresh randomness.
 
@@ -115,10 +275,8 @@ class SelfComposedDpEvent(DpEvent):
 
     def __post_init__(self) -> None:
         _check_event(self, self.event)
-        count: Any = self.count
-        if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 0:
-            raise ValueError(_refuse(self, "count", count, "give a whole number of 0 or more"))
-        object.__setattr__(self, "count", int(count))
+        count = _whole(self, "count", self.count, "give a whole number of 0 or more")
+        object.__setattr__(self, "count", count)
 
 
 @dataclass(frozen=True)

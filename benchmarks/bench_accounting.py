@@ -1,0 +1,155 @@
+"""Speed and accuracy of `skdp.accounting` beside Google's dp-accounting, in one run on a drawn grid.
+
+    python benchmarks/bench_accounting.py [--cases 40] [--seed 1] [--limit 60] [--calibrations 10]
+
+Cases: q from 1e-5 to 1, sigma .3 to 100, steps 1 to 1e6, delta 1e-12 to 1e-4, epsilon .01 to 40 (where a
+figure is of use). A case that dp-accounting (PLD, its defaults) does not finish within the limit counts
+with the limit. One warm-up call of each comes first. Our results are kept by cases, so each is new.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from skdp.accounting import (
+    DpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    get_epsilon,
+    get_epsilon_bounds,
+)
+
+Case = tuple[float, float, int, float]
+
+
+def dpsgd(q: float, sigma: float, steps: int) -> DpEvent:
+    return SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), steps)
+
+
+def drawn(number: int, seed: int) -> list[Case]:
+    """Cases by the coarse Rényi price, which leaves the caches of what is timed cold."""
+    rng, cases = np.random.default_rng(seed), []
+    while len(cases) < number:
+        q, sigma = 10 ** rng.uniform(-5, 0), 10 ** rng.uniform(math.log10(0.3), 2)
+        steps, delta = int(10 ** rng.uniform(0, 6)), 10 ** rng.uniform(-12, -4)
+        if 0.02 < get_epsilon(dpsgd(q, sigma, steps), delta, method="rdp") < 40:
+            cases.append((q, sigma, steps, delta))
+    return cases
+
+
+class _TooLong(Exception):
+    pass
+
+
+@contextmanager
+def _within(seconds: int) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def timed(work: Callable[[], Any], limit: int = 600) -> tuple[Any, float]:
+    """Result and seconds; None and the limit where it takes longer."""
+    start = time.perf_counter()
+    try:
+        with _within(limit):
+            found = work()
+    except _TooLong:
+        return None, float(limit)
+    return found, time.perf_counter() - start
+
+
+def peer() -> tuple[Callable[[float, float, int, float], float], Callable[[float, int, float, float], float]]:
+    """dp-accounting's epsilon and calibration."""
+    import dp_accounting as dpa
+    from dp_accounting import pld
+
+    def event(q: float, sigma: float, steps: int) -> Any:
+        return dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(q, dpa.GaussianDpEvent(sigma)), steps)
+
+    def epsilon(q: float, sigma: float, steps: int, delta: float) -> float:
+        return float(pld.PLDAccountant().compose(event(q, sigma, steps)).get_epsilon(delta))
+
+    def calibrate(q: float, steps: int, goal: float, delta: float) -> float:
+        bracket = dpa.LowerEndpointAndGuess(0.0, 1.0)
+        made = dpa.calibrate_dp_mechanism(
+            pld.PLDAccountant, lambda s: event(q, s, steps), goal, delta, bracket_interval=bracket, tol=1e-3
+        )
+        return float(made)
+
+    return epsilon, calibrate
+
+
+def report(name: str, ours: list[float], theirs: list[float]) -> None:
+    line = f"{name}: median {1e3 * statistics.median(ours):.1f} ms, longest {1e3 * max(ours):.0f} ms"
+    if theirs:
+        line += f"; dp-accounting {1e3 * statistics.median(theirs):.0f} ms; total {sum(theirs) / sum(ours):.1f} times"
+    print(line, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("cases", 40), ("calibrations", 10), ("seed", 1), ("limit", 60)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    asked = parser.parse_args()
+    cases = drawn(asked.cases, asked.seed)
+    try:
+        their_epsilon, their_noise = peer()
+    except ImportError:
+        sys.exit("dp-accounting is not installed: pip install dp-accounting==0.6.0")
+    warm = (0.0123, 1.7, 321, 3e-6)
+    get_epsilon_bounds(dpsgd(*warm[:3]), warm[3])
+    their_epsilon(*warm)
+
+    ours, theirs, gaps = [], [], []
+    for q, sigma, steps, delta in cases:
+        found, seconds = timed(lambda q=q, s=sigma, n=steps, d=delta: get_epsilon(dpsgd(q, s, n), d))
+        other, their_seconds = timed(lambda case=(q, sigma, steps, delta): their_epsilon(*case), asked.limit)
+        ours.append(seconds)
+        theirs.append(their_seconds)
+        if other is not None and other < math.inf:
+            gaps.append((found - other) / other if found > other + 1e-4 else 0.0)
+    report("get_epsilon", ours, theirs)
+    print(f"largest relative excess over dp-accounting beyond 1e-4: {max(gaps, default=0.0):.2e}", flush=True)
+
+    seconds, widths = [], []
+    for q, sigma, steps, delta in cases:
+        (low, high), spent = timed(lambda q=q, s=sigma, n=steps, d=delta: get_epsilon_bounds(dpsgd(q, s, n), d))
+        seconds.append(spent)
+        widths.append((high - low) / high)
+    report("get_epsilon_bounds", seconds, [])
+    share = sum(width <= 1e-3 for width in widths) / len(widths)
+    print(f"certified gap: median {statistics.median(widths):.1e}, largest {max(widths):.1e}, <= 1e-3 in {share:.0%}")
+
+    rng = np.random.default_rng(asked.seed + 1)
+    ours, theirs = [], []
+    for _ in range(asked.calibrations):
+        q, steps = 10 ** rng.uniform(-3.5, -0.3), int(10 ** rng.uniform(1.5, 4.5))
+        goal, delta = 10 ** rng.uniform(-0.5, 0.9), 10 ** rng.uniform(-9, -5)
+        event = lambda s, q=q, n=steps: dpsgd(q, s, n)  # noqa: E731
+        ours.append(timed(lambda e=event, g=goal, d=delta: calibrate_noise_multiplier(e, g, d))[1])
+        theirs.append(timed(lambda c=(q, steps, goal, delta): their_noise(*c), asked.limit)[1])
+    report("calibration", ours, theirs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Pictures, in the manner of scikit-learn's displays. matplotlib is imported when something is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from skdp.accounting import APPROXIMATIONS, METHODS, DpEvent, get_epsilon
+
+__all__ = ["AccountantComparisonDisplay"]
+
+_LABELS = {
+    "pld": "privacy loss distributions",
+    "rdp": "Rényi",
+    "moments": "moments accountant (2016)",
+    "optimal_exact": "optimal composition, exact",
+    "optimal": "optimal composition",
+    "strong": "strong composition",
+    "naive": "naive composition",
+    "moments_asymptotic": "moments, leading term (not a guarantee)",
+    "gdp": "central limit (not a guarantee)",
+    "strong_2016": "strong composition as published, not a guarantee",
+}
+
+
+class AccountantComparisonDisplay:
+    """Epsilon against the length of a computation, a line for each method of accounting.
+
+    It is recommended to use `from_event` to make one. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    steps : sequence of numbers
+        Where epsilon was computed; epochs, if they were given as such.
+    epsilons : mapping of str to sequence of float
+        For each method epsilon at every one of `steps`.
+    delta : float
+        In (0, 1).
+    xlabel : str
+        What `steps` counts.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the lines.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    lines_ : dict of str to matplotlib.lines.Line2D
+        One line for each method.
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: Sequence[float],
+        epsilons: Mapping[str, Sequence[float]],
+        delta: float,
+        xlabel: str = "step",
+    ) -> None:
+        self.steps = steps
+        self.epsilons = epsilons
+        self.delta = delta
+        self.xlabel = xlabel
+
+    @classmethod
+    def from_event(
+        cls,
+        event_of_steps: Callable[[Any], DpEvent],
+        steps: Iterable[float],
+        delta: float,
+        *,
+        methods: Sequence[str] = ("naive", "strong", "moments", "rdp", "pld"),
+        adjacency: str = "zero_out",
+        xlabel: str = "step",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> AccountantComparisonDisplay:
+        """Price an event at several lengths by several methods, and draw it.
+
+        Parameters
+        ----------
+        event_of_steps : callable
+            `event_of_steps(step)` is the event of the computation up to there.
+        steps : iterable of numbers
+            Arguments for `event_of_steps`: steps, epochs or whatever else it counts.
+        delta : float
+            In (0, 1).
+        methods : sequence of str
+            As in `skdp.accounting.get_epsilon`. Methods that are not guarantees are drawn dashed.
+        adjacency : {"zero_out", "add_remove", "replace_one"}
+        xlabel : str
+            What `steps` counts.
+        ax : matplotlib axes, optional
+            A new figure if left out.
+        **kwargs
+            For `plot`.
+
+        Returns
+        -------
+        AccountantComparisonDisplay
+        """
+        unknown = [method for method in methods if method not in METHODS + APPROXIMATIONS]
+        if unknown:
+            known = ", ".join(METHODS + APPROXIMATIONS)
+            raise ValueError(f"methods={list(methods)!r}: {unknown[0]!r} is not known; choose from {known}.")
+        at = list(steps)
+        events = [event_of_steps(step) for step in at]
+        epsilons = {
+            method: [get_epsilon(event, delta, method=method, adjacency=adjacency) for event in events]
+            for method in methods
+        }
+        return cls(steps=at, epsilons=epsilons, delta=delta, xlabel=xlabel).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> AccountantComparisonDisplay:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            A new figure if left out.
+        **kwargs
+            For every call of `matplotlib.axes.Axes.plot`.
+
+        Returns
+        -------
+        AccountantComparisonDisplay
+            Itself, with `ax_`, `figure_` and `lines_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                'AccountantComparisonDisplay needs matplotlib; run `pip install "skdp[plot]"`.'
+            ) from error
+        if ax is None:
+            _, ax = plt.subplots()
+        self.lines_: dict[str, Any] = {}
+        for method, epsilons in self.epsilons.items():
+            style = {"linestyle": "--" if method in APPROXIMATIONS else "-", "label": _LABELS.get(method, method)}
+            finite = [epsilon if epsilon < math.inf else math.nan for epsilon in epsilons]
+            (self.lines_[method],) = ax.plot(self.steps, finite, **{**style, **kwargs})
+        ax.set(xlabel=self.xlabel, ylabel=f"epsilon at delta = {self.delta:g}")
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

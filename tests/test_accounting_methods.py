@@ -1,0 +1,180 @@
+"""What each method prices, refuses and promises; all of them in one table."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdp.accounting import (
+    APPROXIMATIONS,
+    METHODS,
+    ComposedDpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    PrivacyAccountant,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+    ZCDpEvent,
+    calibrate_noise_multiplier,
+    compare_accountants,
+    get_delta,
+    get_epsilon,
+    get_epsilon_bounds,
+)
+
+G = GaussianDpEvent(4.0)
+PAPER = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, G), 10_000)
+STATEMENTS = {"optimal_exact", "optimal", "strong", "naive"}
+EVERY = set(METHODS + APPROXIMATIONS)
+
+PURE = STATEMENTS | {"pld", "rdp", "moments"}
+BROKEN = STATEMENTS | {"pld", "rdp"}
+UNEQUAL = PURE - {"optimal_exact"}
+
+# event -> methods that price it under zero_out, and under replace_one
+PRICED = {
+    "Gaussian": (G, EVERY, EVERY),
+    "sampled Gaussian": (PoissonSampledDpEvent(0.01, G), EVERY, STATEMENTS | {"pld"}),
+    "Laplace": (LaplaceDpEvent(5.0), PURE, PURE),
+    "pure": (EpsilonDeltaDpEvent(0.5, 0.0), PURE, PURE),
+    "(epsilon, delta)": (EpsilonDeltaDpEvent(0.5, 1e-7), BROKEN, BROKEN),
+    "zCDP": (ZCDpEvent(0.1), {"rdp"}, {"rdp"}),
+    "fixed sample": (SampledWithoutReplacementDpEvent(100, 5, G), set(), STATEMENTS | {"rdp", "gdp"}),
+    "selection": (RepeatAndSelectDpEvent(G, 3.0, 1.0), {"rdp"}, {"rdp"}),
+    "selection of sampled": (RepeatAndSelectDpEvent(PoissonSampledDpEvent(0.1, G), 3.0, 1.0), {"rdp"}, set()),
+    "selection of broken": (RepeatAndSelectDpEvent(EpsilonDeltaDpEvent(1.0, 1e-9), 3.0, 1.0), set(), set()),
+    "sampled Laplace": (PoissonSampledDpEvent(0.1, LaplaceDpEvent(5.0)), STATEMENTS, STATEMENTS),
+    "sampled statement": (PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.5, 1e-7)), STATEMENTS, set()),
+    "fixed sample of Laplace": (SampledWithoutReplacementDpEvent(9, 3, LaplaceDpEvent(5.0)), set(), STATEMENTS),
+    "mixture": (ComposedDpEvent((G, LaplaceDpEvent(5.0))), UNEQUAL, UNEQUAL),
+}
+
+
+@pytest.mark.parametrize("name", PRICED)
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_priced_or_refused_by_name(name, adjacency):
+    event, *by_adjacency = PRICED[name]
+    expected = by_adjacency[adjacency == "replace_one"]
+    for method in sorted(EVERY):
+        if method in expected:
+            assert 0.0 < get_epsilon(event, 1e-5, method=method, adjacency=adjacency) < math.inf
+            assert 0.0 < get_delta(event, 1.0, method=method, adjacency=adjacency) <= 1.0
+            continue
+        for price in (get_epsilon, get_delta):
+            with pytest.raises((TypeError, ValueError), match=r"DpEvent|adjacency") as error:
+                price(event, 0.1, method=method, adjacency=adjacency)
+            text = str(error.value)
+            assert "\n" not in text
+            assert "; use " in text or "; no method" in text
+
+
+def test_refusals_name_method_event_and_remedy():
+    with pytest.raises(TypeError, match=r"event=ZCDpEvent has no price here by method='pld'; use method='rdp'"):
+        get_epsilon(ZCDpEvent(0.1), 1e-5)
+    with pytest.raises(ValueError, match=r"adjacency='replace_one' with Poisson.*method='rdp'; use method='pld'"):
+        get_epsilon(PAPER, 1e-5, method="rdp", adjacency="replace_one")
+    with pytest.raises(ValueError, match=r"'replace_one' alone; use adjacency='replace_one'"):
+        get_epsilon(SampledWithoutReplacementDpEvent(100, 5, G), 1e-5, method="rdp")
+    nested = PoissonSampledDpEvent(0.1, RepeatAndSelectDpEvent(G, 3.0, 1.0))
+    with pytest.raises(TypeError, match="PoissonSampledDpEvent of RepeatAndSelectDpEvent has no price here by any"):
+        get_epsilon(nested, 1e-5)
+
+
+@pytest.mark.parametrize("method", sorted(EVERY))
+def test_edges(method):
+    assert get_epsilon(NoOpDpEvent(), 1e-5, method=method) == 0.0
+    assert get_delta(NoOpDpEvent(), 1.0, method=method) == 0.0
+    assert get_epsilon(NonPrivateDpEvent(), 1e-5, method=method) == math.inf
+    assert get_delta(NonPrivateDpEvent(), 1.0, method=method) == 1.0
+    assert get_epsilon(RepeatAndSelectDpEvent(NonPrivateDpEvent(), 2.0, 1.0), 1e-5, method=method) == math.inf
+    tiny = PoissonSampledDpEvent(1e-7, GaussianDpEvent(50.0))
+    assert get_epsilon(tiny, 0.5, method=method) > 0.0
+
+
+def test_gdp_is_an_approximation_that_can_be_too_small():
+    assert get_epsilon(G, 1e-5, method="gdp") == pytest.approx(get_epsilon(G, 1e-5), rel=1e-9)
+    mu = 0.01 * math.sqrt(10_000 * math.expm1(1 / 16))
+    one = get_epsilon(GaussianDpEvent(1 / mu), 1e-5)
+    assert get_epsilon(PAPER, 1e-5, method="gdp") == pytest.approx(one, rel=1e-9)
+    assert one < get_epsilon(PAPER, 1e-5)
+    rare = SelfComposedDpEvent(PoissonSampledDpEvent(1e-3, GaussianDpEvent(0.6)), 1000)
+    assert get_epsilon(rare, 1e-5, method="gdp") < 0.6 * get_epsilon(rare, 1e-5)
+
+
+@pytest.mark.parametrize("method", APPROXIMATIONS)
+def test_approximations_are_read_but_never_charged(method):
+    assert get_epsilon(PAPER, 1e-5, method=method) > 0.0
+    assert method not in METHODS
+    with pytest.raises(ValueError, match="not a guarantee and cannot be charged"):
+        calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5, method=method)
+    accountant = PrivacyAccountant()
+    accountant.spend(PAPER)
+    with pytest.raises(ValueError, match=f"{method}.*choose one of"):
+        accountant.get_epsilon(1e-5, method=method)
+
+
+@pytest.mark.parametrize("method", ["moments", "strong", "optimal", "naive"])
+def test_sound_methods_calibrate(method):
+    def make(noise):
+        return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(noise)), 100)
+
+    noise = calibrate_noise_multiplier(make, 2.0, 1e-5, method=method)
+    assert 1.99 < get_epsilon(make(noise), 1e-5, method=method) <= 2.0
+
+
+def test_compare_accountants():
+    pytest.importorskip("pandas")
+    frame = compare_accountants(PAPER, 1e-5).set_index("method")
+    assert list(frame.index) == [*METHODS, *APPROXIMATIONS]
+    assert list(frame.columns) == ["epsilon", "guarantee", "note"]
+    figures = {
+        "pld": 0.94687,
+        "rdp": 1.0355,
+        "moments": 1.2586,
+        "optimal": 14.184,
+        "strong": 16.844,
+        "strong_2016": 9.353,
+    }
+    for method, figure in figures.items():
+        assert frame.epsilon[method] == pytest.approx(figure, abs=1e-3)
+    assert frame.guarantee.sum() == len(METHODS)
+    assert all("not a guarantee" in frame.note[method] for method in APPROXIMATIONS)
+
+
+def test_compare_accountants_gives_reasons():
+    pytest.importorskip("pandas")
+    frame = compare_accountants(ZCDpEvent(0.1), 1e-5, methods=["pld", "rdp"]).set_index("method")
+    assert math.isnan(frame.epsilon["pld"])
+    assert "ZCDpEvent has no price" in frame.note["pld"]
+    assert frame.epsilon["rdp"] > 0.0
+    with pytest.raises(ValueError, match="delta=0"):
+        compare_accountants(ZCDpEvent(0.1), 0)
+    with pytest.raises(ValueError, match="'other' is not known"):
+        compare_accountants(ZCDpEvent(0.1), 1e-5, methods=["other"])
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.floats(1.0, 30.0), st.integers(1, 300), st.floats(0.01, 1.0), st.sampled_from([1e-4, 1e-7]))
+def test_sound_methods_are_above_the_truth_on_bounded_losses(scale, count, epsilon, delta):
+    for event in (
+        SelfComposedDpEvent(LaplaceDpEvent(scale), count),
+        SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon, 0), count),
+    ):
+        truth, _ = get_epsilon_bounds(event, delta)
+        for method in METHODS:
+            assert get_epsilon(event, delta, method=method) >= truth * (1.0 - 1e-9), (event, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_compositions_count_copies(method):
+    step = PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0))
+    listed = ComposedDpEvent((step,) * 6)
+    assert get_epsilon(listed, 1e-5, method=method) == get_epsilon(SelfComposedDpEvent(step, 6), 1e-5, method=method)

@@ -1,0 +1,121 @@
+"""The moments accountant as published, against plain integration, and the approximation of its Lemma 3."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skdp.accounting import (
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    get_delta,
+    get_epsilon,
+)
+from skdp.accounting._composition import releases
+from skdp.accounting._moments import _log_e1, log_moments
+from skdp.accounting._rdp import log_moment
+
+LAMBDAS = np.arange(1, 33)
+
+
+def dpsgd(q, sigma, steps):
+    return SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), steps)
+
+
+def test_the_papers_case():
+    event = dpsgd(0.01, 4.0, 10_000)
+    assert get_epsilon(event, 1e-5, method="moments") == pytest.approx(1.2586, abs=5e-5)
+    moments = log_moments(releases(event))
+    assert LAMBDAS[np.argmin((moments + math.log(1e5)) / LAMBDAS)] == 19
+
+
+def integrals(q: float, sigma: float, lam: int) -> tuple[float, float]:
+    """log E1 and log E2 by their definitions, on a dense grid in log space."""
+    x = np.arange(-16.0 * sigma, (lam + 17.0) * max(1.0, sigma), sigma / 256)
+    mu0 = -0.5 * (x / sigma) ** 2 - math.log(sigma * math.sqrt(2 * math.pi))
+    mu = np.logaddexp(
+        math.log1p(-q) + mu0, math.log(q) - 0.5 * ((x - 1) / sigma) ** 2 - math.log(sigma * math.sqrt(2 * math.pi))
+    )
+    e1 = np.logaddexp.reduce(mu0 + lam * (mu0 - mu)) + math.log(sigma / 256)
+    e2 = np.logaddexp.reduce(mu + lam * (mu - mu0)) + math.log(sigma / 256)
+    return float(e1), float(e2)
+
+
+@pytest.mark.parametrize("q", [1e-3, 0.01, 0.3, 0.9])
+@pytest.mark.parametrize("sigma", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("lam", [1, 7, 32])
+def test_log_moments_are_their_definition(q, sigma, lam):
+    e1, e2 = integrals(q, sigma, lam)
+    assert _log_e1(q, sigma)[lam - 1] == pytest.approx(e1, rel=1e-7, abs=1e-11)
+    found = log_moments(releases(dpsgd(q, sigma, 1)))[lam - 1]
+    assert found == pytest.approx(max(e1, e2), rel=1e-7, abs=1e-11)
+
+
+def test_small_moments_keep_their_digits():
+    # both are q^2 lambda (lambda + 1) (e^{1/sigma^2} - 1) / 2 to leading order, near 1e-14
+    lead = 1e-16 * LAMBDAS * (LAMBDAS + 1) / 2 * math.expm1(1 / 4.0)
+    assert _log_e1(1e-8, 2.0)[:4] == pytest.approx(lead[:4], rel=1e-5)
+    assert log_moments(releases(dpsgd(1e-8, 2.0, 1)))[:4] == pytest.approx(lead[:4], rel=1e-5)
+
+
+def test_plain_gaussians_and_replaced_records():
+    event = SelfComposedDpEvent(GaussianDpEvent(5.0), 3)
+    assert log_moments(releases(event)) == pytest.approx(LAMBDAS * (LAMBDAS + 1) * 3 / 50, rel=1e-12)
+    doubled = get_epsilon(event, 1e-6, method="moments", adjacency="replace_one")
+    half = get_epsilon(SelfComposedDpEvent(GaussianDpEvent(2.5), 3), 1e-6, method="moments")
+    assert doubled == pytest.approx(half, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
+def test_pure_mechanisms(epsilon):
+    grown = LAMBDAS * epsilon * math.expm1(epsilon) + LAMBDAS**2 * epsilon**2 * math.exp(2 * epsilon) / 2
+    for event in (EpsilonDeltaDpEvent(epsilon, 0.0), LaplaceDpEvent(1.0 / epsilon)):
+        assert log_moments(releases(event)) == pytest.approx(grown, rel=1e-12)
+        many = SelfComposedDpEvent(event, 30)
+        assert get_epsilon(many, 1e-6, method="moments") >= get_epsilon(many, 1e-6, method="rdp")
+
+
+def test_delta_is_the_tail_bound():
+    event = dpsgd(0.02, 2.0, 500)
+    moments = log_moments(releases(event))
+    expected = math.exp(min(moments - 2.0 * LAMBDAS))
+    assert get_delta(event, 2.0, method="moments") == pytest.approx(expected, rel=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(-4.0, 0.0), st.floats(-0.3, 1.3), st.integers(1, 20_000), st.sampled_from([1e-4, 1e-6, 1e-9]))
+def test_order_pld_rdp_moments(log_q, log_sigma, steps, delta):
+    event = dpsgd(10.0**log_q, 10.0**log_sigma, steps)
+    pld, rdp, moments = (get_epsilon(event, delta, method=method) for method in ("pld", "rdp", "moments"))
+    assert pld <= rdp * (1.0 + 1e-5)
+    assert rdp <= moments * (1.0 + 1e-9)
+
+
+def test_asymptotic_bound_is_the_formula():
+    q, sigma, steps, delta = 0.01, 4.0, 10_000, 1e-5
+    lambdas = np.arange(1, math.floor(sigma**2 * math.log(1 / (q * sigma))) + 1)
+    moments = steps * q * q * lambdas * (lambdas + 1) / ((1 - q) * sigma**2)
+    expected = min((moments + math.log(1 / delta)) / lambdas)
+    assert get_epsilon(dpsgd(q, sigma, steps), delta, method="moments_asymptotic") == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("q", "sigma", "condition"), [(0.001, 0.9, "sigma >= 1"), (0.05, 4.0, r"q < 1 / \(16 sigma\)")]
+)
+def test_asymptotic_conditions_are_named(q, sigma, condition):
+    with pytest.raises(ValueError, match=f"breaks the condition {condition}.*; use method='pld'") as error:
+        get_epsilon(dpsgd(q, sigma, 10), 1e-5, method="moments_asymptotic")
+    assert "\n" not in str(error.value)
+
+
+def test_the_larger_direction_is_e2():
+    for q, sigma in [(0.001, 0.5), (0.2, 1.0), (0.9, 3.0)]:
+        e2 = np.array([log_moment(1.0 + lam, q, sigma) for lam in LAMBDAS])
+        assert np.all(_log_e1(q, sigma) <= e2 * (1.0 + 1e-9))

@@ -1,0 +1,171 @@
+"""PLD prices and brackets against two other accountants, on drawn and on mixed compositions.
+
+Judged against dp-accounting 0.6.0 (PLD, pessimistic): ours may lie above by 1e-3 relative and 1e-4 absolute,
+and below by no more than what its grid is known to add.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy as np
+import pytest
+from accounting_reference import dpsgd
+
+from skdp.accounting import (
+    ComposedDpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    get_delta,
+    get_epsilon,
+    get_epsilon_bounds,
+)
+
+
+def close(value: float, truth: float, rel: float = 1e-3, absolute: float = 1e-4) -> bool:
+    return abs(value - truth) <= max(rel * truth, absolute)
+
+
+def drawn_cases(seed: int, number: int) -> list[tuple[float, float, int, float, str]]:
+    """Cases whose epsilon is of interest and which dp-accounting computes in a second or so."""
+    rng = np.random.default_rng(seed)
+    cases: list[tuple[float, float, int, float, str]] = []
+    while len(cases) < number:
+        q = 1.0 if rng.random() < 0.1 else 10 ** rng.uniform(-5, 0)
+        sigma, steps = 10 ** rng.uniform(math.log10(0.3), 2), int(10 ** rng.uniform(0, 5))
+        delta, adjacency = 10 ** rng.uniform(-12, -4), "replace_one" if rng.random() < 0.25 else "add_remove"
+        if 0.05 < get_epsilon(dpsgd(q, sigma, steps), delta, adjacency=adjacency) < 40:
+            cases.append((q, sigma, steps, delta, adjacency))
+    return cases
+
+
+def check_against_dp_accounting(q, sigma, steps, delta, adjacency):
+    import dp_accounting
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    name = "REPLACE_ONE" if adjacency == "replace_one" else "ADD_OR_REMOVE_ONE"
+    relation = getattr(dp_accounting.NeighboringRelation, name)
+    ours = get_epsilon(dpsgd(q, sigma, steps), delta, adjacency=adjacency)
+    width = 1e-4 if ours < 8 else 5e-4
+    theirs = (
+        pld.from_gaussian_mechanism(
+            sigma, sampling_prob=q, value_discretization_interval=width, neighboring_relation=relation
+        )
+        .self_compose(steps)
+        .get_epsilon_for_delta(delta)
+    )
+    # its own rounding of the FFT is of this order, relative to delta, and moves its figure either way
+    slack = 3e-16 * steps / delta + 1e-15 * math.sqrt(steps) / delta
+    assert ours <= theirs * (1.0 + 1e-3 + slack) + 1e-4, (ours, theirs)
+    low, high = get_epsilon_bounds(dpsgd(q, sigma, steps), delta, adjacency=adjacency)
+    assert high == ours
+    assert low <= theirs * (1.0 + slack), (low, theirs)
+    # theirs is an upper bound too: it lies above by what its grid adds to the variance, steps * width^2 / 6
+    order = -2.0 * math.log(delta) / max(theirs, 1e-9)
+    assert ours >= theirs * (1.0 - 1e-3 - slack) - 1e-4 - (1.0 + order) * steps * width**2 / 6, (ours, theirs)
+
+
+def test_drawn_table_against_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    for case in drawn_cases(seed=11, number=40):
+        check_against_dp_accounting(*case)
+
+
+@pytest.mark.slow
+def test_large_drawn_table_against_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    for case in drawn_cases(seed=12, number=250):
+        check_against_dp_accounting(*case)
+
+
+@pytest.mark.parametrize(
+    ("q", "sigma", "steps", "delta"), [(0.01, 1.1, 1_000, 1e-5), (0.05, 2.0, 300, 1e-6), (0.001, 0.7, 2_000, 1e-7)]
+)
+def test_within_the_certified_interval_of_prv_accountant(q, sigma, steps, delta):
+    prv = pytest.importorskip("prv_accountant")
+    mechanism = prv.PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=sigma)
+    accountant = prv.PRVAccountant(
+        prvs=[mechanism], max_self_compositions=[steps], eps_error=0.02, delta_error=delta * 1e-3
+    )
+    low, _, high = accountant.compute_epsilon(delta, [steps])
+    assert low <= get_epsilon(dpsgd(q, sigma, steps), delta) <= high + 1e-4
+    ours = get_epsilon_bounds(dpsgd(q, sigma, steps), delta)
+    assert max(low, ours[0]) <= min(high, ours[1])
+    assert ours[1] - ours[0] < 0.1 * (high - low)
+
+
+def test_mixed_composition_against_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    parts = [(0.05, 1.5, 200), (0.01, 0.9, 1000), (1.0, 6.0, 3)]
+    theirs = None
+    for q, sigma, count in parts:
+        one = pld.from_gaussian_mechanism(sigma, sampling_prob=q, value_discretization_interval=1e-4)
+        one = one.self_compose(count)
+        theirs = one if theirs is None else theirs.compose(one)
+    event = ComposedDpEvent(tuple(dpsgd(*part) for part in parts))
+    assert close(get_epsilon(event, 1e-6), theirs.get_epsilon_for_delta(1e-6), rel=2e-4)
+    assert get_delta(event, 2.0) == pytest.approx(theirs.get_delta_for_epsilon(2.0), rel=2e-3)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-4])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [("laplace", 10.0, 30)],
+        [("laplace", 1.0, 3)],
+        [("promise", (0.1, 1e-8), 50)],
+        [("promise", (1.0, 0.0), 7)],
+        [("promise", (0.5, 1e-7), 3), ("laplace", 4.0, 5), ("gauss", (1.0, 3.0), 2)],
+        [("gauss", (0.02, 1.1), 300), ("laplace", 20.0, 40), ("promise", (0.01, 1e-9), 100)],
+    ],
+)
+def test_laplace_and_promises_and_their_mixtures(parts, delta):
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    width, events, theirs = {"value_discretization_interval": 1e-4}, [], []
+    for kind, value, count in parts:
+        if kind == "laplace":
+            event, one = LaplaceDpEvent(value), pld.from_laplace_mechanism(value, **width)
+        elif kind == "promise":
+            event = EpsilonDeltaDpEvent(*value)
+            one = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(*value), **width)
+        else:
+            event = PoissonSampledDpEvent(value[0], GaussianDpEvent(value[1]))
+            one = pld.from_gaussian_mechanism(value[1], sampling_prob=value[0], **width)
+        events.append(SelfComposedDpEvent(event, count))
+        theirs.append(one.self_compose(count))
+    joint = reduce(lambda one, other: one.compose(other), theirs)
+    event = ComposedDpEvent(tuple(events))
+    low, high = get_epsilon_bounds(event, delta)
+    assert high == get_epsilon(event, delta)
+    assert close(high, joint.get_epsilon_for_delta(delta), rel=2e-4)
+    assert low <= joint.get_epsilon_for_delta(delta) * (1.0 + 1e-6)
+    assert high - low <= 1e-3 * high
+    assert get_delta(event, 0.5) == pytest.approx(joint.get_delta_for_epsilon(0.5), rel=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_calibrated_noise_meets_its_target_by_dp_accounting(seed):
+    """Judged by dp-accounting's pessimistic PLD, less what its own grid adds to it (steps h^2 (1 + order) / 6)."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    rng = np.random.default_rng([17, seed])
+    q, steps = 10 ** rng.uniform(-3, 0), int(10 ** rng.uniform(0, 4))
+    epsilon, delta, width = 10 ** rng.uniform(-0.5, 0.8), 10 ** rng.uniform(-8, -4), 2e-5
+    sigma = calibrate_noise_multiplier(lambda s: dpsgd(q, s, steps), epsilon, delta)
+    one = pld.from_gaussian_mechanism(sigma, sampling_prob=q, value_discretization_interval=width)
+    theirs = one.self_compose(steps).get_epsilon_for_delta(delta)
+    loose = steps * width**2 * (1.0 - 2.0 * math.log(delta) / epsilon) / 6.0 + width
+    rounding = 1e-15 * steps / delta
+    assert theirs <= epsilon * (1.0 + rounding) + loose
+    assert theirs >= epsilon * (1.0 - 1e-3 - rounding)
