@@ -15,7 +15,7 @@ AFFORDABLE = 5e9  # multiplications of a fit, some seconds of one core
 SMALLEST_LOT = 4096
 
 LOW_CLIP, HIGH_CLIP = 0.25, 0.7
-LOW_SIGNAL, HIGH_SIGNAL = 65.0, 180.0
+LOW_SIGNAL, HIGH_SIGNAL = 30.0, 700.0
 
 STEP_LENGTH = 2.0
 LARGEST_STEP = 200.0
