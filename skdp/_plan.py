@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from skdp._sampling import Sampling
 from skdp.accounting import DpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
@@ -60,7 +59,6 @@ class DPSGDPlan:
         return SelfComposedDpEvent(self.sampling.event(self.mechanism.event), n_steps)
 
 
-@lru_cache(maxsize=256)
 def noise_multiplier_for(
     sampling: Sampling, n_steps: int, epsilon: float, delta: float, *, accounting: str, adjacency: str
 ) -> float:

@@ -24,7 +24,7 @@ from skdp._progress import StepProgress
 from skdp._random import SecretStream
 from skdp._training import run_dpsgd
 from skdp._validation import check_count, check_real
-from skdp.accounting import DpEvent, compose, get_epsilon
+from skdp.accounting import DpEvent
 from skdp.base import PrivateEstimator, distinct_classes, encode_labels
 
 
@@ -436,9 +436,7 @@ class DPLogisticRegression(ClassifierMixin, PrivateEstimator):
             return None
 
         def epsilon_of(n_steps: int) -> float:
-            event = plan.event_of(n_steps)
-            event = event if earlier is None else compose([earlier, event])
-            return get_epsilon(event, delta, method=self.accounting, adjacency=self.adjacency)
+            return self._price(plan.event_of(n_steps), earlier, delta).epsilon
 
         return StepProgress(plan.n_steps, epsilon_of)
 
