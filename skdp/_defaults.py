@@ -43,3 +43,20 @@ def default_learning_rate(noise_multiplier: float, max_grad_norm: float, lot_siz
     """eta = 2 L / (sigma C sqrt(T)), which fixes how far noise alone carries the parameters; eta C is at most 200."""
     by_noise = STEP_LENGTH * lot_size / (noise_multiplier * math.sqrt(n_steps))
     return min(by_noise, LARGEST_STEP) / max_grad_norm
+
+
+INPUT_NORM = 8.0
+BATCH_SIZE = 512
+NETWORK_CLIP = 0.5
+
+
+def network_sampling(n: int) -> Sampling:
+    return sampling_at(min(1.0, max(4096 / n, 1 / 15)))
+
+
+def network_steps(n: int, sampling: Sampling) -> int:
+    return 300
+
+
+def network_learning_rate(sigma: float, clip: float, lot: float, n_steps: int) -> float:
+    return 16.0 / clip

@@ -146,6 +146,16 @@ def _scale_rows(X: Any, radius: float, unit: float, icpt: float, facts: NDArray[
         kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
 
 
+def row_scales(X: Any, radius: float, unit: float) -> NDArray[np.floating]:
+    """What each row is multiplied by, of shape (n,): clipped to norm `radius`, then times `unit`.
+
+    0 for a row that overflows even so: it contributes nothing.
+    """
+    facts = np.zeros((kernel.N_FACTS, X.shape[0]), X.dtype)
+    _scale_rows(X, radius, unit, 0.0, facts)
+    return facts[kernel.SCALE].copy()
+
+
 def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[np.float64]:
     """X @ coef.T with rows clipped to norm `radius`, by blocks of rows, so that no copy of X is made.
 
@@ -159,9 +169,7 @@ def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[
     -------
     scores : ndarray of shape (n, n_outputs)
     """
-    facts = np.zeros((kernel.N_FACTS, X.shape[0]), X.dtype)
-    _scale_rows(X, radius, 1.0, 0.0, facts)
-    scale = facts[kernel.SCALE].astype(np.float64)
+    scale = row_scales(X, radius, 1.0).astype(np.float64)
     scores = np.empty((X.shape[0], len(coef)))
     for start in range(0, X.shape[0], _SEGMENT_ROWS):
         block = slice(start, start + _SEGMENT_ROWS)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._averaging import Averaging
 from skdp._optimizers import Optimizer, Vector
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
@@ -19,8 +20,10 @@ class Model(Protocol):
     @property
     def n_rows(self) -> int: ...
 
-    def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
-        """Sum over `rows` (None: all) of gradients, each clipped to Euclidean norm `max_norm`."""
+    def clipped_gradient_sum(
+        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+    ) -> NDArray[np.float64]:
+        """Sum over `rows` (None: all) of gradients, each clipped to Euclidean norm `max_norm`; the caller's to keep."""
 
 
 def run_dpsgd(
@@ -30,15 +33,15 @@ def run_dpsgd(
     theta: Vector,
     stream: SecretStream,
     *,
-    average: bool,
+    averaging: Averaging,
     on_step: Callable[[int], Any],
 ) -> tuple[Vector, int]:
     """Run `plan` from `theta` (DP-SGD; Abadi et al. 2016, algorithm 1).
 
     Parameters
     ----------
-    average : bool
-        Return the mean of the iterates of the plan's second half, free post-processing, and not the last one.
+    averaging : Averaging
+        What of the iterates is returned: free post-processing.
     on_step : callable
         Told the number of steps done after each.
 
@@ -50,20 +53,17 @@ def run_dpsgd(
     """
     sampling_stream, noise_stream = stream.spawn("sampling"), stream.spawn("noise")
     mechanism = plan.mechanism
-    state, tail_start = optimizer.init(theta), plan.n_steps // 2
-    tail_sum, n_done = np.zeros_like(theta), 0
+    state, average, n_done = optimizer.init(theta), averaging.init(theta), 0
     try:
         for step in range(plan.n_steps):
             rows = plan.sampling.rows(model.n_rows, sampling_stream)
-            gradient = model.clipped_gradient_sum(theta, rows, plan.max_grad_norm)
-            gradient = mechanism.release(gradient, noise_stream) / plan.expected_lot_size
+            total = model.clipped_gradient_sum(theta, rows, plan.max_grad_norm)
+            gradient = mechanism.release(total, noise_stream)
+            gradient /= plan.expected_lot_size
             theta, state = optimizer.update(gradient, state, theta)
-            if step >= tail_start:
-                tail_sum = tail_sum + theta
+            average = averaging.update(step, theta, average)
             n_done = step + 1
             on_step(n_done)
     except KeyboardInterrupt:
         pass
-    if average and n_done > tail_start:
-        return tail_sum / (n_done - tail_start), n_done
-    return theta, n_done
+    return averaging.result(theta, average), n_done

@@ -39,6 +39,9 @@ class GaussianMechanism:
     def standard_deviation(self) -> float:
         return self.noise_multiplier * self.sensitivity
 
-    def release(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
+    def release(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.floating]:
         """`value`, of shape (p,), with noise added."""
-        return value + self.standard_deviation * stream.normal(value.size)
+        noisy = stream.normal(value.size)
+        noisy *= self.standard_deviation
+        noisy += value
+        return noisy

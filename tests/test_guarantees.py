@@ -20,10 +20,11 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 
-import skdp.linear_model
+import skdp._classifier
 from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
+from skdp._averaging import last_iterate
 from skdp._models import LinearModel
-from skdp._optimizers import momentum_sgd
+from skdp._optimizers import constant, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
@@ -65,7 +66,7 @@ class Outcome(NamedTuple):
 @pytest.fixture
 def replay(monkeypatch):
     """A function that fits on D and on D', the second time with what was released the first time."""
-    release, run = GaussianMechanism.release, skdp.linear_model.run_dpsgd
+    release, run = GaussianMechanism.release, skdp._classifier.run_dpsgd
 
     def fit(model, data, outputs):
         inputs, plans, fresh = [], [], not outputs
@@ -77,12 +78,13 @@ def replay(monkeypatch):
             return outputs[len(inputs) - 1].copy()
 
         def recorded_run(bound_model, plan, optimizer, *arguments, **keywords):
-            step = optimizer.update(np.ones(bound_model.n_parameters), 0.0, np.ones(bound_model.n_parameters))
+            ones = np.ones(bound_model.n_parameters)
+            step = optimizer.update(ones, optimizer.init(ones), ones)
             plans.append((plan, repr(step)))
             return run(bound_model, plan, optimizer, *arguments, **keywords)
 
         monkeypatch.setattr(GaussianMechanism, "release", recorded_release)
-        monkeypatch.setattr(skdp.linear_model, "run_dpsgd", recorded_run)
+        monkeypatch.setattr(skdp._classifier, "run_dpsgd", recorded_run)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(*data)
@@ -554,7 +556,7 @@ def test_a_run_is_the_composition_that_the_plan_prices(sampling, monkeypatch):
         GaussianMechanism, "release", lambda self, *arguments: released.append(self) or release(self, *arguments)
     )
     plan = DPSGDPlan(sampling, max_grad_norm=0.5, noise_multiplier=1e-9, n_steps=40, expected_lot_size=8.0)
-    optimizer, model = momentum_sgd(1.0, 0.0), CountingModel()
+    optimizer, model = momentum_sgd(constant(1.0), 0.0), CountingModel()
 
     def update(gradient, *arguments):
         updates.append(gradient)
@@ -562,7 +564,7 @@ def test_a_run_is_the_composition_that_the_plan_prices(sampling, monkeypatch):
 
     watched = optimizer._replace(update=update)
     stream = SecretStream.from_random_state(0)
-    run_dpsgd(model, plan, watched, np.zeros(2), stream, average=True, on_step=lambda n_done: None)
+    run_dpsgd(model, plan, watched, np.zeros(2), stream, averaging=last_iterate(), on_step=lambda n_done: None)
     assert len(draws) == len(model.asked) == len(released) == len(updates) == 40
     assert set(draws) == {sampling}
     assert set(released) == {plan.mechanism} == {GaussianMechanism(1e-9, 0.5)}

@@ -14,8 +14,9 @@ import pytest
 import reference
 from scipy.stats import chi2, norm
 
+from skdp._averaging import last_iterate, tail_average
 from skdp._models import LinearGeometry, LinearModel
-from skdp._optimizers import momentum_sgd
+from skdp._optimizers import constant, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
@@ -23,7 +24,7 @@ from skdp._training import run_dpsgd
 from skdp.accounting import PoissonSampledDpEvent
 
 FALSE_ALARM = 1e-6
-PLAIN_STEP = momentum_sgd(1.0, 0.0)  # theta moves by the noisy mean gradient itself
+PLAIN_STEP = momentum_sgd(constant(1.0), 0.0)  # theta moves by the noisy mean gradient itself
 
 
 class RecordingStream(SecretStream):
@@ -80,7 +81,8 @@ def run(
 ):
     model = model_of(X, labels, weights, sampling=plan.sampling, **options)
     theta = np.zeros(model.n_parameters)
-    return run_dpsgd(model, plan, optimizer, theta, source or stream(), average=average, on_step=on_step)
+    averaging = tail_average(plan.n_steps) if average else last_iterate()
+    return run_dpsgd(model, plan, optimizer, theta, source or stream(), averaging=averaging, on_step=on_step)
 
 
 # --- the loop against its plain reading ---
@@ -97,7 +99,7 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     plan = DPSGDPlan(sampling, 0.3, 1.7, 25, 60 * sampling.rate)
     penalty = np.tile([0.5, 0.5, 0.5, 0.5, 0.0], n_outputs)
     source = stream()
-    optimizer = momentum_sgd(3.0, 0.8, penalty)
+    optimizer = momentum_sgd(constant(3.0), 0.8, penalty)
     theta, n_done = run(X, labels, weights, plan, optimizer, source=source, average=average, n_outputs=n_outputs)
     everyone = [np.arange(60)] * 25
     expected = reference.dpsgd(
@@ -122,7 +124,9 @@ def test_a_run_starts_from_its_theta():
     plan = DPSGDPlan(FullBatch(), 0.3, 1.0, 1, 60.0)
     model = model_of(X, labels, 0 * weights, sampling=FullBatch())
     start = np.arange(5.0)
-    theta, _ = run_dpsgd(model, plan, PLAIN_STEP, start, stream(), average=False, on_step=lambda n_done: None)
+    theta, _ = run_dpsgd(
+        model, plan, PLAIN_STEP, start, stream(), averaging=last_iterate(), on_step=lambda n_done: None
+    )
     from_zero, _ = run(X, labels, 0 * weights, plan)
     np.testing.assert_allclose(theta - start, from_zero, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(start, np.arange(5.0))
@@ -222,7 +226,7 @@ def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
     sampling = FullBatch() if rate == 1.0 else PoissonSampling(rate)
     plan = DPSGDPlan(sampling, 0.3, 1.0, 400, 200 * rate)
     model = model_of(X, labels, weights, sampling=sampling, cls=WitnessModel)
-    run_dpsgd(model, plan, PLAIN_STEP, np.zeros(5), stream(), average=False, on_step=lambda n_done: None)
+    run_dpsgd(model, plan, PLAIN_STEP, np.zeros(5), stream(), averaging=last_iterate(), on_step=lambda n_done: None)
     if rate == 1.0:
         assert all(rows is None for rows in model.asked)
         return
@@ -281,7 +285,7 @@ def test_regulariser_is_outside_the_clip_and_has_no_noise():
     penalty = np.array([2.0, 2.0, 2.0, 2.0, 0.0])
     moved = {}
     for alpha in (0.0, 1.0):
-        optimizer = momentum_sgd(5.0, 0.0, alpha * penalty)
+        optimizer = momentum_sgd(constant(5.0), 0.0, alpha * penalty)
         moved[alpha] = run(X, labels, weights, plan, optimizer)[0] - run(X, labels, void, plan, optimizer)[0]
     np.testing.assert_allclose(moved[1.0], moved[0.0] / (1.0 + 5.0 * penalty), rtol=0, atol=1e-13)
 

@@ -1,0 +1,62 @@
+"""One pass over the parameters for a step of an optimiser."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def momentum_update(gradient, velocity, theta, rate, momentum):
+    """Dampened momentum: ``v = momentum * v + (1 - momentum) * g``, then ``theta - rate * v``.
+
+    Parameters
+    ----------
+    gradient, velocity, theta : ndarray of shape (p,)
+    rate, momentum : float
+
+    Returns
+    -------
+    theta, velocity : ndarray of shape (p,)
+        New arrays, of the dtypes of the old ones.
+    """
+    new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
+    for j in range(len(theta)):
+        v = momentum * velocity[j] + (1.0 - momentum) * gradient[j]
+        new_velocity[j] = v
+        new_theta[j] = theta[j] - rate * v
+    return new_theta, new_velocity
+
+
+@njit(**_OPTIONS)
+def adam_update(gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, epsilon, noise, floor):
+    """Adam (Kingma & Ba 2015, algorithm 1), with the noise's part of the second moment taken off where it is given.
+
+    Parameters
+    ----------
+    gradient, first, second, theta : ndarray of shape (p,)
+    rate, beta_1, beta_2 : float
+    unbias_1, unbias_2 : float
+        1 / (1 - beta**t).
+    epsilon : float
+        Added to the root of the second moment.
+    noise, floor : float
+        Variance of a coordinate's noise and the least second moment that is left (Tang, Shpilevskiy & Lecuyer 2024,
+        "DP-AdamBC", algorithm 1); both 0 for plain Adam.
+
+    Returns
+    -------
+    theta, first, second : ndarray of shape (p,)
+        New arrays, of the dtypes of the old ones.
+    """
+    new_first, new_second, new_theta = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
+    for j in range(len(theta)):
+        m = beta_1 * first[j] + (1.0 - beta_1) * gradient[j]
+        v = beta_2 * second[j] + (1.0 - beta_2) * gradient[j] * gradient[j]
+        new_first[j] = m
+        new_second[j] = v
+        spread = np.sqrt(max(v * unbias_2 - noise, floor)) + epsilon
+        new_theta[j] = theta[j] - rate * (m * unbias_1) / spread
+    return new_theta, new_first, new_second
