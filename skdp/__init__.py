@@ -14,11 +14,12 @@ _PUBLIC = {
     "AccountantDetachedError": "skdp.exceptions",
     "BudgetExceededError": "skdp.exceptions",
     "DPLogisticRegression": "skdp.linear_model",
+    "DPMLPClassifier": "skdp.neural_network",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
     "config_context": "skdp._config",
 }
-_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "plotting")
+_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "neural_network", "plotting")
 
 __all__ = ["__version__", *_PUBLIC]
 

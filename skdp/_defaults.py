@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from skdp._plan import DPSGDPlan
 from skdp._sampling import Sampling, sampling_at
 
 N_STEPS = 200
@@ -58,5 +59,6 @@ def network_steps(n: int, sampling: Sampling) -> int:
     return 300
 
 
-def network_learning_rate(sigma: float, clip: float, lot: float, n_steps: int) -> float:
-    return 16.0 / clip
+def network_learning_rate(plan: DPSGDPlan, solver: str) -> float:
+    by_noise = plan.expected_lot_size / (plan.noise_multiplier * math.sqrt(plan.n_steps))
+    return min(16.0, by_noise) / plan.max_grad_norm if solver == "sgd" else 2e-3

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skdp import _defaults as rule
@@ -30,6 +31,148 @@ class _Shape(NamedTuple):
 
 
 class DPMLPClassifier(GradientClassifier):
+    """Dense neural network by noisy gradient descent, with differential privacy for each row.
+
+    The logistic loss for two classes and for several labels a row, the multinomial one for more classes. Every row's
+    gradient, over all layers together, is clipped; the clipped gradients of a randomly drawn lot are summed and noise
+    is added to the sum (DP-SGD, Abadi et al. 2016). The defaults follow rules in public quantities, so that `epsilon`
+    is all that has to be chosen; `data_norm`, where a true bound on the rows' norm is known, helps most.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int or int, default=(100,)
+        Units of the hidden layers.
+    activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
+    epsilon : float or None, default=1.0
+        The budget of one ``fit``; the noise is solved for. None if `noise_multiplier` is given.
+    delta : float, default=1e-5
+        Probability with which the guarantee may fail, well below 1/n.
+    noise_multiplier : float or None, default=None
+        Standard deviation of a step's noise divided by the clip. None: solved for `epsilon`.
+    max_grad_norm : float, sequence of float or "auto", default="auto"
+        C, the Euclidean norm to which each row's gradient is clipped. With ``clipping="per_layer"``: one bound a layer,
+        whose root of the sum of squares is C, or C, shared equally.
+    clipping : {"flat", "per_layer", "automatic"}, default="flat"
+        "flat" bounds the whole gradient, "per_layer" each layer's part, "automatic" scales every gradient to nearly C
+        (Bu et al. 2023).
+    data_norm : float or None, default=None
+        Public bound on the Euclidean norm of a row; longer rows are scaled down to it, here and in predictions.
+        None: sqrt(n_features), which is right for columns in [-1, 1] and reads nothing.
+    input_norm : float or "auto", default="auto"
+        What `data_norm` becomes at the network's input: rows are multiplied by ``input_norm / data_norm``. Under noise
+        the length of the input matters more than any other choice.
+    lot_size : float or None, default=None
+        Expected number of rows of a step, each row being drawn independently (Poisson sampling). A privacy parameter.
+        None, like `sampling_rate`: by rule.
+    sampling_rate : float or None, default=None
+        `lot_size` as a share of the rows, in (0, 1].
+    n_samples_public : int or None, default=None
+        Public number of rows, used wherever a rule speaks of n. Required by ``adjacency="add_remove"``.
+    max_iter : int or None, default=None
+        Epochs. None: by rule.
+    solver : {"sgd", "adam"}, default="sgd"
+    learning_rate : {"constant", "linear", "cosine"}, default="linear"
+        Schedule: from `learning_rate_init` to `learning_rate_end`.
+    learning_rate_init : float or "auto", default="auto"
+        Step length for scaled rows and the mean gradient.
+    learning_rate_end : float or None, default=None
+        None: half of the start for "linear", 0 for "cosine".
+    decay_epochs : float or None, default=None
+        Epochs until `learning_rate_end` is reached. None: all of them.
+    momentum : float, default=0.9
+        In [0, 1), dampened: v = momentum * v + (1 - momentum) * gradient. For "sgd".
+    beta_1, beta_2 : float, default=0.9, 0.999
+        Memories of the first and second moment, in [0, 1). For "adam".
+    adam_epsilon : float, default=1e-8
+        Added to the root of the second moment.
+    adam_noise_floor : float or None, default=None
+        A number makes Adam DP-AdamBC: the variance (sigma C / L)**2 of the noise is taken off the second moment, of
+        which at least this share of that variance is left. It scales with C, so the updates do not depend on C.
+    average : {"ema", "tail"} or None, default="ema"
+        Average of the iterates that is kept: exponential with the memory of a tenth of the steps, or of the second
+        half. Costs no privacy.
+    alpha : float, default=0.0
+        Weight of the penalty alpha / 2 * ||coefs_||**2 on the mean loss.
+    batch_size : int or "auto", default="auto"
+        Rows that go through the network at once: memory and speed, nothing else.
+    classes : sequence or None, default=None
+        All classes that can occur. None: read from y, unpaid, with a `PrivacyLeakWarning`; with several labels a row,
+        their numbers.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        What a neighbour differs in: one row made void (a row of weight 0; the number of rows is public), one row more
+        or less, one row exchanged for another. "add_remove" computes in float64.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
+    accountant : PrivacyAccountant or None, default=None
+        Shared bill that every fit is charged to, before it reads the rows.
+    warm_start : bool, default=False
+        Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
+    random_state : int, RandomState or Generator instance or None, default=None
+        None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
+    verbose : int, default=0
+        1 shows a progress bar with the epsilon of the steps so far, on standard error.
+
+    Attributes
+    ----------
+    coefs_ : list of ndarray of shape (n_inputs, n_outputs)
+        Weights of the layers, of the dtype of X; the first for rows as they are given.
+    intercepts_ : list of ndarray of shape (n_outputs,)
+    n_layers_, n_outputs_ : int
+    out_activation_ : {"logistic", "softmax"}
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if X has string column names.
+    epsilon_ : float
+        Price at `delta_` of all that the fitted state depends on, earlier instalments of ``warm_start`` and
+        ``partial_fit`` included. At most `epsilon` after a single fit.
+    delta_ : float
+    adjacency_ : str
+        Kind of neighbours that `epsilon_` speaks of.
+    privacy_event_ : DpEvent
+        What `epsilon_` is the price of.
+    noise_multiplier_, sampling_rate_, max_grad_norm_, data_norm_, learning_rate_init_ : float
+        As used by the last instalment.
+    n_iter_, n_steps_ : int
+        Epochs and steps done in all.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
+      `random_state` is None.
+    - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the rounding of
+      the sum included.
+    - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the
+      steps done.
+    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
+      refusal depends on the data and is not covered.
+    - The initial weights are random and depend on no row.
+
+    Not offered because they read private data for nothing: ``early_stopping``, ``tol``, ``loss_curve_``. sklearn's
+    ``epsilon`` (of Adam) is `adam_epsilon` here. What ``docs/pitfalls.md`` says of rounding and time holds here too.
+
+    References
+    ----------
+    Abadi et al. (2016), "Deep learning with differential privacy". Bu, Wang, Zha & Karypis (2023), "Automatic
+    clipping". Tang, Shpilevskiy & Lecuyer (2024), "DP-AdamBC". Schwabedal, Michel & Riontino (2020), "Differentially
+    private generation of small images", for DP-Adam.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPMLPClassifier
+    >>> from skdp.datasets import make_census
+    >>> people = make_census(20_000, random_state=0)
+    >>> low, high = np.array([people.bounds[name] for name in people.feature_names]).T
+    >>> X = (people.data - low) / (high - low)
+    >>> model = DPMLPClassifier((20,), epsilon=1.0, classes=people.classes).fit(X, people.target)
+    >>> bool(0.99 < model.epsilon_ <= 1.0)
+    True
+    """
+
     n_layers_: int
 
     def __init__(
@@ -105,155 +248,165 @@ class DPMLPClassifier(GradientClassifier):
 
     _takes_labels = True
 
+    # --- labels ---
+
+    def _check_labels(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
+        if np.ndim(y) != 2 or np.shape(y)[1] == 1:
+            return super()._check_labels(y, classes, go_on=go_on)
+        y = y.toarray() if sp.issparse(y) else np.asarray(y)
+        if not np.isin(y, (0, 1)).all():
+            raise ValueError(
+                "y has several columns with other values than 0 and 1: give one column of 0 and 1 a label."
+            )
+        labels = np.arange(y.shape[1]) if classes is None else np.asarray(list(classes))
+        known = self.classes_ if go_on else labels
+        if len(labels) != y.shape[1] or not np.array_equal(labels, known):
+            raise ValueError(
+                f"classes={classes!r} does not name the {y.shape[1]} columns of y as earlier instalments did: give one "
+                "name a column, or None."
+            )
+        return Labels(labels, y.astype(np.float32), y.shape[1])
+
     # --- what is trained ---
 
     def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
         architecture = self._architecture(n_features, labels)
         radius = self._check_radius(n_features)
-        shape = _Shape(
-            architecture, self._check_clipping(architecture.n_layers), self._input_norm() / radius, self._batch()
-        )
-        sampling = self._chosen_sampling(n)
-        if sampling is None:
-            sampling = rule.network_sampling(n)
-        n_steps = (
-            math.ceil(self._check_max_iter() / sampling.rate)
-            if self.max_iter is not None
-            else rule.network_steps(n, sampling)
-        )
-        sigma = self._noise(budget, sampling, n_steps)
-        max_norm = self._max_norm()
-        plan = DPSGDPlan(sampling, max_norm, sigma, n_steps, sampling.rate * n)
-        rate = self._rate(plan, architecture.n_parameters)
+        max_norm, clip = self._clip(architecture.n_layers)
+        shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once())
+        sampling = self._chosen_sampling(n) or rule.network_sampling(n)
+        epochs = None if self.max_iter is None else self._check_max_iter()
+        n_steps = rule.network_steps(n, sampling) if epochs is None else math.ceil(epochs / sampling.rate)
+        plan = DPSGDPlan(sampling, max_norm, self._noise(budget, sampling, n_steps), n_steps, sampling.rate * n)
+        rate = self._first_rate(plan)
         optimizer = self._optimizer(plan, self._schedule(rate, plan), shape)
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
 
     def _architecture(self, n_features: int, labels: Labels) -> Architecture:
         sizes = self.hidden_layer_sizes
-        hidden = list(sizes) if isinstance(sizes, Sequence | np.ndarray) else [sizes]
-        remedy = "give whole numbers of hidden units above 0, one a layer, such as (100,)"
+        hidden = list(sizes) if isinstance(sizes, Sequence | np.ndarray) and not isinstance(sizes, str) else [sizes]
+        remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
-        several = labels.n_outputs > 1 and not labels.multilabel
+        softmax = labels.n_outputs > 1 and not labels.multilabel
         return Architecture(
-            (n_features, *widths, labels.n_outputs), self.activation, "softmax" if several else "logistic"
+            (n_features, *widths, labels.n_outputs), self.activation, "softmax" if softmax else "logistic"
         )
+
+    def _clip(self, n_layers: int) -> tuple[float, Clip]:
+        """C, and how it bounds gradients."""
+        check_choice("clipping", self.clipping, tuple(CLIPPINGS))
+        given = self.max_grad_norm
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+            equal = (1.0 / math.sqrt(n_layers),) * n_layers
+            return self._check_clip() or rule.NETWORK_CLIP, Clip(self.clipping, equal)
+        if self.clipping != "per_layer" or len(given) != n_layers:
+            raise ValueError(
+                f"max_grad_norm={given!r}: several bounds go with clipping='per_layer' and {n_layers} layers; give one "
+                "bound a layer, or one number."
+            )
+        remedy = "give one number from 1e-30 to 1e30 a layer"
+        bounds = [check_real("max_grad_norm", each, at_least=1e-30, at_most=1e30, remedy=remedy) for each in given]
+        max_norm = math.hypot(*bounds)
+        return max_norm, Clip(self.clipping, tuple(bound / max_norm for bound in bounds))
 
     def _input_norm(self) -> float:
         if isinstance(self.input_norm, str) and self.input_norm == "auto":
             return rule.INPUT_NORM
-        return check_real(
-            "input_norm", self.input_norm, at_least=1e-6, at_most=1e6, remedy="choose a number, such as 8, or 'auto'"
-        )
+        remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
+        return check_real("input_norm", self.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
 
-    def _batch(self) -> int:
+    def _rows_at_once(self) -> int:
         if isinstance(self.batch_size, str) and self.batch_size == "auto":
             return rule.BATCH_SIZE
         return check_count("batch_size", self.batch_size, remedy="choose a whole number of rows, or 'auto'")
 
-    def _bounds(self) -> NDArray[np.float64] | None:
-        """The layers' own bounds, if they were given."""
-        if isinstance(self.max_grad_norm, Sequence | np.ndarray) and not isinstance(self.max_grad_norm, str):
-            remedy = "give one number from 1e-30 to 1e30 a layer"
-            return np.array(
-                [
-                    check_real("max_grad_norm", c, at_least=1e-30, at_most=1e30, remedy=remedy)
-                    for c in self.max_grad_norm
-                ]
-            )
-        return None
-
-    def _max_norm(self) -> float:
-        bounds = self._bounds()
-        if bounds is not None:
-            return float(np.linalg.norm(bounds))
-        return self._check_clip() or rule.NETWORK_CLIP
-
-    def _check_clipping(self, n_layers: int) -> Clip:
-        check_choice("clipping", self.clipping, tuple(CLIPPINGS))
-        bounds = self._bounds()
-        if bounds is None:
-            return Clip(self.clipping, (1.0 / math.sqrt(n_layers),) * n_layers)
-        if self.clipping != "per_layer" or len(bounds) != n_layers:
-            raise ValueError(
-                f"max_grad_norm={self.max_grad_norm!r}: several bounds go with clipping='per_layer' and {n_layers} "
-                "layers; give one bound a layer, or one number."
-            )
-        return Clip(self.clipping, tuple(bounds / np.linalg.norm(bounds)))
-
-    def _rate(self, plan: DPSGDPlan, n_parameters: int) -> float:
+    def _first_rate(self, plan: DPSGDPlan) -> float:
         if isinstance(self.learning_rate_init, str) and self.learning_rate_init == "auto":
-            return rule.network_learning_rate(
-                plan.noise_multiplier, plan.max_grad_norm, plan.expected_lot_size, plan.n_steps
-            )
-        return check_real(
-            "learning_rate_init", self.learning_rate_init, above=0, remedy="choose a number above 0, or 'auto'"
-        )
+            return rule.network_learning_rate(plan, self.solver)
+        remedy = "choose a number above 0, or 'auto'"
+        return check_real("learning_rate_init", self.learning_rate_init, above=0, remedy=remedy)
 
     def _schedule(self, start: float, plan: DPSGDPlan) -> Schedule:
         check_choice("learning_rate", self.learning_rate, ("constant", "linear", "cosine"))
+        linear = self.learning_rate == "linear"
+        end, n_steps = 0.5 * start if linear else 0.0, float(plan.n_steps)
+        if self.learning_rate_end is not None:
+            remedy = "choose a number from 0 up, or None"
+            end = check_real("learning_rate_end", self.learning_rate_end, at_least=0, remedy=remedy)
+        if self.decay_epochs is not None:
+            remedy = "choose a number of epochs above 0, or None"
+            n_steps = check_real("decay_epochs", self.decay_epochs, above=0, remedy=remedy) / plan.sampling.rate
         if self.learning_rate == "constant":
             return constant(start)
-        end = start / 2 if self.learning_rate == "linear" else 0.0
-        if self.learning_rate_end is not None:
-            end = check_real("learning_rate_end", self.learning_rate_end, at_least=0, remedy="choose a number from 0")
-        n_steps = float(plan.n_steps)
-        if self.decay_epochs is not None:
-            n_steps = (
-                check_real("decay_epochs", self.decay_epochs, above=0, remedy="choose a number of epochs above 0")
-                / plan.sampling.rate
-            )
-        return (linear_decay if self.learning_rate == "linear" else cosine_decay)(start, end, n_steps)
+        return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
 
     def _optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
         check_choice("solver", self.solver, ("sgd", "adam"))
-        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
-        penalty: Any = 0.0
-        if alpha:
-            penalty = np.zeros(shape.architecture.n_parameters)
-            for layer, table in enumerate(shape.architecture.tables(penalty)):
-                table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
-        if self.solver == "sgd":
-            momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
-            return momentum_sgd(schedule, momentum, penalty)
-        beta_1, beta_2 = [
+        penalty = self._penalty(shape)
+        momentum, beta_1, beta_2 = (
             check_real(name, getattr(self, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
-            for name in ("beta_1", "beta_2")
-        ]
+            for name in ("momentum", "beta_1", "beta_2")
+        )
         adam_epsilon = check_real(
             "adam_epsilon", self.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
         )
-        noise = floor = 0.0
+        noise_variance = floor = 0.0
         if self.adam_noise_floor is not None:
-            noise = (plan.mechanism.standard_deviation / plan.expected_lot_size) ** 2
-            floor = noise * check_real(
-                "adam_noise_floor",
-                self.adam_noise_floor,
-                above=0,
-                remedy="choose a share of the noise's variance, or None",
-            )
-        return adam(schedule, beta_1, beta_2, adam_epsilon, noise_variance=noise, floor=floor, penalty=penalty)
+            remedy = "choose a share of the noise's variance, such as 0.1, or None"
+            share = check_real("adam_noise_floor", self.adam_noise_floor, above=0, remedy=remedy)
+            noise_variance = (plan.mechanism.standard_deviation / plan.expected_lot_size) ** 2
+            floor = share * noise_variance
+        if self.solver == "sgd":
+            return momentum_sgd(schedule, momentum, penalty)
+        return adam(
+            schedule, beta_1, beta_2, adam_epsilon,
+            noise_variance=noise_variance, floor=floor, penalty=penalty,
+        )  # fmt: skip
+
+    def _penalty(self, shape: _Shape) -> Vector | float:
+        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        if alpha == 0.0:
+            return 0.0
+        penalty = np.zeros(shape.architecture.n_parameters)
+        for layer, table in enumerate(shape.architecture.tables(penalty)):
+            table[:-1] = alpha * (
+                shape.unit**2 if layer == 0 else 1.0
+            )  # the user's coefficients, as scaled rows see them
+        return penalty
 
     def _averaging(self, n_steps: int) -> Averaging:
         if self.average is None:
             return last_iterate()
-        check_choice("average", self.average, ("tail", "ema"))
+        check_choice("average", self.average, ("ema", "tail"))
         return tail_average(n_steps) if self.average == "tail" else ema_average(n_steps)
 
+    # --- parameters of scaled rows, and of the user's ---
+
     def _start(self, run: Run, labels: Labels, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
-        architecture = run.shape.architecture
+        architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
         if go_on:
-            for layer, (table, coef, intercept) in enumerate(zip(tables, self.coefs_, self.intercepts_, strict=True)):
-                table[:-1] = coef / (run.shape.unit if layer == 0 else 1.0)
-                table[-1] = intercept
+            self._check_present_shapes(tables)
+            for layer, table in enumerate(tables):
+                table[:-1] = self.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
+                table[-1] = self.intercepts_[layer]
             return theta
-        weights = stream.spawn("initial weights")
-        gain = 2.0 if self.activation == "relu" else 1.0
+        draws = stream.spawn("initial weights")
+        gain = 2.0 if self.activation == "relu" else 1.0  # He et al. 2015; the last layer starts at zero
         for table in tables[:-1]:
-            table[:-1] = weights.normal(table[:-1].size).reshape(table[:-1].shape) * math.sqrt(gain / len(table[:-1]))
+            weights = table[:-1]
+            weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
         return theta
+
+    def _check_present_shapes(self, tables: list[NDArray[Any]]) -> None:
+        present = [coef.shape for coef in self.coefs_]
+        if present != [table[:-1].shape for table in tables]:
+            raise ValueError(
+                f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier instalments, "
+                f"{present}: use the same, or start again with fit and warm_start=False."
+            )
 
     def _arithmetic(self, dtype: Any) -> Any:
         """The dtype of products: where a row more shifts all others to other places, rounding asks for float64."""
@@ -272,12 +425,22 @@ class DPMLPClassifier(GradientClassifier):
     def _publish_parameters(self, theta: Vector, labels: Labels, run: Run) -> None:
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
-        self.coefs_ = [table[:-1] * unit for table, unit in zip(tables, units, strict=True)]
+        self.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
         self.intercepts_ = [table[-1].copy() for table in tables]
         self.n_layers_ = len(tables) + 1
         self.n_outputs_ = labels.n_outputs
         self.out_activation_ = run.shape.architecture.out_activation
         self.learning_rate_init_ = run.learning_rate
 
+    # --- predictions ---
+
     def _scores(self, X: Any) -> NDArray[np.floating]:
         return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
+
+    def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
+        return scores.shape[1] > 1 and self.out_activation_ == "logistic"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
