@@ -17,9 +17,11 @@ _PUBLIC = {
     "DPMLPClassifier": "skdp.neural_network",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
+    "allocate_budget": "skdp.pipeline",
+    "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
 }
-_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "neural_network", "plotting")
+_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "neural_network", "pipeline", "plotting")
 
 __all__ = ["__version__", *_PUBLIC]
 

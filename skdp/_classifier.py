@@ -24,7 +24,7 @@ from skdp._sampling import Sampling
 from skdp._training import run_dpsgd
 from skdp._validation import check_count, check_real
 from skdp.accounting import DpEvent
-from skdp.base import Budget, PrivateEstimator, distinct_classes, encode_labels
+from skdp.base import Budget, PrivateEstimator, StepPlan, distinct_classes, encode_labels
 
 
 class Labels(NamedTuple):
@@ -57,7 +57,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     """Base class of classifiers trained by DP-SGD.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``classes, data_norm, max_grad_norm, lot_size,
-    sampling_rate, max_iter, warm_start, verbose``, and say by the five methods below what it is that is trained.
+    sampling_rate, max_iter, warm_start, verbose``, and say by the methods below what it is that is trained.
     """
 
     n_steps_: int
@@ -65,6 +65,10 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     _takes_labels = False  # several labels a row, as columns of y
 
     # --- what a subclass says ---
+
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """How rows will be drawn, and how often; `n` is the public number of rows."""
+        raise NotImplementedError
 
     def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
         """All that is decided before the data are read; `n` is the public number of rows."""
@@ -263,6 +267,14 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             return None
         remedy = "choose a number from 1e-30 to 1e30, or 'auto'"
         return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`. The sampling is fixed, as the rule for it may look at the final number of columns."""
+        n = self._public_n_samples(n_samples)
+        n_outputs = 1 if self.classes is None else len(distinct_classes("classes", self.classes))
+        sampling, n_steps = self._sampling_and_steps(n, n_features, n_outputs)
+        fixed = {"lot_size": None, "sampling_rate": sampling.rate}
+        return StepPlan(lambda sigma: DPSGDPlan(sampling, 1.0, sigma, n_steps, 1.0).event, fixed)
 
     def _noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
         """The noise multiplier that was given, or the one that spends epsilon."""

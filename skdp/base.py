@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,13 @@ class Price(NamedTuple):
     delta: float
 
 
+class StepPlan(NamedTuple):
+    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that."""
+
+    event_at: Callable[[float], DpEvent]
+    parameters: dict[str, Any]
+
+
 class PrivateEstimator(BaseEstimator):
     """Base class of private estimators.
 
@@ -49,6 +56,10 @@ class PrivateEstimator(BaseEstimator):
     - What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and names
       (the number of rows included, but for ``add_remove``) and of the classes.
     """
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """The plan of a fit to a table of this shape, for whoever chooses its noise (`skdp.pipeline`)."""
+        raise NotImplementedError
 
     def _check_budget(self) -> Budget:
         if (self.epsilon is None) == (self.noise_multiplier is None):
@@ -173,4 +184,4 @@ def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
     return distinct
 
 
-__all__ = ["Budget", "PrivateEstimator", "distinct_classes", "encode_labels"]
+__all__ = ["Budget", "PrivateEstimator", "StepPlan", "distinct_classes", "encode_labels"]

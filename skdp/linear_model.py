@@ -16,6 +16,7 @@ from skdp._models import LinearGeometry, LinearModel, clipped_scores
 from skdp._optimizers import Optimizer, Vector, constant, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
+from skdp._sampling import Sampling
 from skdp._validation import check_count, check_real
 from skdp.base import Budget
 
@@ -187,14 +188,16 @@ class DPLogisticRegression(GradientClassifier):
 
     # --- what is trained ---
 
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        epochs = None if self.max_iter is None else self._check_max_iter()
+        n_parameters = n_outputs * (n_features + int(bool(self.fit_intercept)))
+        sampling = self._chosen_sampling(n) or rule.default_sampling(n, n_parameters, epochs or rule.N_STEPS)
+        return sampling, rule.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
+
     def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
         n_parameters = labels.n_outputs * geometry.width(n_features)
-        sampling = self._chosen_sampling(n)
-        if sampling is None:
-            epochs = None if self.max_iter is None else self._check_max_iter()
-            sampling = rule.default_sampling(n, n_parameters, epochs or rule.N_STEPS)
-        n_steps = rule.N_STEPS if self.max_iter is None else math.ceil(self._check_max_iter() / sampling.rate)
+        sampling, n_steps = self._sampling_and_steps(n, n_features, labels.n_outputs)
         sigma = self._noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
         clip = self._check_clip()

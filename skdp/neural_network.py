@@ -17,6 +17,7 @@ from skdp._networks import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkMo
 from skdp._optimizers import Optimizer, Schedule, Vector, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
+from skdp._sampling import Sampling
 from skdp._validation import check_choice, check_count, check_real
 from skdp.base import Budget
 
@@ -269,14 +270,18 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- what is trained ---
 
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        sampling = self._chosen_sampling(n) or rule.network_sampling(n)
+        if self.max_iter is None:
+            return sampling, rule.network_steps(n, sampling)
+        return sampling, math.ceil(self._check_max_iter() / sampling.rate)
+
     def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
         architecture = self._architecture(n_features, labels)
         radius = self._check_radius(n_features)
         max_norm, clip = self._clip(architecture.n_layers)
         shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once())
-        sampling = self._chosen_sampling(n) or rule.network_sampling(n)
-        epochs = None if self.max_iter is None else self._check_max_iter()
-        n_steps = rule.network_steps(n, sampling) if epochs is None else math.ceil(epochs / sampling.rate)
+        sampling, n_steps = self._sampling_and_steps(n, n_features, labels.n_outputs)
         plan = DPSGDPlan(sampling, max_norm, self._noise(budget, sampling, n_steps), n_steps, sampling.rate * n)
         rate = self._first_rate(plan)
         optimizer = self._optimizer(plan, self._schedule(rate, plan), shape)
