@@ -21,7 +21,16 @@ _PUBLIC = {
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
 }
-_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "neural_network", "pipeline", "plotting")
+_MODULES = (
+    "accounting",
+    "datasets",
+    "exceptions",
+    "linear_model",
+    "mechanisms",
+    "neural_network",
+    "pipeline",
+    "plotting",
+)
 
 __all__ = ["__version__", *_PUBLIC]
 

@@ -201,7 +201,10 @@ class NetworkModel:
     def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
         code = ACTIVATIONS[self.architecture.activation]
         for layer in range(len(tables) - 1, 0, -1):
-            np.matmul(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
+            product = (
+                np.matmul if deltas[layer].shape[1] > 1 else np.multiply
+            )  # of a column and a row: no case for BLAS
+            product(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
             kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
 
     def _clip(self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], max_norm: float) -> None:

@@ -1,4 +1,4 @@
-"""Census people to try private estimators on: real files, and made-up people that need no network.
+"""Tables to try private estimators on: census people, real and made up, and MNIST.
 
 Every loader returns, beside the rows, what a private estimator must be told and may not learn from them: public bounds,
 categories and classes, all of them read from a code book.
@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from skdp import _census_tables as tables
+from skdp._mnist import load_mnist
 
-__all__ = ["fetch_acs_pums", "load_pums", "make_census", "recode_acs"]
+__all__ = ["fetch_acs_pums", "load_mnist", "load_pums", "make_census", "recode_acs"]
 
 _Features = Sequence[str] | str | None
 CENSUS_URL = "https://www2.census.gov/programs-surveys/acs/data/pums"

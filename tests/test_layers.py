@@ -12,7 +12,17 @@ FLOORS = (
     ("exceptions", "_config", "_validation", "accounting"),
     ("_kernels", "_random", "mechanisms", "_sampling"),
     ("_plan", "_models", "_networks", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
-    ("base", "_classifier", "linear_model", "neural_network", "pipeline", "datasets", "_census_tables", "plotting"),
+    (
+        "base",
+        "_classifier",
+        "linear_model",
+        "neural_network",
+        "pipeline",
+        "datasets",
+        "_census_tables",
+        "_mnist",
+        "plotting",
+    ),
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": set(FLOORS[-1])}
