@@ -1,0 +1,311 @@
+"""One budget over a pipeline: the joint price, the shares, and the steps that are refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection
+
+from skdp import (
+    BudgetExceededError,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPPCA,
+    PrivacyAccountant,
+    allocate_budget,
+    check_pipeline,
+)
+from skdp.accounting import compose, get_epsilon
+from skdp.base import PrivateEstimator
+from skdp.pipeline import PrivatePipeline
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(3000, 8))
+Y = (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+def classifier(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "data_norm": math.sqrt(8), **parameters})
+
+
+def pipeline(accountant=None, **parameters):
+    pca = DPPCA(4, center=False, data_norm=math.sqrt(8), accountant=accountant)
+    return Pipeline([("pca", pca), ("model", classifier(accountant=accountant, **parameters))])
+
+
+# --- the joint budget ---
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 8.0])
+@pytest.mark.parametrize("parameters", [{}, {"sampling_rate": 0.1, "max_iter": 5}], ids=["full batch", "sampled"])
+def test_the_joint_price_meets_the_budget(epsilon, parameters):
+    fitted = allocate_budget(pipeline(**parameters), epsilon, 1e-6).fit(X, Y)
+    joint = compose([fitted["pca"].privacy_event_, fitted["model"].privacy_event_])
+    assert fitted.privacy_event_ == joint
+    assert fitted.epsilon_ == get_epsilon(joint, 1e-6)
+    assert 0.999 * epsilon <= fitted.epsilon_ <= epsilon
+    assert fitted.delta_ == 1e-6
+
+
+def test_the_total_is_not_the_sum():
+    fitted = allocate_budget(pipeline(), 2.0, 1e-6, {"pca": 0.5}).fit(X, Y)
+    assert fitted.step_epsilons_ == {"pca": fitted["pca"].epsilon_, "model": fitted["model"].epsilon_}
+    assert sum(fitted.step_epsilons_.values()) > 1.2 * fitted.epsilon_
+
+
+def test_shares_are_parts_of_mu_squared():
+    """Plain Gaussians: mu**2 = count / sigma**2 for each step, in the ratio of the shares."""
+    fitted = allocate_budget(pipeline(), 1.0, 1e-6, {"pca": 0.2}).fit(X, Y)
+    of_pca = 1.0 / fitted["pca"].noise_multiplier_ ** 2
+    of_model = fitted["model"].n_steps_ / fitted["model"].noise_multiplier_ ** 2
+    assert of_pca / (of_pca + of_model) == pytest.approx(0.2, abs=2e-3)
+
+
+def test_shares_by_default():
+    """A transformer 0.15, the classifier the rest; named steps keep theirs, the others share what is left."""
+    steps = ["pca", "model"]
+    assert allocate_budget(pipeline(), 1.0, 1e-6)._check_shares(steps) == {"pca": 0.15, "model": 0.85}
+    assert allocate_budget(pipeline(), 1.0, 1e-6, {"model": 0.6})._check_shares(steps) == {"pca": 0.4, "model": 0.6}
+    three = Pipeline([("a", DPPCA(4)), ("b", DPPCA(3)), ("model", classifier())])
+    found = allocate_budget(three, 1.0, 1e-6, {"a": 0.5})._check_shares(["a", "b", "model"])
+    assert found == {"a": 0.5, "b": 0.25, "model": 0.25}
+
+
+def test_the_rules_see_the_number_of_rows_at_fit():
+    """The same allocation meets its budget on another table: the noise is solved for when n is known."""
+    network = DPMLPClassifier((4,), classes=[0, 1])
+    budgeted = allocate_budget(make_pipeline(Normalizer(), network), 1.0, 1e-6)
+    for n in (500, 3000):
+        assert 0.999 <= budgeted.fit(X[:n], Y[:n]).epsilon_ <= 1.0
+
+
+def test_the_users_parameters_come_back():
+    budgeted = allocate_budget(pipeline(lot_size=500, max_iter=3), 1.0, 1e-6)
+    before = {name: step.get_params() for name, step in budgeted.steps}
+    budgeted.fit(X, Y)
+    assert {name: step.get_params() for name, step in budgeted.steps} == before
+    assert budgeted["model"].sampling_rate_ == pytest.approx(500 / 3000)
+
+
+def test_parameters_come_back_after_a_failure():
+    budgeted = allocate_budget(pipeline(), 1.0, 1e-6)
+    with pytest.raises(ValueError, match="labels that are not in classes"):
+        budgeted.fit(X, Y + 5)
+    assert (budgeted["pca"].epsilon, budgeted["pca"].noise_multiplier) == (1.0, None)
+    assert not hasattr(budgeted, "epsilon_")
+
+
+def test_the_input_is_not_changed():
+    given = pipeline()
+    budgeted = allocate_budget(given, 1.0, 1e-6)
+    assert budgeted["pca"] is not given["pca"]
+    budgeted.fit(X, Y)
+    assert not hasattr(given["pca"], "epsilon_")
+
+
+def test_it_is_a_pipeline_of_scikit_learn():
+    budgeted = allocate_budget(pipeline(), 4.0, 1e-6, {"pca": 0.3})
+    copy = clone(budgeted)
+    assert isinstance(copy, PrivatePipeline)
+    assert (copy.epsilon, copy.delta, copy.shares) == (4.0, 1e-6, {"pca": 0.3})
+    assert np.mean(cross_val_score(budgeted, X, Y, cv=KFold(3))) > 0.8
+    budgeted.set_params(model__alpha=0.1, epsilon=2.0).fit(X, Y)
+    assert 1.99 < budgeted.epsilon_ <= 2.0
+    assert budgeted.predict(X).shape == (3000,)
+
+
+def test_a_pipeline_that_ends_in_a_transformer():
+    budgeted = allocate_budget(Pipeline([("pca", DPPCA(4, center=False))]), 1.0, 1e-6)
+    assert budgeted.fit_transform(X).shape == (3000, 4)
+    assert 0.999 < budgeted.epsilon_ <= 1.0
+    assert not hasattr(allocate_budget(pipeline(), 1.0, 1e-6), "fit_transform")
+
+
+# --- the charge ---
+
+
+def test_the_accountant_is_charged_once_and_jointly():
+    accountant = PrivacyAccountant(3.0, 1e-6)
+    fitted = allocate_budget(pipeline(accountant), 3.0, 1e-6).fit(X, Y)
+    (charge,) = accountant.history
+    assert charge.event == fitted.privacy_event_
+    assert accountant.get_epsilon() == pytest.approx(fitted.epsilon_, rel=1e-9)
+
+
+class Untouchable:
+    """A table of a public shape whose rows may not be read."""
+
+    shape = (3000, 8)
+
+    def __array__(self, *arguments, **keywords):
+        raise AssertionError("the rows were read")
+
+    def __len__(self):
+        return 3000
+
+
+def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
+    accountant = PrivacyAccountant(0.5, 1e-6)
+    with pytest.raises(BudgetExceededError):
+        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(Untouchable(), Y)
+    assert accountant.history == ()
+
+
+def test_the_charge_stands_before_the_rows_are_read():
+    accountant = PrivacyAccountant()
+    with pytest.raises(AssertionError, match="the rows were read"):
+        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(Untouchable(), Y)
+    assert len(accountant.history) == 1
+
+
+def test_the_steps_ran_with_the_noise_that_was_priced(monkeypatch):
+    """The events of the mechanisms that released are those of the joint event, step by step."""
+    from skdp.mechanisms import GaussianMechanism
+
+    release, ran = GaussianMechanism.release, []
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, *arguments: ran.append(self.event) or release(self, *arguments)
+    )
+    fitted = allocate_budget(pipeline(), 1.0, 1e-6).fit(X, Y)
+    assert compose(ran) == fitted.privacy_event_
+
+
+# --- steps that read without paying ---
+
+
+class Reader(TransformerMixin, BaseEstimator):
+    """A transformer of the user's own that learns from its rows."""
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([StandardScaler(), classifier()], r"step 'standardscaler': StandardScaler reads the rows .* public bounds"),
+        ([MinMaxScaler(), classifier()], r"step 'minmaxscaler': .* public bounds"),
+        ([PCA(3), classifier()], r"step 'pca': PCA .* use skdp.DPPCA instead"),
+        ([DPPCA(3), LogisticRegression()], r"step 'logisticregression': .* use skdp.DPLogisticRegression instead"),
+        ([OneHotEncoder(), classifier()], r"OneHotEncoder .* use OneHotEncoder\(categories=\[...\]\)"),
+        ([GaussianRandomProjection(), classifier()], r"GaussianRandomProjection reads"),
+        ([Reader(), classifier()], r"step 'reader': Reader .* a private estimator or a transformer that learns"),
+        ([make_pipeline(Normalizer(), StandardScaler()), classifier()], r"step 'pipeline__standardscaler'"),
+        ([FeatureUnion([("a", PCA(2)), ("b", Normalizer())]), classifier()], r"step 'featureunion__a': PCA"),
+        ([ColumnTransformer([("a", StandardScaler(), [0])]), classifier()], r"step 'columntransformer__a'"),
+        ([ColumnTransformer([("a", "drop", [0])], remainder=PCA()), classifier()], r"columntransformer__remainder"),
+        ([FeatureUnion([("a", DPPCA(2))]), classifier()], r"step 'featureunion__a': DPPCA is inside another step"),
+    ],
+)
+def test_a_step_that_reads_without_paying_is_refused(steps, message):
+    with pytest.raises(ValueError, match=message):
+        allocate_budget(make_pipeline(*steps), 1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(np.abs),
+        Normalizer(),
+        PolynomialFeatures(2),
+        GaussianRandomProjection(3, random_state=0),
+        OrdinalEncoder(categories=[list(range(8))] * 8),
+        OneHotEncoder(categories=[[0, 1]] * 8),
+        "passthrough",
+        ColumnTransformer([("a", Normalizer(), [0, 1])], remainder="passthrough"),
+        FeatureUnion([("a", Normalizer()), ("b", "passthrough")]),
+        make_pipeline(Normalizer(), FunctionTransformer()),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_a_step_that_reads_nothing_is_allowed(step):
+    check_pipeline(make_pipeline(step, classifier()))
+
+
+def test_a_forbidden_step_that_is_set_later_is_refused_at_fit():
+    budgeted = allocate_budget(pipeline(), 1.0, 1e-6)
+    budgeted.set_params(pca=PCA(2))
+    with pytest.raises(ValueError, match="skdp.DPPCA"):
+        budgeted.fit(X, Y)
+
+
+# --- refusals ---
+
+
+def test_what_is_no_pipeline_is_refused():
+    with pytest.raises(TypeError, match="is not a Pipeline"):
+        allocate_budget(classifier(), 1.0, 1e-6)
+
+
+def test_a_pipeline_without_private_steps_is_refused():
+    with pytest.raises(ValueError, match="no private step"):
+        allocate_budget(make_pipeline(Normalizer()), 1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "shares", "message"),
+    [
+        (0.0, 1e-6, None, r"epsilon=0.0"),
+        (1.0, 1.0, None, r"delta=1.0"),
+        (1.0, 1e-6, {"dppca": 0.1}, r"names 'dppca'; the private steps are \['pca', 'model'\]"),
+        (1.0, 1e-6, {"pca": 0.0}, r"shares\['pca'\]=0.0"),
+        (1.0, 1e-6, {"pca": 1.0}, r"leaves nothing for \['model'\]"),
+        (1.0, 1e-6, {"pca": 1.2}, r"shares\['pca'\]=1.2"),
+    ],
+)
+def test_unusable_parameters_are_refused_before_there_are_rows(epsilon, delta, shares, message):
+    with pytest.raises(ValueError, match=message):
+        allocate_budget(pipeline(), epsilon, delta, shares)
+
+
+def test_two_adjacencies_or_accountants_are_refused():
+    steps = [("pca", DPPCA(2, adjacency="replace_one")), ("model", classifier())]
+    with pytest.raises(ValueError, match="adjacency differs"):
+        allocate_budget(Pipeline(steps), 1.0, 1e-6)
+    steps = [("pca", DPPCA(2, accountant=PrivacyAccountant())), ("model", classifier(accountant=PrivacyAccountant()))]
+    with pytest.raises(ValueError, match="accountant differs"):
+        allocate_budget(Pipeline(steps), 1.0, 1e-6)
+
+
+def test_warm_start_is_refused():
+    with pytest.raises(ValueError, match="warm_start=True has no joint price"):
+        allocate_budget(pipeline(warm_start=True), 1.0, 1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_each_adjacency(adjacency):
+    common = {"adjacency": adjacency, "n_samples_public": 3000}
+    steps = [("pca", DPPCA(4, center=False, **common)), ("model", classifier(**common))]
+    fitted = allocate_budget(Pipeline(steps), 2.0, 1e-6).fit(X, Y)
+    assert fitted.adjacency_ == adjacency
+    assert fitted.epsilon_ == get_epsilon(fitted.privacy_event_, 2e-6 / 2, adjacency=adjacency)
+    assert 1.998 <= fitted.epsilon_ <= 2.0
+
+
+def test_every_private_estimator_can_be_a_step():
+    """A newcomer has to say what it will cost before it is fitted."""
+    for step in (DPPCA(2), classifier(), DPMLPClassifier((3,))):
+        assert isinstance(step, PrivateEstimator)
+        plan = step._plan_step(1000, 8)
+        assert get_epsilon(plan.event_at(20.0), 1e-6) < get_epsilon(plan.event_at(2.0), 1e-6)
