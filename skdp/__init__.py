@@ -13,12 +13,13 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "AccountantDetachedError": "skdp.exceptions",
     "BudgetExceededError": "skdp.exceptions",
+    "BudgetFileError": "skdp.exceptions",
     "DPLogisticRegression": "skdp.linear_model",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
     "config_context": "skdp._config",
 }
-_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "plotting")
+_MODULES = ("accounting", "budget", "datasets", "exceptions", "linear_model", "mechanisms", "plotting")
 
 __all__ = ["__version__", *_PUBLIC]
 

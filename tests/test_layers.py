@@ -9,7 +9,7 @@ import skdp
 
 ROOT = pathlib.Path(skdp.__file__).parent
 FLOORS = (
-    ("exceptions", "_config", "_validation", "accounting"),
+    ("exceptions", "_config", "_validation", "accounting", "budget"),
     ("_kernels", "_random", "mechanisms", "_sampling"),
     ("_plan", "_models", "_optimizers", "_training", "_defaults", "_progress"),
     ("base", "linear_model", "datasets", "_census_tables", "plotting"),
