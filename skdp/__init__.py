@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "AccountantDetachedError": "skdp.exceptions",
     "BudgetExceededError": "skdp.exceptions",
+    "BudgetFileError": "skdp.exceptions",
     "DPLogisticRegression": "skdp.linear_model",
     "DPMLPClassifier": "skdp.neural_network",
     "PrivacyAccountant": "skdp.accounting",
@@ -23,6 +24,7 @@ _PUBLIC = {
 }
 _MODULES = (
     "accounting",
+    "budget",
     "datasets",
     "exceptions",
     "linear_model",

@@ -130,7 +130,9 @@ class PrivateEstimator(BaseEstimator):
     def _charge(self, event: DpEvent) -> None:
         """Draw `event` on the shared accountant, if there is one, before the rows are read."""
         if self.accountant is not None:
-            self.accountant.spend(event, type(self).__name__, adjacency=self.adjacency)
+            unpriced = ("accountant", "n_jobs", "random_state", "verbose")  # change no price; the seed is a secret
+            kept = {name: value for name, value in self.get_params(deep=False).items() if name not in unpriced}
+            self.accountant.spend(event, type(self).__name__, adjacency=self.adjacency, parameters=kept)
 
     def _price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> Price:
         """What the fitted state will have cost, from public parameters alone."""

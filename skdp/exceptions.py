@@ -9,5 +9,9 @@ class AccountantDetachedError(RuntimeError):
     """A pickled copy of an accountant was asked to spend: it can be read, but the balance lives elsewhere."""
 
 
+class BudgetFileError(RuntimeError):
+    """The file of a budget cannot be read, written or trusted; nothing was charged and nothing was read of the data."""
+
+
 class PrivacyLeakWarning(UserWarning):
     """Something was read from private data, or can be foreseen by others, without being paid for."""

@@ -34,6 +34,8 @@ RANDOM, SAMPLING, MECHANISMS = "skdp/_random.py", "skdp/_sampling.py", "skdp/mec
 PLAN, MODELS, OPTIMIZERS, TRAINING = "skdp/_plan.py", "skdp/_models.py", "skdp/_optimizers.py", "skdp/_training.py"
 BASE, ESTIMATOR = "skdp/base.py", "skdp/linear_model.py"
 ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
+LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
+SERIAL = "skdp/accounting/_serial.py"
 
 
 BY_PROPERTY = (
@@ -66,6 +68,13 @@ RELEASE = "gradient = mechanism.release(gradient, noise_stream) / plan.expected_
 CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
 CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
 CHARGE = "        self._charge(run.plan.event)\n"
+TAB = "\n                "
+IMMEDIATE = 'with transaction(self.path, "BEGIN IMMEDIATE") as connection:'
+DEFERRED = 'with transaction(self.path, "BEGIN") as connection:'
+CAUGHT_UP = f"{TAB}self._catch_up(connection)"
+ADMITTED = f"{IMMEDIATE}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n"
+ADMITTED_EARLY = f"{DEFERRED}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n            {IMMEDIATE}{CAUGHT_UP}\n"
+FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
 
 MUTANTS = [
     # --- the clip ---
@@ -410,7 +419,7 @@ MUTANTS = [
     ),
     mutant(
         "accountant spent in a forked process",
-        (ACCOUNTANT, "return self._detached or self._process != os.getpid()", "return self._detached"),
+        (LOG, "return self._detached or self._process != os.getpid()", "return self._detached"),
         tests="accounting_accountant",
         select="forked",
     ),
@@ -424,8 +433,87 @@ MUTANTS = [
     ),
     mutant(
         "a pickled accountant that spends",
-        (ACCOUNTANT, "        self._detached = True\n", ""),
+        (LOG, "        self._detached = True\n", ""),
         tests="accounting_accountant",
+    ),
+    # --- the budget in a file ---
+    mutant(
+        "ceiling asked before the lock is taken",
+        (STORE, ADMITTED, ADMITTED_EARLY),
+        tests="accounting_store",
+        select="ten_scripts or ten_fits",
+    ),
+    mutant(
+        "lock taken at the first write",
+        (STORE, f"{IMMEDIATE}{CAUGHT_UP}", f"{DEFERRED}{CAUGHT_UP}"),
+        tests="accounting_store",
+        select="scripts or threads",
+    ),
+    mutant(
+        "a charge that is not committed",
+        (SQLITE, '            connection.execute("COMMIT")\n', ""),
+        tests="accounting_store",
+        select="kill_9 or behaves",
+    ),
+    mutant(
+        "a charge left to the cache of the system",
+        (SQLITE, '"PRAGMA synchronous = EXTRA")  #', '"PRAGMA synchronous = OFF")  #'),
+        tests="accounting_store",
+        select="on_the_disk",
+    ),
+    mutant(
+        "a file cut to nothing taken for a new one",
+        (STORE, "not os.path.lexists(path):", "not (os.path.lexists(path) and os.path.getsize(path)):"),
+        (STORE, "os.link(made, path)", "os.replace(made, path)"),
+        tests="accounting_store",
+        select="truncated",
+    ),
+    mutant(
+        "another budget taken for the one that was opened",
+        (STORE, "if _header(self.path, connection)[1] != self._heads[0]:", "if False:"),
+        tests="accounting_store",
+        select="exchanged",
+    ),
+    mutant(
+        "an older copy of the file taken for the present one",
+        (STORE, "if self._heads[count : count + 1] != [head]:", "if False:"),
+        tests="accounting_store",
+        select="exchanged",
+    ),
+    mutant(
+        "a hash that is not recomputed",
+        (STORE, "!= (seq, heads[-1], link(row)):", "!= (seq, heads[-1], written):"),
+        tests="accounting_store",
+        select="tampering",
+    ),
+    mutant(
+        "a hash that does not cover the hash before it",
+        (SERIAL, "for name, value in fields_of_entry.items() if value is not None", FORGETFUL),
+        (
+            STORE,
+            '(row.get("seq"), row.get("previous"), written) != (seq, heads[-1], link(row))',
+            "written != link(row)",
+        ),
+        tests="accounting_store",
+        select="tampering",
+    ),
+    mutant(
+        "an open lock inherited by a fork",
+        (LOG, "    os.register_at_fork(", "    (lambda **hooks: None)("),
+        tests="accounting_store",
+        select="forked",
+    ),
+    mutant(
+        "what was charged remembered after the lock is given back",
+        (STORE, "        with LOCK:\n            with transaction", "        if True:\n            with transaction"),
+        tests="accounting_store",
+        select="right_after",
+    ),
+    mutant(
+        "the seed on the bill",
+        (BASE, '("accountant", "n_jobs", "random_state", "verbose")', '("accountant", "n_jobs", "verbose")'),
+        tests="accounting_store",
+        select="leaves_on_the_bill",
     ),
     mutant(
         "charge after the data are read",

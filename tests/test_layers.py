@@ -9,7 +9,7 @@ import skdp
 
 ROOT = pathlib.Path(skdp.__file__).parent
 FLOORS = (
-    ("exceptions", "_config", "_validation", "accounting"),
+    ("exceptions", "_config", "_validation", "accounting", "budget"),
     ("_kernels", "_random", "mechanisms", "_sampling"),
     ("_plan", "_models", "_networks", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
     (

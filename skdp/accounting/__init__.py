@@ -12,8 +12,10 @@ A package that could stand alone: it needs numpy and scipy only.
 - `_strong`: naive, strong and optimal composition, and the strong bound as published in 2016
 - `_compare`: `compare_accountants`, all methods in one table
 - `_calibration`, `_joint_calibration`: from a price back to the noise, the steps or the sampling rate
-- `_accountant`, `_filters`, `_odometer`, `_serial`, `_report`: `PrivacyAccountant`, the running bill, what its
-  ceiling admits, what it costs however it was chosen, and how it is kept and shown
+- `_accountant`, `_bill`, `_charges`, `_filters`, `_odometer`, `_report`: `PrivacyAccountant`, the running bill, its
+  entries, what its ceiling admits, what it costs however it was chosen, and how it is shown
+- `_log`, `_store`, `_sqlite`, `_serial`: where a bill is kept, in memory or in a file that processes share; JSON and
+  the chain of hashes
 - `_interop`: `to_dp_accounting`, `from_dp_accounting`
 """
 

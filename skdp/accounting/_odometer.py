@@ -20,14 +20,14 @@ filters are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ._composition import Releases
 from ._filters import Filter
 from ._gaussian import gaussian_epsilon
 from ._rdp import renyi_epsilon_at
 
-__all__ = ["odometer_epsilon", "total_cost"]
+__all__ = ["odometer_epsilon", "rounded_up", "total_cost"]
 
 _FIRST, _GAUSSIAN, _RENYI = 0.25, 0.25, 0.5  # shares of delta
 _ORDERS = tuple(1.0 + 1.5**k for k in range(-4, 16))
@@ -102,5 +102,9 @@ def total_cost(limit: Filter, charges: Iterable[tuple[Releases, int]]) -> float:
     -------
     float
     """
-    parts = [count * limit.cost(found) for found, count in charges]
+    return rounded_up([count * limit.cost(found) for found, count in charges])
+
+
+def rounded_up(parts: Sequence[float]) -> float:
+    """Sum of numbers of at least 0, each of them a product that was rounded; never below the true sum."""
     return math.fsum(parts) * (1.0 + 4e-16 * (len(parts) + 1))

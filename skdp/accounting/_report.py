@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import fields
 from itertools import groupby
+from typing import Any
 
 from .events import (
     ComposedDpEvent,
@@ -20,7 +21,7 @@ __all__ = ["Rows", "as_html", "as_text", "charge_rows", "describe", "sampling_of
 Rows = Sequence[Sequence[str]]
 
 _LONGEST = 72
-_COLUMNS = ("charge", "label", "event", "sampling", "adjacency", "unit")
+_COLUMNS = ("charge", "time", "label", "event", "sampling", "adjacency", "unit", "note")
 
 
 def describe(event: DpEvent) -> str:
@@ -72,12 +73,12 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
-def charge_rows(charges: Sequence[tuple[DpEvent, str, str, str]]) -> list[list[str]]:
-    """Rows of the table; equal neighbours share one.
+def charge_rows(charges: Sequence[Any]) -> list[list[str]]:
+    """Rows of the table; equal neighbours share one, which shows the time of the first.
 
     Parameters
     ----------
-    charges : sequence of (event, label, adjacency, unit)
+    charges : sequence of Charge
 
     Returns
     -------
@@ -85,12 +86,23 @@ def charge_rows(charges: Sequence[tuple[DpEvent, str, str, str]]) -> list[list[s
     """
     rows: list[list[str]] = []
     number = 0
-    for (event, label, adjacency, unit), same in groupby(charges):
-        count = sum(1 for _ in same)
-        which = f"{number + 1}" if count == 1 else f"{number + 1}-{number + count}"
-        number += count
-        rows.append([which, _short(label), _short(describe(event)), _short(sampling_of(event)), adjacency, unit])
+    for (event, label, adjacency, unit, note), same in groupby(charges, _shown):
+        first, *others = same
+        which = f"{number + 1}" if not others else f"{number + 1}-{number + 1 + len(others)}"
+        number += 1 + len(others)
+        what = [_short(label), _short(describe(event)), _short(sampling_of(event)), adjacency, unit, _short(note)]
+        rows.append([which, first.time[:19].replace("T", " "), *what])
     return rows
+
+
+def _shown(charge: Any) -> tuple[DpEvent, str, str, str, str]:
+    return charge.event, charge.label, charge.adjacency, charge.unit, charge.note
+
+
+def _filled(rows: Rows) -> list[Sequence[str]]:
+    """Head and rows without the columns in which no row has anything."""
+    used = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
+    return [[row[k] for k in used] for row in (_COLUMNS, *rows)] if rows else []
 
 
 def as_text(title: str, rows: Rows, figures: Rows) -> str:
@@ -106,13 +118,10 @@ def as_text(title: str, rows: Rows, figures: Rows) -> str:
     -------
     str
     """
-    lines = [title]
-    if rows:
-        table = [_COLUMNS, *rows]
-        widths = [max(len(row[k]) for row in table) for k in range(len(_COLUMNS))]
-        lines += ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
-    lines += [f"{name}: {value}" for name, value in figures]
-    return "\n".join(lines)
+    table = _filled(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join([title, *lines, *(f"{name}: {value}" for name, value in figures)])
 
 
 def as_html(title: str, rows: Rows, figures: Rows) -> str:
@@ -132,7 +141,8 @@ def as_html(title: str, rows: Rows, figures: Rows) -> str:
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    body = "".join(line("td", row) for row in rows)
-    table = f"<table><thead>{line('th', _COLUMNS)}</thead><tbody>{body}</tbody></table>" if rows else ""
+    head, *body = _filled(rows) or [()]
+    lines = "".join(line("td", row) for row in body)
+    table = f"<table><thead>{line('th', head)}</thead><tbody>{lines}</tbody></table>" if rows else ""
     notes = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in figures)
     return f"<div><p><code>{html.escape(title)}</code></p>{table}<ul>{notes}</ul></div>"

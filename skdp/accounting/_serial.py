@@ -1,17 +1,30 @@
-"""Events and bills as JSON: an event by its name and fields, a bill with a schema version."""
+"""Events, charges and bills as JSON, and the hashes that chain the charges of a bill.
+
+The hash of the terms is the first link; the hash of a charge covers its fields, its place and the hash before it.
+So a hash stands for everything up to it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import secrets
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 from . import events as _events
+from ._charges import Charge, Terms, check_text, plain_parameters
+from ._methods import check_adjacency
 from .events import DpEvent
 
-__all__ = ["SCHEMA", "bill_from_json", "event_from_dict", "event_to_dict"]
+__all__ = [
+    "bill_from_json", "bill_to_json", "canonical", "chain", "charge_from_fields", "charge_to_fields", "event_from_dict",
+    "event_to_dict", "link",
+]  # fmt: skip
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of the JSON. 1 had neither time, parameters, note nor hashes."""
 
 _KNOWN: dict[str, type[DpEvent]] = {
     name: each for name, each in vars(_events).items() if isinstance(each, type) and issubclass(each, DpEvent)
@@ -78,8 +91,114 @@ def event_from_dict(content: Any) -> DpEvent:
         raise ValueError(f"event={name!r} cannot be read ({error}); use a log written by to_json.") from None
 
 
-def bill_from_json(text: Any) -> dict[str, Any]:
-    """The dictionary in a log, its schema checked.
+def canonical(content: Any) -> str:
+    """The one way in which we write this content as JSON."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def link(fields_of_entry: dict[str, Any]) -> str:
+    """SHA-256 of an entry, in hexadecimal. Fields that are None are left out: a later schema may add some."""
+    content = {name: value for name, value in fields_of_entry.items() if value is not None}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
+    """A charge by the names that the file gives its fields, event and parameters as text, without its hash."""
+    return {
+        "seq": seq,
+        "time": charge.time,
+        "label": charge.label,
+        "parameters": canonical(charge.parameters),
+        "event": canonical(event_to_dict(charge.event)),
+        "adjacency": charge.adjacency,
+        "note": charge.note,
+        "previous": previous,
+    }
+
+
+def charge_from_fields(content: dict[str, Any], unit: str) -> Charge:
+    """The charge that `charge_to_fields` wrote, each field checked."""
+    time, label, note = (check_text(name, content[name]) for name in ("time", "label", "note"))
+    event, parameters = event_from_dict(json.loads(content["event"])), json.loads(content["parameters"])
+    adjacency = check_adjacency(content["adjacency"])
+    return Charge(event, label, adjacency, unit, plain_parameters(parameters), note, time)
+
+
+def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
+    """The hash of the terms and that of each charge.
+
+    Parameters
+    ----------
+    terms : Terms
+    charges : iterable of Charge
+
+    Returns
+    -------
+    list of str
+    """
+    heads = [link(terms.written())]
+    for seq, charge in enumerate(charges, start=1):
+        heads.append(link(charge_to_fields(charge, seq, heads[-1])))
+    return heads
+
+
+def bill_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
+    """A bill as JSON.
+
+    Parameters
+    ----------
+    terms : Terms
+    charges : iterable of Charge
+
+    Returns
+    -------
+    str
+    """
+    charges = list(charges)
+    heads = chain(terms, charges)
+    entries = [
+        {
+            "time": c.time,
+            "label": c.label,
+            "parameters": c.parameters,
+            "adjacency": c.adjacency,
+            "event": event_to_dict(c.event),
+            "note": c.note,
+            "hash": head,
+        }
+        for c, head in zip(charges, heads[1:], strict=True)
+    ]
+    return json.dumps({"schema": SCHEMA, **terms.written(), "charges": entries, "head": heads[-1]})
+
+
+def _content(text: Any) -> dict[str, Any]:
+    """The dictionary in a log, of the present schema and with all its keys."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema not in (1, SCHEMA):
+        raise ValueError(f"schema={schema!r} is not known; give a log of schema 1 to {SCHEMA}, as to_json returns.")
+    names = ["epsilon", "delta", "unit", "filter_family", "charges"]
+    names += [] if schema == 1 else ["version", "id", "created", "head"]
+    missing = [name for name in names if name not in content]
+    if missing or not isinstance(content["charges"], list):
+        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing or not a list; give what to_json returned.")
+    return content if schema == SCHEMA else _from_schema_1(content)
+
+
+def _from_schema_1(content: dict[str, Any]) -> dict[str, Any]:
+    for each in content["charges"]:
+        if not isinstance(each, dict) or each.get("unit") != content["unit"]:
+            raise ValueError(f"charge={each!r} is not of unit {content['unit']!r}; give what to_json returned.")
+    added = {"time": "", "parameters": {}, "note": ""}
+    charges = [{**added, **each} for each in content["charges"]]
+    return {**content, "version": 1, "id": secrets.token_hex(8), "created": "", "charges": charges}
+
+
+def bill_from_json(text: Any) -> tuple[Terms, list[Charge]]:
+    """The bill in a log that `bill_to_json` wrote.
 
     Parameters
     ----------
@@ -87,16 +206,25 @@ def bill_from_json(text: Any) -> dict[str, Any]:
 
     Returns
     -------
-    dict
+    terms : Terms
+    charges : list of Charge
     """
-    try:
-        content = json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        found = content.get("schema") if isinstance(content, dict) else None
-        raise ValueError(f"schema={found!r} is not known; give a log of schema {SCHEMA}, as to_json returns.")
-    missing = [key for key in ("epsilon", "delta", "unit", "filter_family", "charges") if key not in content]
-    if missing or not isinstance(content["charges"], list):
-        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing or not a list; give what to_json returned.")
-    return content
+    content = _content(text)
+    terms = Terms.read(content)
+    charges = [_charge(each, terms.unit) for each in content["charges"]]
+    if content["schema"] != 1:
+        written = [each.get("hash") for each in content["charges"]]
+        for seq, (computed, found) in enumerate(zip(chain(terms, charges)[1:], written, strict=True), start=1):
+            if computed != found:
+                raise ValueError(f"charge {seq} of the log is not what was written; give what to_json returned.")
+        if content["head"] != chain(terms, charges)[-1]:
+            raise ValueError(f"head={content['head']!r} is not that of the last charge; give what to_json returned.")
+    return terms, charges
+
+
+def _charge(content: Any, unit: str) -> Charge:
+    names = ("time", "label", "parameters", "event", "adjacency", "note")
+    if not isinstance(content, dict) or any(name not in content for name in names):
+        raise ValueError(f"charge={content!r} lacks a field; give what to_json returned.")
+    texts = {name: canonical(content[name]) for name in ("event", "parameters")}
+    return charge_from_fields({**content, **texts}, unit)

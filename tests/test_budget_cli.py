@@ -1,0 +1,131 @@
+"""The command line on a budget's file: it reads, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+import skdp
+from skdp.accounting import GaussianDpEvent, NonPrivateDpEvent, PoissonSampledDpEvent, PrivacyAccountant
+from skdp.budget import main
+
+ROOT = pathlib.Path(skdp.__file__).parents[1]
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = str(tmp_path / "census.budget")
+    accountant = PrivacyAccountant(2.0, 1e-5, unit="person", path=path)
+    accountant.spend(PoissonSampledDpEvent(0.1, GaussianDpEvent(2.0)), "first", note="a trial", parameters={"C": 1.0})
+    accountant.spend(PoissonSampledDpEvent(0.1, GaussianDpEvent(3.0)), "second")
+    return path
+
+
+def run(capsys, *arguments):
+    """Exit code, what was printed, and what was complained of."""
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        code = end.code
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_show(capsys, path):
+    accountant = PrivacyAccountant.open(path)
+    code, out, _ = run(capsys, "show", path)
+    assert code == 0
+    words = ("first", "second", "a trial", "person", "Poisson(0.1)", path, "fixed in advance", "chosen adaptively")
+    assert all(word in out for word in words)
+    assert accountant.table() in out
+    assert f"head: {accountant.head}" in out
+    assert accountant.history[0].time[:19].replace("T", " ") in out
+    assert "at delta=1e-07" in run(capsys, "show", path, "--delta", "1e-7")[1]
+
+
+def test_show_as_json(capsys, path):
+    accountant = PrivacyAccountant.open(path)
+    found = json.loads(run(capsys, "show", path, "--json")[1])
+    assert found["spent"]["plans_fixed_in_advance"] == accountant.get_epsilon()
+    assert found["spent"]["charges_chosen_adaptively"] == accountant.get_epsilon(adaptive=True)
+    assert [each["label"] for each in found["charges"]] == ["first", "second"]
+    assert found["charges"][0]["parameters"] == {"C": 1.0}
+    assert json.loads(run(capsys, "show", path, "--json", "--delta", "1e-9")[1])["spent"]["delta"] == 1e-9
+
+
+@pytest.mark.filterwarnings("ignore:.*without a ceiling")
+def test_without_a_ceiling(capsys, tmp_path):
+    path = tmp_path / "open.budget"
+    PrivacyAccountant(path=path).spend(NonPrivateDpEvent())
+    assert "give a delta" in run(capsys, "show", path)[1]
+    assert json.loads(run(capsys, "show", path, "--json")[1])["spent"]["plans_fixed_in_advance"] is None
+    spent = json.loads(run(capsys, "show", path, "--json", "--delta", "1e-5")[1])["spent"]
+    assert spent["plans_fixed_in_advance"] == "inf"
+
+
+def test_export_is_what_from_json_reads(capsys, path):
+    code, out, _ = run(capsys, "export", path)
+    assert code == 0
+    assert json.loads(out) == json.loads(PrivacyAccountant.open(path).to_json())
+    assert PrivacyAccountant.from_json(out).history == PrivacyAccountant.open(path).history
+
+
+def test_verify(capsys, path):
+    head = json.loads(run(capsys, "export", path)[1])["head"]
+    assert run(capsys, "verify", path) == (0, f"{path}: 2 charges, each as it was written\nhead: {head}\n", "")
+    PrivacyAccountant.open(path).spend(GaussianDpEvent(100.0), "third")
+    assert run(capsys, "verify", path, "--head", head)[0] == 0
+    code, out, err = run(capsys, "verify", path, "--head", "0" * 64)
+    assert (code, out) == (1, "")
+    assert err.startswith("skdp.budget: head=")
+    assert err.count("\n") == 1
+
+
+def test_verify_sees_what_was_altered(capsys, path):
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TRIGGER charges_update")
+    connection.execute("UPDATE charges SET label = 'other' WHERE seq = 2")
+    connection.commit()
+    connection.close()
+    for command in ("verify", "show", "export"):
+        code, out, err = run(capsys, command, path)
+        assert (code, out) == (1, "")
+        assert "entry 2 is not as it was written" in err
+        assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_nothing_is_written_or_created(capsys, tmp_path, path, command):
+    before = pathlib.Path(path).read_bytes()
+    assert run(capsys, command, path)[0] == 0
+    assert pathlib.Path(path).read_bytes() == before
+    code, _, err = run(capsys, command, tmp_path / "no.budget")
+    assert code == 2
+    assert "does not exist" in err
+    assert os.listdir(tmp_path) == ["census.budget"]
+
+
+def test_wrong_calls(capsys, tmp_path, path):
+    assert run(capsys)[0] == run(capsys, "spend", path)[0] == run(capsys, "show", path, "--delta", "x")[0] == 2
+    code, out, err = run(capsys, "show", path, "--delta", "2")
+    assert (code, out) == (2, "")
+    assert "delta=2" in err
+    (tmp_path / "table.csv").write_text("age,income\n" * 100)
+    code, out, err = run(capsys, "show", tmp_path / "table.csv")
+    assert (code, out) == (1, "")
+    assert "not a budget file" in err
+
+
+def test_as_a_module(path):
+    command = [sys.executable, "-W", "error", "-m", "skdp.budget", "verify", path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "2 charges" in done.stdout
+    imported = "import skdp.budget, sys; print({'numpy', 'scipy', 'sklearn', 'sqlite3'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", imported], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
