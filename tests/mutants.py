@@ -37,6 +37,9 @@ ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_method
 LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
 SERIAL = "skdp/accounting/_serial.py"
 
+PROFILES, REPEATS = "skdp/accounting/_profiles.py", "skdp/accounting/_repeats.py"
+RENYI, DIRECTIONS = "skdp/accounting/_rdp.py", "skdp/accounting/_directions.py"
+
 
 BY_PROPERTY = (
     "not plain_reading and not reference_loop and not sums_at_other and not may_repeat and not come_from_one_object"
@@ -566,6 +569,90 @@ MUTANTS = [
         (TRAINING, "            if step >= tail_start:", "            if step >= 0:"),
         tests="training",
         select=BY_PROPERTY,
+    ),
+    # --- private selection ---
+    mutant(
+        "selection that shifts the profile by half of what it must",
+        (PROFILES, "x = np.exp(-width * np.arange(count + 1))", "x = np.exp(-0.5 * width * np.arange(count + 1))"),
+        tests="accounting_selection",
+        select="exact_law or reveals",
+    ),
+    mutant(
+        "selection priced as if every order of scores were harmless",
+        (PROFILES, "low = np.where(coarse, b[1], b - lift)", "low = np.where(coarse, a, a)"),
+        tests="accounting_selection",
+        select="exact_law or reveals or published",
+    ),
+    mutant(
+        "expected number of tries left out of the profile",
+        (PROFILES, "jumps = _jumps(lines, width, count, tries.mean)", "jumps = _jumps(lines, width, count, 1.0)"),
+        (PROFILES, '"valid") * _SAFE', '"valid") * (_SAFE / tries.mean)'),
+        tests="accounting_selection",
+        select="exact_law or reveals or published",
+    ),
+    mutant(
+        "shape of the number of tries off by one",
+        (REPEATS, "** -(self.shape + 1.0)", "** -(self.shape + 0.0)"),
+        tests="accounting_selection",
+        select="one_law or exact_law",
+    ),
+    mutant(
+        "a tail of the number of tries cut off",
+        (REPEATS, "_DEEPEST = 100.0", "_DEEPEST = 10.0"),
+        tests="accounting_selection",
+        select="invert",
+    ),
+    mutant(
+        "no try where there is no chance of none",
+        (
+            REPEATS,
+            'np.searchsorted(below, value / (1 << bits), side="right")',
+            "np.searchsorted(below, value / (1 << bits))",
+        ),
+        tests="accounting_selection",
+        select="invert",
+    ),
+    mutant(
+        "expected number of tries left out of the Rényi price",
+        (
+            RENYI,
+            "_worst(runs, alpha, doubled) + math.log(tries.mean) / (alpha - 1.0) + added",
+            "_worst(runs, alpha, doubled) + added",
+        ),
+        tests="accounting_selection",
+        select="all_its_parts",
+    ),
+    mutant(
+        "the mildest candidate priced instead of the worst",
+        (
+            DIRECTIONS,
+            "np.max([read(grid) for _, read in curves], axis=0)",
+            "np.min([read(grid) for _, read in curves], axis=0)",
+        ),
+        tests="accounting_selection",
+        select="worst_of",
+    ),
+    mutant(
+        "the mildest candidate priced instead of the worst, by Rényi",
+        (
+            RENYI,
+            "return max(rdp(run, alpha, doubled=doubled) for run in runs)",
+            "return min(rdp(run, alpha, doubled=doubled) for run in runs)",
+        ),
+        tests="accounting_selection",
+        select="worst_of",
+    ),
+    mutant(
+        "one direction of a try's profile",
+        (DIRECTIONS, "result: Floats = np.max(each, axis=0)", "result: Floats = np.min(each, axis=0)"),
+        tests="accounting_selection",
+        select="direction or one_try",
+    ),
+    mutant(
+        "a pair without the lower half of its losses",
+        (PROFILES, "np.exp(-loss[start:]) * mass", "np.exp(-loss[start:]) * mass * 1e-9"),
+        tests="accounting_selection",
+        select="pair_is_a_distribution",
     ),
     # --- how it is built ---
     mutant(

@@ -8,6 +8,8 @@ A package that could stand alone: it needs numpy and scipy only.
 - `_refusals`: `METHODS` and `APPROXIMATIONS`, and which events each of them can price
 - `_certified`: `get_epsilon_bounds`, the truth from both sides
 - `_pld`, `_pairs`, `_bounded`, `_tilting`, `_grid`, `_bounds`: privacy loss distributions; `_gaussian`: the closed form
+- `_repeats`, `_profiles`, `_directions`, `_rdp_selection`: selection by random stopping, by profiles and Rényi;
+  `_selection`: noise for a whole search
 - `_rdp`, `_rdp_events`: Rényi; `_moments`: the moments accountant of 2016; `_gdp`: the central limit
 - `_strong`: naive, strong and optimal composition, and the strong bound as published in 2016
 - `_compare`: `compare_accountants`, all methods in one table
@@ -29,6 +31,8 @@ from ._composition import compose, flatten
 from ._interop import from_dp_accounting, to_dp_accounting
 from ._joint_calibration import calibrate_jointly
 from ._methods import ADJACENCIES, APPROXIMATIONS, METHODS, get_delta, get_epsilon
+from ._repeats import NumberOfTries
+from ._selection import CalibratedSelection, calibrate_selection, cheapest_tries
 from .events import (
     ComposedDpEvent,
     DpEvent,
@@ -41,6 +45,7 @@ from .events import (
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    WorstOfDpEvent,
     ZCDpEvent,
 )
 
@@ -48,6 +53,7 @@ __all__ = [
     "ADJACENCIES",
     "APPROXIMATIONS",
     "METHODS",
+    "CalibratedSelection",
     "Charge",
     "ComposedDpEvent",
     "DpEvent",
@@ -56,16 +62,20 @@ __all__ = [
     "LaplaceDpEvent",
     "NoOpDpEvent",
     "NonPrivateDpEvent",
+    "NumberOfTries",
     "PoissonSampledDpEvent",
     "PrivacyAccountant",
     "RepeatAndSelectDpEvent",
     "SampledWithoutReplacementDpEvent",
     "SelfComposedDpEvent",
+    "WorstOfDpEvent",
     "ZCDpEvent",
     "calibrate_jointly",
     "calibrate_noise_multiplier",
     "calibrate_sampling_rate",
+    "calibrate_selection",
     "calibrate_steps",
+    "cheapest_tries",
     "compare_accountants",
     "compose",
     "flatten",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._pairs import Atoms, Floats, Pair
+from ._profiles import ProfilePair
 
 __all__ = ["AnyPair", "LaplacePair", "ResponsePair"]
 
@@ -133,4 +134,4 @@ class ResponsePair:
         return self.atoms(low, high)
 
 
-AnyPair = Pair | LaplacePair | ResponsePair
+AnyPair = Pair | LaplacePair | ResponsePair | ProfilePair

@@ -32,6 +32,7 @@ from ._bounded import AnyPair, LaplacePair, ResponsePair
 from ._gaussian import gaussian_epsilon
 from ._grid import Composed, Step, epsilon_of, hockey_stick, step_moment
 from ._pairs import Floats
+from ._profiles import ProfilePair
 from ._tilting import Tilt, deviation, total
 
 __all__ = ["lower_epsilon", "single_epsilon"]
@@ -222,6 +223,8 @@ def single_epsilon(pair: AnyPair, delta: float) -> float:
         rest = (delta - pair.infinite) / (1.0 - pair.infinite)
         inside = 1.0 - rest * (1.0 + math.exp(-pair.size)) if rest >= 0.0 else 1.0
         return max(0.0, pair.size + math.log(inside) - _TINY) if inside > 0.0 else 0.0
+    if isinstance(pair, ProfilePair):
+        return 0.0  # a profile is a bound from above
     if isinstance(pair, LaplacePair):
         return max(0.0, pair.size + 2.0 * math.log1p(-delta) - _TINY)
     shift = pair.m

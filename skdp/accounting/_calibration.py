@@ -90,7 +90,10 @@ def _limit_mu(found: Releases, doubled: bool) -> float:
         inverse = min(noise**-2.0, 1e12)
         total += count * min(q * q * math.expm1(min(inverse, 60.0)), inverse)
     total += sum(2.0 * count / b**2 for b, count in found.laplace)
-    return math.sqrt(total) * (2.0 if doubled else 1.0)
+    size = math.sqrt(total) * (2.0 if doubled else 1.0)
+    for runs, mean, _, count in found.selected:
+        size = math.hypot(size, math.sqrt(count) * (1.0 + 0.2 * math.log(mean)) * _limit_mu(runs[0], doubled))
+    return size
 
 
 def _guess(make_event: Callable[[float], DpEvent], epsilon: float, delta: float, doubled: bool, ends: Range) -> float:

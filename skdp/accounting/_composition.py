@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from .events import (
     ComposedDpEvent,
@@ -20,10 +20,14 @@ from .events import (
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    WorstOfDpEvent,
     ZCDpEvent,
 )
 
-__all__ = ["Releases", "compose", "flatten", "releases"]
+__all__ = ["Releases", "compose", "flatten", "joined", "releases", "repeated"]
+
+# fields of Releases whose entries end with a count
+_COUNTED = ("sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected")
 
 
 def _counted(event: DpEvent) -> tuple[DpEvent, int]:
@@ -101,16 +105,35 @@ def _sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) ->
     return PoissonSampledDpEvent(share, inner)
 
 
+def _worst(event: WorstOfDpEvent) -> DpEvent:
+    """The worst of several events in its simplest equal form: each once, none without effect."""
+    kept = tuple(part for part in dict.fromkeys(event.events) if flatten(part))
+    if not kept:
+        return NoOpDpEvent()
+    return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
+
+
 def _simplified(event: DpEvent) -> DpEvent:
     """A basic event in its simplest equal form; `NoOpDpEvent` if it is without effect."""
     if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
         return _sampled(event)
-    if isinstance(event, RepeatAndSelectDpEvent) and not flatten(event.event):
-        return NoOpDpEvent()
+    if isinstance(event, RepeatAndSelectDpEvent):
+        if event.mean == 1.0 and event.shape < math.inf:
+            return event.event  # one try, for certain
+        return event if flatten(event.event) else NoOpDpEvent()
+    if isinstance(event, WorstOfDpEvent):
+        return _worst(event)
     if isinstance(event, EpsilonDeltaDpEvent) and event.epsilon == event.delta == 0.0:
         return NoOpDpEvent()
     if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
         return NoOpDpEvent()
+    return event
+
+
+def _simplest(event: DpEvent) -> DpEvent:
+    """Simplified until nothing changes."""
+    while (simpler := _simplified(event)) is not event and simpler != event:
+        event = simpler
     return event
 
 
@@ -130,7 +153,7 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
     stack: list[tuple[DpEvent, int]] = [(event, 1)]
     while stack:
         node, count = stack.pop()
-        node = _simplified(node) if count > 0 else node
+        node = _simplest(node) if count > 0 else node
         if count == 0 or isinstance(node, NoOpDpEvent):
             continue
         if isinstance(node, SelfComposedDpEvent):
@@ -165,7 +188,9 @@ class Releases:
         Gaussian releases from samples of fixed size.
     sampled_pure : tuple of (kind, share, event, count)
         Laplace and (epsilon, delta) events on samples; `kind` is "poisson" or "fixed".
-    selected : tuple of (releases of one run, mean, shape, count)
+    selected : tuple of (runs, mean, shape, count)
+        Selections, `runs` being the releases of one try of each kind, of which the worst counts. Mean 1 and
+        shape 0 stand for no selection, just the worst of several.
     """
 
     mu_squared: float
@@ -177,7 +202,7 @@ class Releases:
     zcdp: tuple[float, float] = (0.0, 0.0)
     without_replacement: tuple[tuple[float, float, int], ...] = ()
     sampled_pure: tuple[tuple[str, float, DpEvent, int], ...] = ()
-    selected: tuple[tuple[Releases, float, float, int], ...] = ()
+    selected: tuple[tuple[tuple[Releases, ...], float, float, int], ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -198,6 +223,14 @@ class Releases:
     def empty(self) -> bool:
         """Whether nothing at all was released."""
         return not self.kinds and not self.non_private
+
+    @property
+    def only_worst(self) -> tuple[Releases, ...] | None:
+        """The parts, if this is the worst of several and nothing else."""
+        if self.kinds != ("selected",) or len(self.selected) != 1:
+            return None
+        runs, mean, shape, count = self.selected[0]
+        return runs if (mean, shape, count) == (1.0, 0.0, 1) else None
 
     @property
     def plain(self) -> bool:
@@ -225,7 +258,7 @@ class _Sorted:
         self.zcdp: list[tuple[float, float]] = []
         self.without_replacement: list[tuple[float, float, int]] = []
         self.sampled_pure: list[tuple[str, float, DpEvent, int]] = []
-        self.selected: list[tuple[Releases, float, float, int]] = []
+        self.selected: list[tuple[tuple[Releases, ...], float, float, int]] = []
         self.non_private = False
 
     def add(self, event: DpEvent, count: int) -> None:
@@ -241,13 +274,22 @@ class _Sorted:
         elif isinstance(event, NonPrivateDpEvent):
             self.non_private = True
         elif isinstance(event, RepeatAndSelectDpEvent):
-            inner = releases(event.event)
-            self.non_private |= inner.non_private
-            self.selected.append((inner, event.mean, event.shape, count))
+            self._add_selected((event.event,), event.mean, event.shape, count)
+        elif isinstance(event, WorstOfDpEvent):
+            self._add_selected(event.events, 1.0, 0.0, count)
         elif isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
             self._add_sampled(event, count)
         else:
             raise _unknown(event)
+
+    def _add_selected(self, events: tuple[DpEvent, ...], mean: float, shape: float, count: int) -> None:
+        runs: list[Releases] = []
+        for event in events:
+            found = releases(event)
+            self.non_private |= found.non_private
+            worst = found.only_worst
+            runs.extend((found,) if worst is None else worst)
+        self.selected.append((tuple(sorted(set(runs), key=repr)), mean, shape, count))
 
     def _add_sampled(self, event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent, count: int) -> None:
         inner = event.event
@@ -297,3 +339,28 @@ def releases(event: DpEvent) -> Releases:
     for basic, count in flatten(event).items():
         found.add(basic, count)
     return found.result()
+
+
+def repeated(found: Releases, count: int) -> Releases:
+    """The same releases, `count` times."""
+
+    def times(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple((*entry[:-1], entry[-1] * count) for entry in entries)
+
+    counted: dict[str, Any] = {name: times(getattr(found, name)) for name in _COUNTED}
+    rho, xi = found.zcdp
+    return replace(found, mu_squared=found.mu_squared * count, zcdp=(rho * count, xi * count), **counted)
+
+
+def joined(parts: Iterable[Releases]) -> Releases:
+    """Several compositions as one."""
+    parts = tuple(parts)
+    entries: dict[str, Any] = {
+        name: tuple(sorted((e for p in parts for e in getattr(p, name)), key=repr)) for name in _COUNTED
+    }
+    return Releases(
+        math.fsum(part.mu_squared for part in parts),
+        non_private=any(part.non_private for part in parts),
+        zcdp=(math.fsum(part.zcdp[0] for part in parts), math.fsum(part.zcdp[1] for part in parts)),
+        **entries,
+    )

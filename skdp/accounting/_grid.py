@@ -22,7 +22,7 @@ from ._bounded import AnyPair
 from ._pairs import Floats
 from ._tilting import OUTSIDE, Tilt, centres
 
-__all__ = ["Composed", "Step", "compose_on_grid", "delta_of", "epsilon_of", "hockey_stick", "step_moment"]
+__all__ = ["Composed", "Step", "compose_on_grid", "delta_of", "deltas_of", "epsilon_of", "hockey_stick", "step_moment"]
 
 Spectrum = NDArray[np.complex128]
 
@@ -267,6 +267,40 @@ def delta_of(found: Composed, epsilon: float) -> float:
     log_main = found.log_scale + math.log(total) if total > 0.0 else -math.inf
     parts = math.exp(min(log_main, 0.0)), math.exp(min(found.log_outside, 0.0)), found.lost
     return min(1.0, sum(parts))
+
+
+def deltas_of(found: Composed, epsilons: Floats) -> Floats:
+    """`delta_of` at rising epsilons, however far from where `found` was composed: looser there, never below.
+
+    Mass outside the window is added or was wrapped to larger losses; where tilting back was capped, delta is 1.
+
+    Parameters
+    ----------
+    found : Composed
+    epsilons : array
+        Rising.
+
+    Returns
+    -------
+    array
+    """
+    loss, mass = found.loss, found.mass
+    first = np.searchsorted(loss, epsilons, side="right")
+    tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)[first]
+    total = tail.copy()
+    stretch = np.floor((epsilons - epsilons[0]) / 300.0)
+    for part in (np.flatnonzero(stretch == k) for k in np.unique(stretch)):
+        # e^{epsilon - loss} is left out, and no more than that, where it is below e^-300: that is above the truth
+        low, high = int(first[part[0]]), int(np.searchsorted(loss, epsilons[part[-1]] + 300.0))
+        origin = float(epsilons[part[0]])
+        weighted = np.append(np.cumsum((mass[low:high] * np.exp(origin - loss[low:high]))[::-1])[::-1], 0.0)
+        total[part] -= np.exp(epsilons[part] - origin) * weighted[np.minimum(first[part], high) - low]
+    # both sums are known to their length times the unit of rounding, and nearly cancel
+    total = np.maximum(total, 0.0) + 4.0 * _UNIT * loss.size * tail
+    with np.errstate(divide="ignore"):
+        main = np.exp(np.minimum(found.log_scale + np.log(total * (1.0 + found.slack)), 0.0))
+    result = np.minimum(main + math.exp(min(found.log_outside, 0.0)) + found.lost, 1.0)
+    return np.where(found.untilt[np.minimum(np.searchsorted(loss, epsilons), loss.size - 1)] < 1e300, result, 1.0)
 
 
 def epsilon_of(loss: Floats, mass: Floats, goal: float) -> float:

@@ -10,7 +10,7 @@ from .events import ComposedDpEvent, DpEvent
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
 
-# What both packages have; EpsilonDeltaDpEvent is ours alone.
+# What both packages have; EpsilonDeltaDpEvent and WorstOfDpEvent are ours alone.
 _SHARED = (
     "ComposedDpEvent",
     "GaussianDpEvent",

@@ -7,6 +7,7 @@ lower bound. Here they are put together, for both directions of neighbours.
 from __future__ import annotations
 
 import math
+from dataclasses import replace as replace_fields
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,22 +15,27 @@ import numpy as np
 
 from ._bounded import AnyPair, LaplacePair, ResponsePair
 from ._bounds import lower_epsilon, single_epsilon
-from ._composition import Releases
+from ._composition import Releases, joined, repeated
+from ._directions import MAX_SHIFT, closed_form, directions, pure, revealed, solve, unsampled
 from ._gaussian import gaussian_delta, gaussian_epsilon
 from ._grid import Composed, compose_on_grid, delta_of, epsilon_of, hockey_stick
 from ._pairs import Pair
-from ._tilting import Tilt, deviation, find_tilt, width_for, window
+from ._profiles import ProfilePair
+from ._repeats import NumberOfTries
+from ._tilting import Tilt, deviation, find_tilt
 
 __all__ = ["FINE", "PLD_KINDS", "pld_bounds", "pld_delta", "pld_epsilon"]
 
-PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta")
+PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta", "selected")
 
-# Losses of noise multipliers below 1/_MAX_SHIFT are priced without the help of sampling: still a bound.
-_MAX_SHIFT = 1000.0
-FINE, _COARSE = 2e-6, 3e-5  # relative error of epsilon aimed at, and accepted before the grid grows further
+FINE = 2e-6  # relative error of epsilon aimed at
+_PROFILE = 1e-5  # relative error of the profile of one try
+_NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
 _ROUGH = 1e-3  # accuracy at which the second direction is first looked at
-_PREFERRED, _LARGEST = 1 << 18, 1 << 21  # grid points
 _GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is worth a finer grid, and how fine
+
+
+Directed = list[tuple[AnyPair, ...]]
 
 
 class _Solved(NamedTuple):
@@ -40,78 +46,10 @@ class _Solved(NamedTuple):
     epsilon: float
 
 
-def _solve(tilt: Tilt, least: float, error: float, widest: float = math.inf) -> Composed:
-    """Choose grid and window for one direction, and compose it.
-
-    Parameters
-    ----------
-    tilt : Tilt
-    least : float
-        Loss below which nothing will be read, in nats.
-    error : float
-        Error of epsilon aimed at.
-    widest : float
-        Bound on the grid's width.
-    """
-    bottom, top, order = window(tilt, least)
-    extent = (top - bottom) * 1.01
-    reach = max(float(np.ptp(atoms.loss)) for atoms in tilt.atoms)
-    h = width_for(tilt, error)
-    if extent / h > _PREFERRED:
-        h = max(width_for(tilt, max(error, _COARSE * tilt.epsilon)), min(h, extent / _PREFERRED))
-    h = min(h, 0.01 * tilt.epsilon if tilt.epsilon > 0.0 else h)
-    # grid positions must stay exact in doubles
-    largest = max(float(np.abs(atoms.loss[[0, -1]]).max()) for atoms in tilt.atoms)
-    h = max(min(h, max(widest, extent / _PREFERRED)), extent / (_LARGEST - 64), reach / _LARGEST, 1e-11 * largest)
-    sizes = {pair.size for pair in tilt.pairs if not isinstance(pair, Pair) and pair.size > 0.0}
-    if len(sizes) == 1:
-        # both ends of a bounded loss on grid points: they have masses of their own
-        (size,) = sizes
-        h = 2.0 * size / max(1, math.ceil(2.0 * size / h))
-    return compose_on_grid(tilt, max(h, 1e-300), extent, order)
-
-
 def _check_kinds(found: Releases) -> None:
     strange = [kind for kind in found.kinds if kind not in PLD_KINDS]
     if strange:
         raise TypeError(f"method='pld' has no price for {', '.join(strange)}; use method='rdp'.")
-
-
-def _directions(found: Releases, replace: bool) -> list[tuple[AnyPair, ...]]:
-    """The pairs to compose: one list for each direction."""
-    _check_kinds(found)
-    twice = 2.0 if replace else 1.0
-    sampled = [(q, 1.0 / s, count) for q, s, count in found.sampled]
-    gaussian = found.mu_squared + sum(count * m * m for _, m, count in sampled if m > _MAX_SHIFT)
-    others: list[AnyPair] = [Pair("remove", 1.0, math.sqrt(gaussian) * twice, 1)] if gaussian > 0.0 else []
-    others += [LaplacePair(twice / b, count) for b, count in found.laplace]
-    others += [ResponsePair(e, d, count) for e, d, count in found.epsilon_delta if d < 1.0]
-    result: list[tuple[AnyPair, ...]] = []
-    for kind in ("replace",) if replace else ("remove", "add"):
-        pairs: list[AnyPair] = [Pair(kind, q, m, count) for q, m, count in sampled if m <= _MAX_SHIFT]
-        result.append((*pairs, *others))
-    return result[:1] if all(pair.symmetric for pair in result[0]) else result
-
-
-def _infinite(found: Releases) -> float:
-    """Probability that something is revealed outright: the least delta there is."""
-    if any(d >= 1.0 for _, d, _ in found.epsilon_delta):
-        return 1.0
-    if [count for _, _, count in found.epsilon_delta] == [1]:
-        return found.epsilon_delta[0][1]
-    return -math.expm1(sum(count * math.log1p(-d) for _, d, count in found.epsilon_delta))
-
-
-def _unsampled(found: Releases, replace: bool) -> float:
-    """Mean shift of all Gaussian releases without sampling: never cheaper (joint convexity)."""
-    total = found.mu_squared + sum(count / s**2 for _, s, count in found.sampled)
-    return math.sqrt(total) * (2.0 if replace else 1.0)
-
-
-def _pure(found: Releases, replace: bool) -> float:
-    """Sum of the epsilons of what is not Gaussian."""
-    laplace = sum(count / b for b, count in found.laplace) * (2.0 if replace else 1.0)
-    return (laplace + sum(count * e for e, _, count in found.epsilon_delta)) * (1.0 + 1e-13)
 
 
 def _promised(found: Releases) -> float:
@@ -122,20 +60,10 @@ def _promised(found: Releases) -> float:
 
 def _simple_epsilon(found: Releases, delta: float, replace: bool) -> float:
     """Epsilon without sampling, the rest by basic composition."""
-    left, mu = delta - _promised(found), _unsampled(found, replace)
+    left, mu = delta - _promised(found), unsampled(found, replace)
     if left < 0.0 or (left == 0.0 and mu > 0.0):
         return math.inf
-    return (gaussian_epsilon(left, mu) if mu > 0.0 else 0.0) + _pure(found, replace)
-
-
-def _only_gaussian(found: Releases) -> bool:
-    """Whether the closed form is the whole answer."""
-    return not found.laplace and not found.epsilon_delta and all(q == 1.0 for q, _, _ in found.sampled)
-
-
-def _without_help(found: Releases) -> bool:
-    """Whether all noise is so small that it is priced without the help of sampling."""
-    return all(1.0 / s > _MAX_SHIFT for _, s, _ in found.sampled)
+    return (gaussian_epsilon(left, mu) if mu > 0.0 else 0.0) + pure(found, replace)
 
 
 def _single(found: Releases, delta: float, replace: bool) -> float:
@@ -178,22 +106,22 @@ def _upper(composed: Composed, delta: float) -> float:
 def _epsilon_at(tilt: Tilt, delta: float, error: float) -> _Solved:
     """Epsilon of one direction at `delta`, to about `error`."""
     least = tilt.epsilon - 10.0 / tilt.theta
-    composed = _solve(tilt, least, error)
+    composed = solve(tilt, least, error)
     epsilon = _upper(composed, delta)
     if epsilon > max(least, 0.3 * tilt.epsilon):
         return _Solved(tilt, composed, epsilon)
     # Few, rare, large losses: epsilon lies far below Chernoff's bound. Look again, further down and finer.
     finer = error * max(epsilon / tilt.epsilon, 0.01)
-    composed = _solve(tilt, 0.0, finer, max(epsilon, 1e-3 * tilt.epsilon) / 200.0)
+    composed = solve(tilt, 0.0, finer, max(epsilon, 1e-3 * tilt.epsilon) / 200.0)
     return _Solved(tilt, composed, min(epsilon, _upper(composed, delta)))
 
 
-def _solved(found: Releases, delta: float, replace: bool, accuracy: float) -> list[_Solved]:
+def _solved(directed: Directed, infinite: float, delta: float, accuracy: float) -> list[_Solved]:
     """The directions that may decide epsilon."""
     result: list[_Solved] = []
     worst = 0.0
-    for pairs in _directions(found, replace):
-        tilt = find_tilt(pairs, math.log(delta - _infinite(found)), 0.0)
+    for pairs in directed:
+        tilt = find_tilt(pairs, math.log(delta - infinite), 0.0)
         # Chernoff's bound and a rough look are upper bounds too, and the second direction is mostly well below
         if result and (
             tilt.epsilon * (1.0 + 1e-6) <= worst
@@ -205,17 +133,64 @@ def _solved(found: Releases, delta: float, replace: bool, accuracy: float) -> li
     return result
 
 
+def _alone(directed: Directed) -> ProfilePair | None:
+    """The profile of a single selection and nothing else, which is read as it is."""
+    pair = directed[0][0]
+    return pair if len(directed[0]) == 1 and isinstance(pair, ProfilePair) and pair.count == 1 else None
+
+
+def _infinite(found: Releases, pairs: tuple[AnyPair, ...]) -> float:
+    """Probability of infinite loss: what is revealed outright, and where profiles were cut off."""
+    cut = math.fsum(p.count * math.log1p(-p.infinite) for p in pairs if isinstance(p, ProfilePair) and p.infinite < 1.0)
+    if any(isinstance(pair, ProfilePair) and pair.infinite >= 1.0 for pair in pairs):
+        return 1.0
+    return revealed(found) - (1.0 - revealed(found)) * math.expm1(cut) * (1.0 + 1e-14)
+
+
+def _selected_epsilon(found: Releases, delta: float, replace: bool, accuracy: float) -> float:
+    """Epsilon of a composition in which something was selected."""
+    floor = max(math.log(delta) - _NEGLIGIBLE, -700.0)
+    directed = directions(found, replace, floor, max(accuracy, _PROFILE))
+    alone, infinite = _alone(directed), _infinite(found, directed[0])
+    if alone is not None:
+        return alone.epsilon_at(delta)
+    if infinite >= delta:
+        return math.inf
+    if max(_total_variation(pairs) for pairs in directed) <= delta:
+        return 0.0
+    return max(0.0, *(each.epsilon for each in _solved(directed, infinite, delta, accuracy)))
+
+
+def _selected_delta(found: Releases, epsilon: float, replace: bool, accuracy: float) -> float:
+    """Delta of a composition in which something was selected: profiles are followed further until it suffices."""
+    if revealed(found) >= 1.0:
+        return 1.0
+    best = 1.0
+    for floor in (-25.0, -60.0, -200.0, -690.0):
+        directed = directions(found, replace, floor, max(accuracy, _PROFILE))
+        alone = _alone(directed)
+        if alone is not None:
+            value = alone.delta_at(epsilon)
+        elif _infinite(found, directed[0]) >= 1.0:
+            value = 1.0
+        else:
+            value = max(_delta_at(pairs, epsilon, accuracy) for pairs in directed)
+        best = min(best, value, *(_total_variation(pairs) for pairs in directed))
+        if best > math.exp(floor + _NEGLIGIBLE):
+            break
+    return best
+
+
 def _closed_form(found: Releases, delta: float, replace: bool) -> float | None:
     """Epsilon where nothing has to be composed."""
-    _check_kinds(found)
-    if _only_gaussian(found) or (_without_help(found) and not found.laplace and not found.epsilon_delta):
-        return gaussian_epsilon(delta, _unsampled(found, replace))
-    left, mu = delta - _infinite(found), _unsampled(found, replace)
+    if closed_form(found):
+        return gaussian_epsilon(delta, unsampled(found, replace))
+    left, mu = delta - revealed(found), unsampled(found, replace)
     if left < 0.0 or (left == 0.0 and mu > 0.0):
         return math.inf
-    if left == 0.0 or (mu == 0.0 and _pure(found, replace) == 0.0):
-        return _pure(found, replace)
-    if max(_total_variation(pairs) for pairs in _directions(found, replace)) <= delta:
+    if left == 0.0 or (mu == 0.0 and pure(found, replace) == 0.0):
+        return pure(found, replace)
+    if max(_total_variation(pairs) for pairs in directions(found, replace)) <= delta:
         return 0.0
     return None
 
@@ -238,11 +213,15 @@ def pld_epsilon(found: Releases, delta: float, *, replace: bool = False, accurac
     float
         In nats, at least 0.
     """
+    _check_kinds(found)
+    if found.selected:
+        return _selected_epsilon(found, delta, replace, accuracy)
     known = _closed_form(found, delta, replace)
     if known is not None:
         return known
     simple = _simple_epsilon(found, delta, replace)
-    return min(simple, max(0.0, *(each.epsilon for each in _solved(found, delta, replace, accuracy))))
+    solved = _solved(directions(found, replace), revealed(found), delta, accuracy)
+    return min(simple, max(0.0, *(each.epsilon for each in solved)))
 
 
 def _lower(solved: _Solved, delta: float, upper: float) -> float:
@@ -257,6 +236,32 @@ def _lower(solved: _Solved, delta: float, upper: float) -> float:
     width = max(composed.width * max((0.6 * _GAP * upper / gap) ** 0.7, 1.0 / 16.0), finest)
     finer = compose_on_grid(tilt, width, extent, composed.order)
     return max(lower, lower_epsilon(tilt, finer, delta))
+
+
+def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
+    """A composition that costs no more, with one run in place of each selection, and the chance that there was one.
+
+    Scores may all be equal: the best is then any one of the tries.
+    """
+    sure, parts = 1.0, [replace_fields(found, selected=())]
+    for runs, mean, shape, count in found.selected:
+        tries = NumberOfTries(mean, shape)
+        sure *= math.exp(count * math.log1p(-tries.none))
+        run, inner = _without_selection(runs[which % len(runs)], which)
+        sure *= inner**count
+        parts.append(repeated(run, count))
+    return joined(parts), sure * (1.0 - 1e-12)
+
+
+def _selected_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, float]:
+    """Bounds of a composition in which something was selected; the lower one is that of single runs."""
+    upper = pld_epsilon(found, delta, replace=replace)
+    lower = 0.0
+    for which in range(max(len(runs) for runs, *_ in found.selected)):
+        once, sure = _without_selection(found, which)
+        if delta < sure and not once.empty:
+            lower = max(lower, pld_bounds(once, delta / sure, replace)[0])
+    return min(lower, upper), upper
 
 
 @lru_cache(maxsize=1024)
@@ -276,16 +281,19 @@ def pld_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, flo
     tuple of float
         Lower and upper bound in nats; the upper one is `pld_epsilon`.
     """
+    _check_kinds(found)
+    if found.selected:
+        return _selected_bounds(found, delta, replace)
     known = _closed_form(found, delta, replace)
-    if known is not None and (known == math.inf or _only_gaussian(found)):
+    if known is not None and (known == math.inf or (closed_form(found) and all(q == 1.0 for q, _, _ in found.sampled))):
         # the closed form is rounded up by 1e-11 relative and as much of delta
         return max(0.0, known * (1.0 - 1e-9) - 1e-9), known
     lower = _single(found, delta, replace)
     if known is not None:
         return min(lower, known), known
-    solved = _solved(found, delta, replace, FINE)
+    solved = _solved(directions(found, replace), revealed(found), delta, FINE)
     upper = min(_simple_epsilon(found, delta, replace), max(0.0, *(each.epsilon for each in solved)))
-    if all(1.0 / s <= _MAX_SHIFT for _, s, _ in found.sampled):  # else what was composed is not the exact pair
+    if all(1.0 / s <= MAX_SHIFT for _, s, _ in found.sampled):  # else what was composed is not the exact pair
         lower = max(lower, *(_lower(each, delta, upper) for each in solved))
     return min(lower, upper), upper
 
@@ -293,7 +301,7 @@ def pld_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, flo
 def _delta_at(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> float:
     tilt = find_tilt(pairs, None, epsilon)
     # an error in epsilon moves delta by the slope of its logarithm: theta, but never less than 1 / deviation
-    return delta_of(_solve(tilt, epsilon, 10.0 * accuracy * min(1.0 / tilt.theta, deviation(tilt))), epsilon)
+    return delta_of(solve(tilt, epsilon, 10.0 * accuracy * min(1.0 / tilt.theta, deviation(tilt))), epsilon)
 
 
 def pld_delta(found: Releases, epsilon: float, *, replace: bool = False, accuracy: float = FINE) -> float:
@@ -315,18 +323,20 @@ def pld_delta(found: Releases, epsilon: float, *, replace: bool = False, accurac
         In [0, 1].
     """
     _check_kinds(found)
-    mu, infinite = _unsampled(found, replace), _infinite(found)
-    if _only_gaussian(found) or (_without_help(found) and not found.laplace and not found.epsilon_delta):
+    if found.selected:
+        return _selected_delta(found, epsilon, replace, accuracy)
+    mu, infinite = unsampled(found, replace), revealed(found)
+    if closed_form(found):
         return gaussian_delta(epsilon, mu)
     if infinite >= 1.0:
         return 1.0
-    left = epsilon - _pure(found, replace)
+    left = epsilon - pure(found, replace)
     simple = _promised(found) + (gaussian_delta(left, mu) if left >= 0.0 else 1.0)
     if left >= 0.0 and mu == 0.0:
         return min(1.0, infinite * (1.0 + 1e-12))
-    directions = _directions(found, replace)
+    directed = directions(found, replace)
     worst = 0.0
-    for pairs in directions:
+    for pairs in directed:
         if worst == 0.0 or _delta_at(pairs, epsilon, _ROUGH) > worst:
             worst = max(worst, _delta_at(pairs, epsilon, accuracy))
-    return min(worst, simple, _total_variation(directions[0]))
+    return min(worst, simple, _total_variation(directed[0]))

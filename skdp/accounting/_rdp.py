@@ -15,16 +15,20 @@ import bisect
 import math
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.special import gammaln
 
 from ._composition import Releases
 from ._pairs import mixture_loss
-from ._rdp_events import halting_probability, laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
+from ._rdp_events import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
+from ._rdp_selection import largest_gain
+from ._repeats import NumberOfTries
 
 __all__ = ["ORDERS", "log_moment", "rdp", "rdp_delta", "rdp_epsilon", "rdp_refusal", "renyi_epsilon_at"]
+
+Runs = tuple[Releases, ...]
 
 _MAX_NODES = 1 << 16
 ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
@@ -121,7 +125,8 @@ def rdp_refusal(found: Releases, *, doubled: bool = False) -> Exception | None:
         return ValueError("adjacency='replace_one' with Poisson sampling has no Rényi price here")
     if not doubled and found.without_replacement:
         return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
-    return next(filter(None, (rdp_refusal(run, doubled=doubled) for run, *_ in found.selected)), None)
+    tries = (run for runs, *_ in found.selected for run in runs)
+    return next(filter(None, (rdp_refusal(run, doubled=doubled) for run in tries)), None)
 
 
 def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
@@ -157,8 +162,9 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     total += xi + rho * alpha
     for share, noise_multiplier, count in found.without_replacement:
         total += count * without_replacement_rdp(alpha, share, change / noise_multiplier)
-    for inner, mean, shape, count in found.selected:
-        total += count * _selected(inner, alpha, mean, shape, doubled)
+    for runs, mean, shape, count in found.selected:
+        one_try = mean == 1.0 and shape < math.inf
+        total += count * (_worst if one_try else partial(_selected, mean=mean, shape=shape))(runs, alpha, doubled)
     return total
 
 
@@ -166,62 +172,79 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
 _DENSE = 1.0 + 10.0 ** (np.arange(-96, 289) / 48.0)
 
 
-@lru_cache(maxsize=256)
-def _at_dense_orders(found: Releases, doubled: bool) -> np.ndarray:
-    """Rényi divergences of a composition at all of `_DENSE`."""
-    return np.array([rdp(found, float(alpha), doubled=doubled) for alpha in _DENSE])
+def _worst(runs: Runs, alpha: float, doubled: bool) -> float:
+    """The largest Rényi divergence among several compositions, of which one was made."""
+    return max(rdp(run, alpha, doubled=doubled) for run in runs)
 
 
 @lru_cache(maxsize=256)
-def _selection_constant(run: Releases, mean: float, shape: float, doubled: bool) -> float:
-    """The part of Papernot & Steinke 2022, Theorem 2, that does not depend on the order: least over orders."""
-    log_gamma = math.log(halting_probability(mean, shape))
+def _at_dense_orders(runs: Runs, doubled: bool) -> np.ndarray:
+    """Rényi divergences of one try at all of `_DENSE`."""
+    return np.array([_worst(runs, float(alpha), doubled) for alpha in _DENSE])
+
+
+@lru_cache(maxsize=256)
+def _selection_constant(runs: Runs, tries: NumberOfTries, doubled: bool) -> float:
+    """What selection adds at every order: of Theorem 2 of Papernot & Steinke 2022, and `largest_gain`, the lesser."""
+    gain = largest_gain(tries, _DENSE, _at_dense_orders(runs, doubled))
+    if tries.poisson:
+        return gain
+    log_gamma = math.log(tries.gamma)
 
     def kept(alpha: float) -> float:
-        return (1.0 - 1.0 / alpha) * rdp(run, alpha, doubled=doubled)
+        return (1.0 - 1.0 / alpha) * _worst(runs, alpha, doubled)
 
-    return (1.0 + shape) * _least(lambda alpha: kept(alpha) - log_gamma / alpha, kept)
+    return min(gain, (1.0 + tries.shape) * _least(lambda alpha: kept(alpha) - log_gamma / alpha, kept))
 
 
-def _selected_at(run: Releases, alpha: float, mean: float, shape: float, doubled: bool) -> float:
-    """Theorem 2 (truncated negative binomial) or Theorem 6 (Poisson) at one order."""
-    value = rdp(run, alpha, doubled=doubled) + math.log(mean) / (alpha - 1.0)
-    if shape < math.inf:
-        return value + _selection_constant(run, mean, shape, doubled)
-    return value + mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(run, doubled)))
+def _selected_at(runs: Runs, alpha: float, tries: NumberOfTries, doubled: bool) -> float:
+    """Price of the best of several tries at one order."""
+    added = _selection_constant(runs, tries, doubled)
+    if tries.poisson:  # Theorem 6
+        theorem = tries.mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(runs, doubled)))
+        added = min(added, theorem)
+    return _worst(runs, alpha, doubled) + math.log(tries.mean) / (alpha - 1.0) + added
 
 
 @lru_cache(maxsize=256)
-def _selected_from(run: Releases, mean: float, shape: float, doubled: bool) -> np.ndarray:
+def _selected_from(runs: Runs, tries: NumberOfTries, doubled: bool) -> np.ndarray:
     """Least price among each of `ORDERS` and those above: divergences rise with the order."""
-    prices = np.array([_selected_at(run, alpha, mean, shape, doubled) for alpha in ORDERS])
+    prices = np.array([_selected_at(runs, alpha, tries, doubled) for alpha in ORDERS])
     return np.minimum.accumulate(prices[::-1])[::-1]
 
 
-def _selected(run: Releases, alpha: float, mean: float, shape: float, doubled: bool) -> float:
-    """Rényi divergence of releasing the best of a random number of runs (Papernot & Steinke 2022).
+def _selected(runs: Runs, alpha: float, doubled: bool, mean: float, shape: float) -> float:
+    """Rényi divergence of releasing the best of a random number of tries (Papernot & Steinke 2022).
 
-    Theorem 2 for truncated negative binomial numbers of runs, Theorem 6 for Poisson.
+    With y of density Q(y) in one try and u the chance that a try is not better, the best has density
+    Q(y) phi'(u), phi the generating function of the number (`_repeats`). So with v as u under the neighbour,
+
+        E[(Q phi'(u) / Q' phi'(v))^(alpha - 1)] <= m e^((alpha - 1) c) E_Q[(Q / Q')^(alpha - 1)],
+
+    c the largest log phi'(u) / phi'(v), and the price is that of one try + c + log m / (alpha - 1). Theorem 2 is
+    this with a bound on c from one order; `largest_gain` takes all of them. For Poisson c = m (u - v) is m times
+    the total variation; Theorem 6 has m times a smaller delta.
 
     Parameters
     ----------
-    run : Releases
-        One run.
+    runs : tuple of Releases
+        One try, of each kind.
     alpha : float
         Order, above 1.
-    mean, shape : float
-        Of the number of runs, as in `RepeatAndSelectDpEvent`.
     doubled : bool
         Whether neighbours replace a record.
+    mean, shape : float
+        Of the number of tries, as in `RepeatAndSelectDpEvent`.
 
     Returns
     -------
     float
         In nats.
     """
-    at = _selected_at(run, alpha, mean, shape, doubled)
+    tries = NumberOfTries(mean, shape)
+    at = _selected_at(runs, alpha, tries, doubled)
     above = bisect.bisect_left(ORDERS, alpha)
-    return at if above == len(ORDERS) else min(at, float(_selected_from(run, mean, shape, doubled)[above]))
+    return at if above == len(ORDERS) else min(at, float(_selected_from(runs, tries, doubled)[above]))
 
 
 def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = ["halting_probability", "laplace_rdp", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
+__all__ = ["laplace_rdp", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
 
 Floats = NDArray[np.float64]
 
@@ -147,46 +147,6 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
     if low != high:
         value = (high - alpha) * _log_moment_without_replacement(low, share, mu) + (alpha - low) * value
     return min(unsampled, value / (alpha - 1.0))
-
-
-def _mean_of_runs(gamma: float, shape: float) -> float:
-    """Mean of the truncated negative binomial (Papernot & Steinke 2022, Definition 1)."""
-    x = -math.log(gamma)
-    grown = math.expm1(x)  # 1 / gamma - 1
-    if grown == 0.0:
-        return 1.0
-    if shape * x < 1e-12:
-        return grown / x
-    return shape * grown / -math.expm1(-shape * x)
-
-
-@lru_cache(maxsize=1024)
-def halting_probability(mean: float, shape: float) -> float:
-    """The parameter gamma at which the truncated negative binomial has a given mean, rounded down.
-
-    Parameters
-    ----------
-    mean : float
-        At least 1.
-    shape : float
-        At least 0, finite.
-
-    Returns
-    -------
-    float
-        In (0, 1]. A smaller gamma is a larger price, so rounding down is the safe side.
-    """
-    if mean == 1.0:
-        return 1.0
-    low, high = 0.0, 1.0  # of log(1 / gamma): mean rises with it
-    while _mean_of_runs(math.exp(-high), shape) < mean:
-        low, high = high, 2.0 * high
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if _mean_of_runs(math.exp(-middle), shape) < mean else (low, middle)
-    return math.exp(-high)
 
 
 def log_poisson_delta(alpha: float, orders: Floats, values: Floats) -> float:

@@ -43,9 +43,14 @@ _NAMES = {
 }
 
 
+def _only_worst(found: Releases) -> bool:
+    """Whether there is no selection, just the worst of several."""
+    return all(mean == 1.0 and shape == 0.0 for _, mean, shape, _ in found.selected)
+
+
 def _name(found: Releases, kind: str) -> str:
     if kind != "sampled_pure":
-        return _NAMES[kind]
+        return _NAMES[kind] if kind != "selected" or not _only_worst(found) else "WorstOfDpEvent"
     how, _, event, _ = found.sampled_pure[0]
     outer = "PoissonSampledDpEvent" if how == "poisson" else "SampledWithoutReplacementDpEvent"
     return f"{outer} of {type(event).__name__}"
@@ -84,8 +89,11 @@ def _within(found: Releases, method: str, replace: bool) -> Exception | None:
     """Reasons that the methods themselves give."""
     if method == "moments_asymptotic":
         return asymptotic_refusal(found)
+    if method == "pld":
+        tries = (refusal(run, "pld", replace, remedy=False) for each, *_ in found.selected for run in each)
+        return next(filter(None, tries), None)
     if method == "rdp":
-        runs = (rdp_refusal(run, doubled=replace) for run, *_ in found.selected)
+        runs = (rdp_refusal(run, doubled=replace) for each, *_ in found.selected for run in each)
         return next(filter(None, runs), None)
     return None
 

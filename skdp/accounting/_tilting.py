@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._bounded import AnyPair
-from ._pairs import Atoms, Floats, Pair
+from ._bounded import AnyPair, LaplacePair, ResponsePair
+from ._pairs import Atoms, Floats
 
 __all__ = ["OUTSIDE", "Tilt", "centres", "deviation", "find_tilt", "total", "width_for", "window"]
 
@@ -140,7 +140,7 @@ def centres(tilt: Tilt) -> tuple[float, ...]:
     """
     found = []
     for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True):
-        if not isinstance(pair, Pair):
+        if isinstance(pair, (LaplacePair, ResponsePair)):
             found.append(pair.size)
             continue
         weights = _tilted(atoms, tilt.theta)[2]

@@ -30,6 +30,7 @@ __all__ = [
     "RepeatAndSelectDpEvent",
     "SampledWithoutReplacementDpEvent",
     "SelfComposedDpEvent",
+    "WorstOfDpEvent",
     "ZCDpEvent",
 ]
 
@@ -59,6 +60,16 @@ def _whole(event: object, name: str, value: Any, remedy: str) -> int:
 def _check_event(event: object, value: Any) -> None:
     if not isinstance(value, DpEvent):
         raise TypeError(_refuse(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)"))
+
+
+def _checked_events(event: object, value: Any) -> tuple[DpEvent, ...]:
+    """An iterable of events as a tuple."""
+    if isinstance(value, DpEvent) or not isinstance(value, Iterable):
+        raise TypeError(_refuse(event, "events", value, "give a tuple of DpEvents"))
+    events = tuple(value)
+    for each in events:
+        _check_event(event, each)
+    return events
 
 
 def _set_noise(event: object, value: Any, meaning: str) -> None:
@@ -292,10 +303,25 @@ class ComposedDpEvent(DpEvent):
     events: tuple[DpEvent, ...]
 
     def __post_init__(self) -> None:
-        events: Any = self.events
-        if isinstance(events, DpEvent) or not isinstance(events, Iterable):
-            raise TypeError(_refuse(self, "events", events, "give a tuple of DpEvents"))
-        events = tuple(events)
-        for event in events:
-            _check_event(self, event)
-        object.__setattr__(self, "events", events)
+        object.__setattr__(self, "events", _checked_events(self, self.events))
+
+
+@dataclass(frozen=True)
+class WorstOfDpEvent(DpEvent):
+    """One of several events happened; which one was drawn at random or fixed beforehand, not chosen by the data.
+
+    A try of a search over unequal candidates. Priced at the pointwise largest Rényi curve or privacy profile: a
+    mixture whose part is known costs the mean of its parts at most (dp-accounting has no such event).
+
+    Parameters
+    ----------
+    events : tuple of DpEvent
+        At least one; any iterable, kept as a tuple.
+    """
+
+    events: tuple[DpEvent, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", _checked_events(self, self.events))
+        if not self.events:
+            raise ValueError(_refuse(self, "events", self.events, "give at least one event"))
