@@ -14,11 +14,12 @@ _PUBLIC = {
     "AccountantDetachedError": "skdp.exceptions",
     "BudgetExceededError": "skdp.exceptions",
     "DPLogisticRegression": "skdp.linear_model",
+    "DPPCA": "skdp.decomposition",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
     "config_context": "skdp._config",
 }
-_MODULES = ("accounting", "datasets", "exceptions", "linear_model", "mechanisms", "plotting")
+_MODULES = ("accounting", "datasets", "decomposition", "exceptions", "linear_model", "mechanisms", "plotting")
 
 __all__ = ["__version__", *_PUBLIC]
 

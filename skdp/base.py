@@ -138,7 +138,7 @@ class PrivateEstimator(BaseEstimator):
         try:
             yield
         except BaseException:
-            if hasattr(self, "coef_"):
+            if hasattr(self, "privacy_event_"):
                 for name in names:
                     self.__dict__.pop(name, None)
                 self.__dict__.update(before)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdp import DPLogisticRegression
+from skdp import DPPCA, DPLogisticRegression
 
 ESTIMATORS = [
     DPLogisticRegression(),
     DPLogisticRegression(sampling_rate=0.5, max_iter=50, epsilon=None, noise_multiplier=0.5, average=False),
     DPLogisticRegression(epsilon=8.0, fit_intercept=False, adjacency="replace_one", accounting="rdp", n_jobs=2),
+    DPPCA(),
+    DPPCA("auto", center=False, normalize=True, whiten=True),
+    DPPCA(1, epsilon=None, noise_multiplier=0.5, adjacency="replace_one", accounting="rdp"),
 ]
 
 _WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"

@@ -11,8 +11,8 @@ ROOT = pathlib.Path(skdp.__file__).parent
 FLOORS = (
     ("exceptions", "_config", "_validation", "accounting"),
     ("_kernels", "_random", "mechanisms", "_sampling"),
-    ("_plan", "_models", "_optimizers", "_training", "_defaults", "_progress"),
-    ("base", "linear_model", "datasets", "_census_tables", "plotting"),
+    ("_plan", "_models", "_optimizers", "_training", "_defaults", "_progress", "_gram"),
+    ("base", "linear_model", "decomposition", "datasets", "_census_tables", "plotting"),
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": set(FLOORS[-1])}
