@@ -39,9 +39,9 @@ class GaussianMechanism:
     def standard_deviation(self) -> float:
         return self.noise_multiplier * self.sensitivity
 
-    def release(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.floating]:
+    def release(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """`value`, of shape (p,), with noise added."""
-        noisy = stream.normal(value.size)
+        noisy = stream.normal(value.size).astype(np.float64, copy=False)
         noisy *= self.standard_deviation
         noisy += value
         return noisy

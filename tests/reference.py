@@ -145,3 +145,30 @@ def dpsgd(
         theta = (theta - learning_rate * velocity) / (1 + learning_rate * penalty)
         iterates.append(theta)
     return np.mean(iterates[len(iterates) // 2 :], axis=0) if average else theta
+
+
+# --- second moments ---
+
+
+def in_ball(x, center, radius: float) -> np.ndarray:
+    """The row less the center, over the larger of its norm and the radius; zero where it is zero or overflows."""
+    x = np.asarray(x, np.float64) - center
+    norm = math.hypot(*x)
+    if norm == 0.0 or not math.isfinite(norm):
+        return np.zeros(len(x))
+    return x / norm if norm > radius else x / radius
+
+
+def moment_vector(x, weight: float) -> np.ndarray:
+    """What one row of the ball adds: the lower triangle of x x' at its Frobenius norm, and weight times x."""
+    d = len(x)
+    triangle = [x[i] * x[j] * (1.0 if i == j else math.sqrt(2.0)) for i in range(d) for j in range(i + 1)]
+    return np.append(triangle, weight * np.asarray(x)) if weight else np.array(triangle)
+
+
+def gram_release(X, center, radius: float, weight: float, noise) -> np.ndarray:
+    """Sum of the rows' vectors, one row after the other, plus `noise`."""
+    total = np.array(noise, np.float64)
+    for x in X:
+        total += moment_vector(in_ball(x, center, radius), weight)
+    return total

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdp import DPLogisticRegression, DPMLPClassifier
+from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier
 
 ESTIMATORS = [
     DPLogisticRegression(),
@@ -25,6 +25,9 @@ ESTIMATORS = [
         epsilon=None,
         noise_multiplier=0.1,
     ),
+    DPPCA(),
+    DPPCA("auto", center=False, normalize=True, whiten=True),
+    DPPCA(1, epsilon=None, noise_multiplier=0.5, adjacency="replace_one", accounting="rdp"),
 ]
 
 _WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"

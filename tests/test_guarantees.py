@@ -21,8 +21,10 @@ import scipy.sparse as sp
 from scipy import stats
 
 import skdp._classifier
-from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
+import skdp.linear_model
+from skdp import DPPCA, BudgetExceededError, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp._averaging import last_iterate
+from skdp._gram import MomentSum
 from skdp._models import LinearModel
 from skdp._optimizers import constant, momentum_sgd
 from skdp._plan import DPSGDPlan
@@ -700,6 +702,53 @@ SENTENCES = {
         ],
         "Such a refusal depends on the data and is not covered.": [
             "test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+    },
+    DPPCA: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
+        "None.": [
+            "tests/test_decomposition.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_decomposition.py::test_no_pair_is_further_apart_than_the_sensitivity_says",
+            "tests/test_decomposition.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_decomposition.py::test_noise_of_the_moments_is_symmetric_and_as_priced",
+            "tests/test_decomposition.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of one noisy release and of public quantities.": [
+            "tests/test_decomposition.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/test_decomposition.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 / "
+        "sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.": [
+            "tests/test_decomposition.py::test_noise_of_the_moments_is_symmetric_and_as_priced",
+            "tests/test_decomposition.py::test_the_edge_is_where_random_matrices_end",
+        ],
+        "`accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are "
+        "summed.": [
+            "tests/test_decomposition.py::test_nothing_is_read_above_the_ceiling",
+            "tests/test_decomposition.py::test_rows_of_an_array_are_not_summed_above_the_ceiling",
+            "tests/test_decomposition.py::test_the_charge_stands_before_the_first_block",
+            "tests/test_decomposition.py::test_an_aborted_fit_keeps_its_charge_and_publishes_nothing",
+        ],
+        "An array that is refused (NaN, infinity) is refused before any charge; a block of an iterator that is refused "
+        "leaves the charge standing.": [
+            "tests/test_decomposition.py::test_bad_rows_are_refused_before_any_charge",
+            "tests/test_decomposition.py::test_a_bad_block_is_refused_and_the_charge_stands",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "tests/test_decomposition.py::test_bad_rows_are_refused_before_any_charge",
+        ],
+    },
+    MomentSum: {
+        "A row changes `isometric` by at most `sensitivity`, rounding within a block included.": [
+            "tests/test_decomposition.py::test_worst_row_reaches_the_sensitivity",
+            "tests/test_decomposition.py::test_a_block_of_equal_rows_in_single_precision",
+            "tests/test_decomposition.py::test_rounding_of_a_block_is_within_what_is_declared",
+            "tests/test_decomposition.py::test_rows_that_shift_are_summed_in_double_precision",
+            "tests/test_decomposition.py::test_rows_of_any_length_end_in_the_ball",
+        ],
+        "The Euclidean norm of `isometric`, but for a factor that depends on dtype and width, is the Frobenius norm of "
+        "the sums.": [
+            "tests/test_decomposition.py::test_sums_are_those_of_the_plain_reading",
         ],
     },
     DPSGDPlan: {

@@ -11,17 +11,10 @@ ROOT = pathlib.Path(skdp.__file__).parent
 FLOORS = (
     ("exceptions", "_config", "_validation", "accounting", "budget"),
     ("_kernels", "_random", "mechanisms", "_sampling"),
-    ("_plan", "_models", "_networks", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
+    ("_plan", "_models", "_networks", "_gram", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
     (
-        "base",
-        "_classifier",
-        "linear_model",
-        "neural_network",
-        "pipeline",
-        "datasets",
-        "_census_tables",
-        "_mnist",
-        "plotting",
+        *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline"),
+        *("datasets", "_census_tables", "_mnist", "plotting"),
     ),
 )
 FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -1,0 +1,156 @@
+"""Second moments of rows in the unit ball, as one vector that a mechanism can release."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from skdp._kernels._gram import add_lower_triangle, rows_into_ball
+
+Vector = NDArray[np.float64]
+
+BLOCK_ROWS = 512
+"""Rows of one product. With more, rounding in float32 would ask for more noise (here 1.6 %); fewer take longer."""
+
+
+def mean_weight(share: float) -> float:
+    """Factor w of the sum of rows beside their Gram matrix for which a row in the unit ball spends `share` on it."""
+    return math.sqrt(share / (1.0 - share))
+
+
+def sensitivity(weight: float, adjacency: str) -> float:
+    """The most that one row of the unit ball adds to (sum of x x', weight * sum of x), in Euclidean (Frobenius) norm.
+
+    ``replace_one`` is priced at twice this number, which therefore is half the diameter of the set of such vectors.
+    The proofs are in the notes of `skdp.decomposition.DPPCA`; that for ``replace_one`` asks for weight**2 <= 2.
+    """
+    if adjacency == "replace_one":
+        return (1.0 + weight**2 / 2.0) / math.sqrt(2.0)
+    return math.sqrt(1.0 + weight**2)
+
+
+class UnitBall(NamedTuple):
+    """How a row gets into the unit ball: ``(x - center) / max(radius, |x - center|)``, zero for an overflow.
+
+    Parameters
+    ----------
+    center : ndarray of shape (d,), float64
+        Public.
+    radius : float
+        Public. 0 scales every row but zero to norm 1.
+    """
+
+    center: Vector
+    radius: float
+
+    def bring_in(self, X: NDArray[Any], rows: NDArray[np.floating]) -> None:
+        """Write the rows of X to `rows`, a C-ordered array of float32 or float64."""
+        if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # the kernel is compiled for few
+            np.copyto(rows, X)
+            X = rows
+        rows_into_ball(np.asarray(X), self.center.astype(rows.dtype), self.radius, rows)
+
+
+class Moments(NamedTuple):
+    """The lower triangle of a sum of x x', of shape (d, d), and the sum of x, of shape (d,)."""
+
+    gram: Vector
+    total: Vector
+
+
+class MomentSum:
+    """Streams rows through a ball into the sum of x x' and, weighted, of x; never holds more than a block of them.
+
+    Parameters
+    ----------
+    ball : UnitBall
+    weight : float
+        w, of the sum of x. 0 leaves that sum out.
+    by_position : bool
+        A neighbour has its other rows at the same places (zero_out, replace_one): float32 rows may then be multiplied
+        in float32. Under add_remove a row that leaves shifts all that follow, and with them all rounding errors.
+
+    Notes
+    -----
+    **Guarantees.** A row changes `isometric` by at most `sensitivity`, rounding within a block included. The Euclidean
+    norm of `isometric`, but for a factor that depends on dtype and width, is the Frobenius norm of the sums.
+
+    Proof. A symmetric matrix has as many degrees of freedom as its lower triangle; with the entries off the diagonal
+    times sqrt(2), the triangle's Euclidean norm is the matrix's Frobenius norm. In arithmetic of unit roundoff u a sum
+    of b products errs, whatever the order of its terms, by at most u times the sizes of the products and of all partial
+    sums as computed (Higham 2002, 4.2). BLAS adds the rows of a block in one order for all entries, so partial sums are
+    matrices: no longer, in Frobenius norm, than the number of their terms, times 1 + gamma for their own errors,
+    gamma = b u / (1 - b u). Over all partial sums these numbers add up to b (b + 1) / 2 - 1 at most. So a block errs by
+    no more than u (b (b + 1) / 2 + b) (1 + gamma), and two neighbouring blocks by twice that, relative to one row; the
+    sum of x likewise. A row brought into the ball is in it up to theta = 4 u + d 2**-52. `isometric` is divided by
+    `rounding`, which is one more than the former times (1 + theta)**2, and `moments` undoes it. Blocks are added in
+    float64, whose rounding is not in the price (``docs/pitfalls.md``).
+    """
+
+    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool) -> None:
+        d = len(ball.center)
+        self.ball, self.weight = ball, weight
+        self.n_rows = 0
+        self._by_position = by_position
+        self._triangle = np.zeros(d * (d + 1) // 2)
+        self._total = np.zeros(d)
+        self._scratch: dict[type, tuple[Any, Any]] = {}
+
+    def add(self, X: NDArray[Any]) -> None:
+        """Add rows, of shape (m, d) and any real dtype."""
+        dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
+        buffer, gram = self._scratch_of(dtype)
+        syrk = blas.ssyrk if dtype is np.float32 else blas.dsyrk
+        for start in range(0, len(X), BLOCK_ROWS):
+            block = X[start : start + BLOCK_ROWS]
+            rows = buffer[: len(block)]
+            self.ball.bring_in(block, rows)
+            syrk(1.0, rows.T, c=gram, overwrite_c=1)  # in Fortran's order, so the upper triangle is our lower one
+            add_lower_triangle(gram.T, self._triangle)
+            if self.weight:
+                self._total += np.ones(len(rows), dtype) @ rows
+        self.n_rows += len(X)
+
+    def _scratch_of(self, dtype: type) -> tuple[Any, Any]:
+        if dtype not in self._scratch:
+            d = len(self.ball.center)
+            self._scratch[dtype] = np.empty((BLOCK_ROWS, d), dtype), np.zeros((d, d), dtype, order="F")
+        return self._scratch[dtype]
+
+    @property
+    def rounding(self) -> float:
+        """Factor by which rounding may lengthen what a row changes; depends on dtype and width alone."""
+        roundoff = 2.0**-24 if np.float32 in self._scratch else 2.0**-53
+        b = BLOCK_ROWS
+        gamma = b * roundoff / (1.0 - b * roundoff)
+        theta = 4.0 * roundoff + len(self.ball.center) * 2.0**-52
+        return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))
+
+    @property
+    def isometric(self) -> Vector:
+        """The sums as a vector in which a row moves by no more than its norm in the ball says."""
+        triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
+        triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)
+        if not self.weight:
+            return triangle
+        return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
+
+    def moments(self, released: Vector) -> Moments:
+        """`isometric` undone, for the vector itself or for a noisy one."""
+        d = len(self._total)
+        triangle = released[: len(self._triangle)] * (self.rounding / math.sqrt(2.0))
+        triangle[_diagonal(d)] *= math.sqrt(2.0)
+        gram = np.zeros((d, d))
+        gram[np.tri(d, dtype=bool)] = triangle
+        total = released[len(triangle) :] * (self.rounding / self.weight) if self.weight else np.zeros(d)
+        return Moments(gram, total)
+
+
+def _diagonal(d: int) -> NDArray[np.int64]:
+    """Where the diagonal of a (d, d) matrix lies in its lower triangle, taken row by row."""
+    i = np.arange(d)
+    return i * (i + 3) // 2

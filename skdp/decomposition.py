@@ -1,0 +1,471 @@
+"""Private principal component analysis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from skdp._gram import Moments, MomentSum, UnitBall, Vector, mean_weight, sensitivity
+from skdp._validation import check_count, check_real
+from skdp.accounting import calibrate_noise_multiplier
+from skdp.base import Budget, PrivateEstimator, StepPlan
+from skdp.mechanisms import GaussianMechanism
+
+MEAN_SHARE = 0.03
+"""Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
+
+A mean has d entries and a Gram matrix d (d + 1) / 2, so little is enough. MNIST with 60 components would have .02
+(.001 more of the variance), tables with few components and a mean as long as their rows .1 (benchmarks/README.md).
+"""
+
+EDGE_MARGIN = 1.1
+"""An eigenvalue stands out of the noise if it is this many times the edge of the noise's own spectrum."""
+
+_TRANSFORM_ROWS = 4096
+_N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
+
+
+class _Centring(NamedTuple):
+    """`public` is subtracted before rows are clipped; a private mean, if asked for, is released beside the Gram."""
+
+    public: Vector | None
+    private: bool
+
+
+class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
+    """Principal component analysis with differential privacy for each row.
+
+    Every row is brought into the ball of radius `data_norm`, the sum of the rows' outer products (the Gram matrix) is
+    released once with symmetric Gaussian noise, and all that is fitted is computed from that release. The rows are read
+    once, block by block, so that a memmap or an iterator of blocks may hold more of them than memory.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        Components to keep, from 1 to n_features; None keeps all. "auto" keeps those whose noisy eigenvalue stands out
+        of the noise, and at least one; it costs nothing.
+    epsilon : float or None, default=1.0
+        The budget of one ``fit``; the noise is solved for. None if `noise_multiplier` is given.
+    delta : float, default=1e-5
+        Probability with which the guarantee may fail, well below 1/n.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise divided by what one row adds. None: solved for `epsilon`.
+    data_norm : float or None, default=None
+        R, the public bound on the Euclidean norm of a row (after a public `center` was subtracted); longer rows are
+        scaled down to it, here and in ``transform``, without a word: a warning would depend on the rows. None:
+        sqrt(n_features), which is right for columns in [-1, 1] and reads nothing.
+    normalize : bool, default=False
+        Scale every row to norm 1, here and in ``transform``; rows of zeros stay. `data_norm` must then be None.
+    center : "private", False or array-like of shape (n_features,), default="private"
+        "private" releases the mean together with the Gram matrix, for 3 % of the budget; this is what PCA means.
+        False subtracts nothing: the components are those of the second moments about zero, the first of them usually
+        the mean's direction. An array is a public mean, subtracted for nothing before rows are clipped.
+    whiten : bool, default=False
+        Divide the columns of ``transform`` by the standard deviations of the components, those held above
+        sqrt(`noise_scale_`).
+    n_samples_public : int or None, default=None
+        Public number of rows, used wherever a rule speaks of n. Required by ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        What a neighbour differs in: one row made void (it adds nothing to any sum; the number of rows is public), one
+        row more or less, one row exchanged for another.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Method that prices the release; ``docs/accounting.md`` tells them apart. The default is exact here.
+    accountant : PrivacyAccountant or None, default=None
+        Shared bill that every fit is charged to, before it reads the rows.
+    random_state : int, RandomState or Generator instance or None, default=None
+        None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows, by falling eigenvalue; the entry of largest size in each is positive.
+    explained_variance_ : ndarray of shape (n_components_,)
+        Eigenvalues of the noisy second moments, about the mean or about zero as `center` says, divided by n, and 0
+        where they are negative. By n, not n - 1: the noise is larger than the difference.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Shares of the noisy trace, or of the sum of `explained_variance_` where that is larger.
+    singular_values_ : ndarray of shape (n_components_,)
+        sqrt(n * explained_variance_).
+    mean_ : ndarray of shape (n_features,)
+        The noisy mean of the clipped rows, projected as told below; or the public one; or zeros.
+    noise_variance_ : float
+        Average of what the noisy trace leaves to the other directions, 0 where that is negative.
+    noise_scale_ : float
+        Standard deviation of the privacy noise on the variance of any one column; public.
+    n_components_, n_features_in_ : int
+    n_samples_ : int
+        n, the public number of rows.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if X has string column names.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+    adjacency_ : str
+        Kind of neighbours that `epsilon_` speaks of.
+    privacy_event_ : DpEvent
+        What `epsilon_` is the price of.
+    noise_multiplier_, data_norm_ : float
+        As used.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - All that is fitted is a function of one noisy release and of public quantities.
+    - The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and
+      sigma R**2 / sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.
+    - `accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are
+      summed.
+    - An array that is refused (NaN, infinity) is refused before any charge; a block of an iterator that is refused
+      leaves the charge standing. Such a refusal depends on the data and is not covered.
+
+    **Proof.** Let rows be divided by R, so that they lie in the unit ball; R**2 comes back after the release. A
+    symmetric matrix A is written as the vector of its lower triangle, entries off the diagonal times sqrt(2), whose
+    Euclidean norm is the Frobenius norm of A. Normal noise of standard deviation s on that vector, divided by sqrt(2)
+    again off the diagonal, is the matrix s (G + G') / 2 with independent standard normal G. One row adds x x', and
+    \\|x x'\\|_F = \\|x\\|**2 <= 1: this is the sensitivity under ``zero_out`` and ``add_remove``. (Dwork et al. 2014
+    mirror one triangle, which is noise of standard deviation s off the diagonal too, for the same price.)
+
+    With the mean, the vector is continued by w times the sum of the rows. One row adds (x x', w x), of norm
+    sqrt(\\|x\\|**4 + w**2 \\|x\\|**2) <= sqrt(1 + w**2). `MEAN_SHARE` is w**2 / (1 + w**2).
+
+    Under ``replace_one`` the price is that of a move by twice the sensitivity. An exchange of x for y moves the vector,
+    with t = x . y, by the root of \\|x\\|**4 + \\|y\\|**4 - 2 t**2 + w**2 (\\|x\\|**2 + \\|y\\|**2 - 2 t). For every t
+    this grows with both norms, so both are 1; what is left, 2 - 2 t**2 + 2 w**2 (1 - t), is largest at t = -w**2 / 2,
+    which is in [-1, 1] for w**2 <= 2, and is 2 (1 + w**2 / 2)**2 there. Half of its root is the sensitivity:
+    (1 + w**2 / 2) / sqrt(2), without a mean 1 / sqrt(2).
+
+    Float32 rows are multiplied in float32 and added up in float64, except under ``add_remove``; the noise is 1.6 %
+    larger then, for what rounding may add to a row's influence (`skdp._gram.MomentSum`).
+
+    **Edge of the noise.** The eigenvalues of s (G + G') / 2 lie within s sqrt(2 d) as d grows (Wigner's semicircle, of
+    variance s**2 / 2 off the diagonal). "auto" keeps what is beyond 1.1 times that. The noise of a private mean is
+    spread over all d directions, while the mean itself lies where second moments about zero are large; so it is
+    projected on their leading eigenvectors, those beyond 1.1 times the edge and at least `n_components`.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss: optimal bounds for privacy-preserving principal component
+    analysis". Balle & Wang (2018), "Improving the Gaussian mechanism". Abadi et al. (2016), "Deep learning with
+    differential privacy", section 4, for `normalize` and ``center=False``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPPCA
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 10)) * np.linspace(1, 0.1, 10) / 4
+    >>> model = DPPCA(3, epsilon=1.0, data_norm=1.0).fit(X)
+    >>> model.transform(X).shape, bool(model.epsilon_ <= 1.0)
+    ((20000, 3), True)
+    """
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        noise_multiplier: float | None = None,
+        data_norm: float | None = None,
+        normalize: bool = False,
+        center: Any = "private",
+        whiten: bool = False,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.data_norm = data_norm
+        self.normalize = normalize
+        self.center = center
+        self.whiten = whiten
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or iterator of such blocks
+            Private. A memmap is read once more than an iterator, for NaN, before the charge.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is not usable. Nothing was charged, unless the message says that it was a block.
+        BudgetExceededError
+            The accountant's ceiling does not allow the fit; nothing was charged, and no block was drawn.
+        """
+        return self._fit(X)
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
+        """``fit(X).transform(X)``; X is an array, since an iterator can be read only once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components_)
+        """
+        _refuse_iterator(X, "fit_transform")
+        return self.fit(X).transform(X)
+
+    def _fit(self, X: Any) -> Self:
+        with self._schema_kept_on_failure():
+            return self._charge_and_release(X)
+
+    def _charge_and_release(self, X: Any) -> Self:
+        budget = self._check_budget()
+        centring, norm = self._check_center(), self._check_data_norm()
+        self._check_n_components()
+        n = 0  # an iterator's is not known before it ends
+        if not isinstance(X, Iterator):
+            X = validate_data(self, X, dtype="numeric")
+            self._check_width(X.shape[1], centring)
+            n = X.shape[0]
+        n = self._public_n_samples(n)
+        weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
+        mechanism = GaussianMechanism(self._sigma(budget), sensitivity(weight, self.adjacency))
+        price = self._price(mechanism.event, None, budget.delta)
+        stream = self._root_stream().spawn("gram")
+        self._warn_of_weak_delta(budget.delta, n)
+
+        self._charge(mechanism.event)
+        sums = self._sum_of_blocks(X, centring, norm, weight)
+        if not n:
+            n = sums.n_rows
+            self._warn_of_weak_delta(budget.delta, n)
+        moments = sums.moments(mechanism.release(sums.isometric, stream))
+        fitted = self._decomposed(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
+        self._publish_price(price)  # before the components: they may never stand beside a price that is too low
+        self.noise_multiplier_ = mechanism.noise_multiplier
+        self.__dict__.update(fitted)
+        return self
+
+    def _sum_of_blocks(self, X: Any, centring: _Centring, norm: float | None, weight: float) -> MomentSum:
+        by_position = self.adjacency != "add_remove"
+        sums: MomentSum | None = None
+        for block in self._checked_blocks(X, centring) if isinstance(X, Iterator) else [X]:
+            if sums is None:
+                sums = MomentSum(_ball(centring, norm, block.shape[1]), weight, by_position=by_position)
+            sums.add(block)
+        if sums is None:
+            raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
+        return sums
+
+    def _checked_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
+        for number, block in enumerate(blocks):
+            try:
+                rows = validate_data(self, block, dtype="numeric", reset=number == 0)
+                self._check_width(rows.shape[1], centring)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"block {number} of the iterator, after the fit was charged: {error}") from error
+            yield rows
+
+    # --- checks, and what is decided before the data are read ---
+
+    def _check_n_components(self) -> None:
+        if self.n_components is not None and not self._by_edge():
+            check_count("n_components", self.n_components, remedy=_N_COMPONENTS_REMEDY)
+
+    def _by_edge(self) -> bool:
+        return isinstance(self.n_components, str) and self.n_components == "auto"
+
+    def _check_width(self, n_features: int, centring: _Centring) -> None:
+        k = self.n_components
+        if k is not None and not self._by_edge() and int(k) > n_features:
+            raise ValueError(f"n_components={k} is more than the {n_features} columns of X: {_N_COMPONENTS_REMEDY}.")
+        if centring.public is not None and len(centring.public) != n_features:
+            raise ValueError(
+                f"center has {len(centring.public)} numbers where X has {n_features} columns: give one a column."
+            )
+
+    def _check_center(self) -> _Centring:
+        center = self.center
+        if isinstance(center, bool | np.bool_) and not center:
+            return _Centring(None, False)
+        if isinstance(center, str) and center == "private":
+            return _Centring(None, True)
+        if isinstance(center, str | bool | np.bool_) or center is None:
+            raise ValueError(
+                f"center={center!r} is not known: use 'private', False or a public mean, one number a column."
+            )
+        mean = check_array(center, ensure_2d=False, dtype=np.float64, input_name="center")
+        if mean.ndim != 1:
+            raise ValueError(
+                f"center has shape {mean.shape}: give a public mean in one dimension, one number a column."
+            )
+        return _Centring(mean, False)
+
+    def _check_data_norm(self) -> float | None:
+        if self.data_norm is None:
+            return 0.0 if self.normalize else None
+        if self.normalize:
+            raise ValueError(
+                f"data_norm={self.data_norm!r} with normalize=True: rows have norm 1 then, so leave data_norm=None."
+            )
+        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
+        return StepPlan(lambda sigma: GaussianMechanism(sigma, 1.0).event, {})
+
+    def _sigma(self, budget: Budget) -> Any:
+        if budget.epsilon is None:
+            return budget.noise_multiplier
+
+        def event_at(noise_multiplier: float) -> Any:
+            return GaussianMechanism(noise_multiplier, 1.0).event
+
+        return calibrate_noise_multiplier(
+            event_at, budget.epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
+        )
+
+    # --- after the release: all of it is free ---
+
+    def _decomposed(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
+        """The fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
+        d = len(ball.center)
+        edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
+        least, most = (1, d) if self._by_edge() else (int(self.n_components or d),) * 2
+        mean = _within_signal(moments.total / n, moments.gram / n, edge, least)
+        covariance = moments.gram / n - np.outer(mean, mean)
+        values, vectors = eigh(covariance, subset_by_index=(d - most, d - 1))
+        values, vectors = values[::-1], vectors[:, ::-1]
+        k = max(least, int(np.count_nonzero(values > edge))) if least < most else least
+        radius = ball.radius or 1.0
+        variances = np.maximum(values[:k], 0.0) * radius**2
+        total = max(float(np.trace(covariance)) * radius**2, float(variances.sum()))
+        return {
+            "components_": _with_fixed_signs(vectors[:, :k].T),
+            "explained_variance_": variances,
+            "explained_variance_ratio_": variances / total if total > 0.0 else np.zeros(k),
+            "singular_values_": np.sqrt(n * variances),
+            "mean_": ball.center + mean * radius,
+            "noise_variance_": (total - float(variances.sum())) / (d - k) if k < d else 0.0,
+            "noise_scale_": noise * radius**2,
+            "n_components_": int(k),
+            "n_samples_": n,
+            "data_norm_": radius,
+            "_fitted_ball": ball,
+        }
+
+    # --- new rows ---
+
+    def transform(self, X: Any) -> NDArray[np.floating]:
+        """Coordinates along the components.
+
+        Rows are treated as they were in training: longer ones are scaled down to `data_norm_`, all of them to norm 1
+        with `normalize`. For the others this is ``(X - mean_) @ components_.T``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components_)
+            float32 for float32 rows.
+        """
+        check_is_fitted(self)
+        _refuse_iterator(X, "transform")
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        ball = self._fitted_ball
+        scale = self._whitening()
+        axes = (self.components_.T * (self.data_norm_ / scale)).astype(X.dtype)
+        origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(X.dtype)
+        X_new = np.empty((X.shape[0], self.n_components_), X.dtype)
+        for start in range(0, X.shape[0], _TRANSFORM_ROWS):
+            block = X[start : start + _TRANSFORM_ROWS]
+            rows = np.empty(block.shape, X.dtype)
+            ball.bring_in(block, rows)
+            X_new[start : start + len(rows)] = rows @ axes - origin
+        return X_new
+
+    def inverse_transform(self, X: Any) -> NDArray[np.floating]:
+        """Rows whose coordinates these are, in the span of the components; no clip and no normalisation is undone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        if X.shape[1] != self.n_components_:
+            raise ValueError(f"X has {X.shape[1]} columns where transform gives {self.n_components_}: pass its output.")
+        axes = (self.components_ * self._whitening()[:, None]).astype(X.dtype)
+        return X @ axes + self.mean_.astype(X.dtype)
+
+    def _whitening(self) -> Vector:
+        """Divisors of the coordinates; a variance below its own noise is not known to be that small."""
+        if not self.whiten:
+            return np.ones(self.n_components_)
+        return np.sqrt(np.maximum(self.explained_variance_, self.noise_scale_))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:
+    center = np.zeros(n_features) if centring.public is None else centring.public
+    return UnitBall(center, math.sqrt(n_features) if norm is None else norm)
+
+
+def _refuse_iterator(X: Any, method: str) -> None:
+    if isinstance(X, Iterator):
+        raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
+
+
+def _within_signal(mean: Vector, gram: Vector, edge: float, least: int) -> Vector:
+    """`mean` on the eigenvectors of `gram`, a lower triangle, that are beyond `edge`, and on `least` of them anyway."""
+    if least == len(mean) or not mean.any():
+        return mean
+    d = len(mean)
+    values, leading = eigh(gram, subset_by_index=(d - least, d - 1))
+    if values[0] > edge:  # and so may be others
+        _, leading = eigh(gram, subset_by_value=(edge, np.inf))
+    return leading @ (leading.T @ mean)
+
+
+def _with_fixed_signs(components: Vector) -> Vector:
+    """An eigenvector's sign is arbitrary: make the entry of largest size positive."""
+    largest = np.abs(components).argmax(axis=1)
+    return components * np.sign(components[np.arange(len(components)), largest])[:, None]

@@ -1,0 +1,796 @@
+"""DPPCA: what one row can move, what the noise is, what is learnt, and how it lives among scikit-learn's tools."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import pickle
+import re
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+from scipy import stats
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+
+import skdp.decomposition
+from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.decomposition import MEAN_SHARE
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
+CENTRINGS = {"none": False, "private": "private", "public": [0.25, -0.5, 0.125, 0.0]}
+
+
+def pca(n_components=None, **parameters):
+    return DPPCA(n_components, **{"random_state": 0, "n_samples_public": 10_000, **parameters})
+
+
+@pytest.fixture(scope="module")
+def table():
+    """20,000 rows of norm below 1 about a mean: five strong directions, ten weak ones."""
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((15, 15)))[0]
+    spread = np.concatenate([np.linspace(0.3, 0.15, 5), np.full(10, 0.01)])
+    return np.clip(rng.standard_normal((20_000, 15)), -3, 3) * spread @ basis.T / 2 + 0.05
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """What went into each release, and the mechanism that made it."""
+    seen = []
+    release = GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        seen.append((np.array(value), mechanism))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    return seen
+
+
+# --- one row ----------------------------------------------------------------------------------------------------------
+
+
+def row_inside(x):
+    return 0.1 * x
+
+
+def row_on_the_bound(x):
+    return 1.5 * x / np.linalg.norm(x)
+
+
+def row_of_enormous_norm(x):
+    return 1e9 * x
+
+
+def row_whose_norm_overflows(x):
+    return np.full_like(x, np.finfo(x.dtype).max)
+
+
+def row_of_zeros(x):
+    return np.zeros_like(x)
+
+
+def row_almost_zero(x):
+    return np.finfo(x.dtype).smallest_subnormal * np.sign(x)
+
+
+KINDS = [
+    row_inside, row_on_the_bound, row_of_enormous_norm, row_whose_norm_overflows, row_of_zeros, row_almost_zero
+]  # fmt: skip
+
+
+def neighbour(X, row, adjacency, center):
+    """D' beside D: the row void (which is where nothing is added), gone, or exchanged for its opposite."""
+    other = X.copy()
+    if adjacency == "add_remove":
+        return np.delete(other, row, axis=0)
+    middle = np.asarray(center) if isinstance(center, list) else np.zeros(X.shape[1])
+    exchanged = middle - 1e3 * np.roll(np.clip(X[row] - middle, -1e3, 1e3), 1)
+    other[row] = middle if adjacency == "zero_out" else exchanged
+    return other
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("centring", CENTRINGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bound", [{"data_norm": 1.5}, {"normalize": True}], ids=str)
+def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(
+    draw, released, kind, adjacency, centring, dtype, bound
+):
+    """Properties 1, 13, 21 and 24."""
+    X = draw(60)[0].astype(dtype)
+    X[17] = kind(X[17])
+    parameters = {"adjacency": adjacency, "center": CENTRINGS[centring], **bound}
+    messages = []
+    models = []
+    for rows in (X, neighbour(X, 17, adjacency, CENTRINGS[centring])):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            models.append(pca(2, **parameters).fit(rows))
+        messages.append([(w.category, str(w.message)) for w in caught])
+    (one, mechanism), (other, same) = released
+    assert mechanism == same
+    factor = 2.0 if adjacency == "replace_one" else 1.0
+    assert np.linalg.norm(one - other) <= factor * mechanism.sensitivity * (1 + 1e-12)
+    assert messages[0] == messages[1]
+    for name in vars(models[0]).keys() - NOISY - {"center", "_fitted_ball"}:
+        assert vars(models[0])[name] == vars(models[1])[name], name
+
+
+NOISY = {
+    "components_", "explained_variance_", "explained_variance_ratio_", "singular_values_", "mean_", "noise_variance_"
+}  # fmt: skip
+
+
+def worst_pair(adjacency, weight):
+    """Two rows of the unit ball, of which the proof says that no others are as far apart; None is no row."""
+    if adjacency != "replace_one":
+        return np.array([0.6, 0.8, 0.0, 0.0]), None
+    t = -(weight**2) / 2.0
+    return np.array([1.0, 0.0, 0.0, 0.0]), np.array([t, math.sqrt(1.0 - t**2), 0.0, 0.0])
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("center", [False, "private"])
+@pytest.mark.parametrize("radius", [1.0, 40.0, 1e-12])
+def test_worst_row_reaches_the_sensitivity(released, adjacency, center, radius):
+    """A bound that is not reached would be a bound that is too large, or one for something else."""
+    weight = mean_weight(MEAN_SHARE) if center else 0.0
+    one, other = worst_pair(adjacency, weight)
+    X = np.zeros((30, 4))
+    for row in (one, other):
+        X[3] = 0.0 if row is None else radius * row
+        pca(center=center, adjacency=adjacency, data_norm=radius).fit(X)
+    (first, mechanism), (second, _) = released
+    factor = 2.0 if adjacency == "replace_one" else 1.0
+    assert np.linalg.norm(first - second) == pytest.approx(factor * mechanism.sensitivity, rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1, mean_weight(MEAN_SHARE), 1.0, math.sqrt(2.0)])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_no_pair_is_further_apart_than_the_sensitivity_says(weight, adjacency):
+    rng = np.random.default_rng(1)
+    bound = sensitivity(weight, adjacency) * (2.0 if adjacency == "replace_one" else 1.0)
+    worst = 0.0
+    for _ in range(3000):
+        x, y = (v / max(1.0, np.linalg.norm(v)) for v in rng.standard_normal((2, 2)) * rng.choice([0.5, 3.0], (2, 1)))
+        move = reference.moment_vector(x, weight)
+        if adjacency == "replace_one":
+            move = move - reference.moment_vector(y, weight)
+        worst = max(worst, np.linalg.norm(move))
+    assert 0.98 * bound < worst <= bound * (1 + 1e-12)
+
+
+def test_replace_one_is_priced_at_twice_the_sensitivity():
+    """The halved sensitivity stands on this."""
+    there = get_epsilon(GaussianDpEvent(8.0), 1e-5, adjacency="replace_one")
+    assert there == pytest.approx(get_epsilon(GaussianDpEvent(4.0), 1e-5), rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_block_of_equal_rows_in_single_precision(released, adjacency):
+    """Rounding errors of a block all point the same way here; they too stay within the sensitivity."""
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        released.clear()
+        X = np.tile(rng.uniform(0.5, 1.0, 7), (BLOCK_ROWS, 1)).astype(np.float32)
+        for rows in (X, neighbour(X, 100, adjacency, False)):
+            pca(adjacency=adjacency, normalize=True).fit(rows)
+        (one, mechanism), (other, _) = released
+        factor = 2.0 if adjacency == "replace_one" else 1.0
+        assert np.linalg.norm(one - other) <= factor * mechanism.sensitivity
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 7, 64])
+def test_rounding_of_a_block_is_within_what_is_declared(dtype, d):
+    """Equal rows, for which the bound is meant: the error of half of it belongs to either of two neighbours."""
+    X = np.tile(np.random.default_rng(3).uniform(0.1, 1.0, d), (BLOCK_ROWS, 1)).astype(dtype)
+    sums = MomentSum(UnitBall(np.zeros(d), 0.0), 0.3, by_position=True)
+    sums.add(X)
+    unit = X[0].copy()[None]
+    sums.ball.bring_in(unit, unit)
+    exact = BLOCK_ROWS * reference.moment_vector(unit[0].astype(np.float64), 0.3)
+    allowed = (sums.rounding - 1.0) / 2.0 * sensitivity(0.3, "zero_out")
+    assert np.linalg.norm(sums.isometric * sums.rounding - exact) <= allowed + 1e-12 * BLOCK_ROWS
+    assert sums.rounding < (1.02 if dtype is np.float32 else 1 + 1e-9)
+
+
+def test_rows_that_shift_are_summed_in_double_precision(released):
+    """Under add_remove all rows behind the one that leaves are rounded in other company (Casacuberta et al. 2022).
+
+    With the first row, the small squares of each block are added to 128 and lost; without it to 127, and rounded up.
+    Products in float32 move by 2 here, twice the sensitivity.
+    """
+    block = np.concatenate([np.full(127, 1.0), np.full(385, 2.0**-8.5 * 1.01), np.zeros(511), [1.0]])
+    X = np.zeros((1 + 1000 * 1024, 2), np.float32)
+    X[:, 0] = np.append(1.0, np.tile(block, 1000))
+    for rows in (X, X[1:]):
+        pca(adjacency="add_remove", center=False, data_norm=1.0).fit(rows)
+    (one, mechanism), (other, _) = released
+    assert np.linalg.norm(one - other) <= mechanism.sensitivity * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("radius", [0.0, 1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("d", [1, 3, 64, 130])
+def test_rows_of_any_length_end_in_the_ball(dtype, radius, d):
+    """Property 6."""
+    top = np.finfo(dtype).max
+    sizes = [0.0, np.finfo(dtype).smallest_subnormal, 1e-40, 1e-30, 1e-20, 1.0, 1e20, 1e30, top / 4, top]
+    rows = np.array([size * np.linspace(1.0, 0.25, d) for size in sizes], dtype)
+    brought = np.empty_like(rows)
+    UnitBall(np.zeros(d), radius).bring_in(rows, brought)
+    norms = [math.hypot(*row) for row in brought.astype(float)]
+    assert max(norms) <= 1 + 4 * np.finfo(dtype).eps
+    known = np.array([dtype is np.float32 or size == 0.0 or size >= 1e-300 for size in sizes])  # to the plain reading
+    expected = np.array([reference.in_ball(row, 0.0, radius) for row in rows[known]])
+    np.testing.assert_allclose(brought[known], expected, rtol=8 * np.finfo(dtype).eps, atol=2 * np.finfo(dtype).tiny)
+    if radius == 0.0:
+        assert norms[0] == 0.0
+        assert norms[1:6] == pytest.approx(np.ones(5), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("weight", [0.0, 0.25])
+@pytest.mark.parametrize("by_position", [True, False])
+@pytest.mark.parametrize("n", [1, BLOCK_ROWS, 2 * BLOCK_ROWS + 5])
+def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
+    X = (40 * np.random.default_rng(n).random((n, 5))).astype(dtype)
+    center = np.arange(5.0)
+    sums = MomentSum(UnitBall(center, 30.0), weight, by_position=by_position)
+    sums.add(X)
+    plain = reference.gram_release(X, center, 30.0, weight, np.zeros(15 + 5 * bool(weight)))
+    single = by_position and dtype is not np.float64
+    np.testing.assert_allclose(sums.isometric * sums.rounding, plain, rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
+    gram, total = sums.moments(sums.isometric)
+    units = np.array([reference.in_ball(x, center, 30.0) for x in X])
+    np.testing.assert_allclose(gram, np.tril(units.T @ units), rtol=3e-5 if single else 1e-11, atol=1e-9 * n)
+    np.testing.assert_allclose(total, units.sum(axis=0) if weight else np.zeros(5), rtol=3e-5, atol=1e-4)
+
+
+# --- the noise --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("center", [False, "private"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency, center, dtype):
+    """Properties 2 and 13, on null records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as priced."""
+    seen = []
+    decomposed = DPPCA._decomposed
+    monkeypatch.setattr(
+        DPPCA, "_decomposed", lambda self, moments, *rest: seen.append(moments) or decomposed(self, moments, *rest)
+    )
+    d, radius = 150, 3.0
+    model = pca(center=center, adjacency=adjacency, data_norm=radius).fit(np.zeros((20, d), dtype))
+    ((gram, total),) = seen
+    assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
+    weight = mean_weight(MEAN_SHARE) if center else 0.0
+    single = dtype is np.float32 and adjacency != "add_remove"
+    enlarged = 1.0 + 512 * 515 * 2.0**-24 if single else 1.0
+    sigma = model.noise_multiplier_ * sensitivity(weight, adjacency) * enlarged
+    off = gram[np.tril_indices(d, -1)] / (sigma / math.sqrt(2.0))
+    parts = [np.diag(gram) / sigma, off[::2], off[1::2]]
+    parts += [total * weight / sigma] if center else []
+    for part in parts:
+        square, spread = part @ part / 1.0001, stats.chi2(part.size)
+        assert spread.ppf(FALSE_ALARM / 8) < square < spread.isf(FALSE_ALARM / 8)
+        assert stats.kstest(part, "norm").pvalue > FALSE_ALARM / 8
+    assert model.noise_scale_ == pytest.approx(sigma * radius**2 / 10_000, rel=1e-4)
+    if not center:
+        np.testing.assert_array_equal(total, 0.0)
+
+
+def test_the_edge_is_where_random_matrices_end(released):
+    """On null records the largest eigenvalue is s sqrt(2 d), up to some d**(-2/3); "auto" keeps one component."""
+    model = pca("auto", center=False, data_norm=1.0).fit(np.zeros((20, 400)))
+    edge = model.noise_scale_ * math.sqrt(2.0 * 400)
+    assert 0.95 < model.explained_variance_[0] / edge < 1.05
+    assert model.n_components_ == 1
+
+
+def test_every_fit_draws_noise_of_its_own():
+    X = np.zeros((20, 5))
+    one, other = (DPPCA(delta=1e-3, random_state=None).fit(X) for _ in range(2))
+    assert not np.allclose(one.components_, other.components_)
+
+
+# --- what is published ------------------------------------------------------------------------------------------------
+
+# The allow-list. A new attribute needs a line here and a reason why it may be seen.
+PUBLISHED = {
+    "components_": "post-processing of the release",
+    "explained_variance_": "post-processing of the release",
+    "explained_variance_ratio_": "post-processing of the release",
+    "singular_values_": "post-processing of the release",
+    "mean_": "post-processing of the release, or the parameter `center`",
+    "noise_variance_": "post-processing of the release",
+    "n_components_": "the parameter `n_components`, or post-processing of the release",
+    "noise_scale_": "from sigma, the public n, R, dtype and width",
+    "n_samples_": "the public n",
+    "n_features_in_": "the schema is public",
+    "feature_names_in_": "the schema is public",
+    "epsilon_": "function of the event",
+    "delta_": "the parameter `delta`",
+    "adjacency_": "the parameter `adjacency`",
+    "privacy_event_": "from epsilon, delta, accounting and adjacency",
+    "noise_multiplier_": "solved from epsilon, delta, accounting and adjacency",
+    "data_norm_": "the parameter `data_norm`, sqrt(n_features), or 1 with `normalize`",
+}
+UNDOCUMENTED = {"_fitted_ball": "the parameters `center`, `data_norm` and `normalize` as they were at the fit"}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"n_components": "auto", "center": False, "normalize": True}], ids=str)
+def test_fit_publishes_what_is_on_the_list(draw, parameters):
+    model = DPPCA(**parameters, accountant=PrivacyAccountant()).fit(pd.DataFrame(draw(60)[0], columns=list("abcd")))
+    assert vars(model).keys() - model.get_params().keys() == PUBLISHED.keys() | UNDOCUMENTED.keys()
+    assert model.n_samples_ == 60
+    center, radius = model._fitted_ball
+    np.testing.assert_array_equal(center, np.zeros(4))
+    assert radius == (0.0 if parameters else 2.0)
+
+
+def test_the_list_is_the_documented_one():
+    section = inspect.getdoc(DPPCA).split("Attributes\n----------\n")[1].split("\nNotes\n")[0]
+    entries = re.findall(r"(?m)^(\w.*) : ", section)
+    assert {name for entry in entries for name in entry.split(", ")} == PUBLISHED.keys()
+
+
+def test_all_that_is_fitted_follows_from_the_release(draw, monkeypatch):
+    """Property 23: other rows, the same release, the same model."""
+    outputs = []
+    release = GaussianMechanism.release
+
+    def frozen(mechanism, value, stream):
+        outputs.append(release(mechanism, value, stream))
+        return outputs[0].copy()
+
+    monkeypatch.setattr(GaussianMechanism, "release", frozen)
+    for parameters in ({}, {"n_components": "auto", "normalize": True, "whiten": True}, {"center": False}):
+        outputs.clear()
+        one, other = (pca(**parameters).fit(draw(60, seed=seed)[0]) for seed in (0, 1))
+        assert len(outputs) == 2
+        for name in PUBLISHED.keys() - {"feature_names_in_"}:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+# --- the charge -------------------------------------------------------------------------------------------------------
+
+
+class Unread:
+    """Blocks that nobody may draw."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        raise AssertionError("a block was drawn")
+
+
+def test_nothing_is_read_above_the_ceiling():
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        DPPCA(2, epsilon=1.0, accountant=accountant).fit(Unread())
+    assert accountant.history == ()
+
+
+def test_rows_of_an_array_are_not_summed_above_the_ceiling(monkeypatch):
+    monkeypatch.setattr(MomentSum, "add", lambda *arguments: pytest.fail("rows were summed"))
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        DPPCA(2, epsilon=1.0, accountant=accountant).fit(np.ones((50, 3)))
+    assert accountant.history == ()
+
+
+def test_the_charge_stands_before_the_first_block():
+    accountant, seen = PrivacyAccountant(), []
+
+    def blocks():
+        seen.append(accountant.history)
+        yield np.ones((50, 3))
+
+    model = DPPCA(2, accountant=accountant).fit(blocks())
+    ((charge,),) = seen
+    assert (charge.event, charge.label, charge.adjacency) == (model.privacy_event_, "DPPCA", "zero_out")
+
+
+BAD_BLOCKS = {
+    "NaN": (np.full((5, 3), np.nan), r"block 1 of the iterator, after the fit was charged: .*contains NaN"),
+    "width": (np.ones((5, 4)), r"block 1 of the iterator, after the fit was charged: X has 4 features"),
+    "no rows": (np.ones((0, 3)), r"block 1 of the iterator, after the fit was charged: Found array with 0 sample"),
+    "no block": ([1.0, 2.0], r"block 1 of the iterator, after the fit was charged: Expected 2D array"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_BLOCKS)
+def test_a_bad_block_is_refused_and_the_charge_stands(bad):
+    block, message = BAD_BLOCKS[bad]
+    accountant = PrivacyAccountant()
+    model = DPPCA(2, accountant=accountant).fit(np.ones((50, 2)))
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.fit(iter([np.ones((50, 3)), block]))
+    assert len(accountant.history) == 2
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("parameters", "blocks", "message"),
+    [
+        ({}, [], "the iterator ended before its first block, after the fit was charged"),
+        ({"n_components": 4}, [np.ones((9, 3))], "block 0 .*n_components=4 is more than the 3 columns of X"),
+        ({"center": [0.0]}, [np.ones((9, 3))], "block 0 .*center has 1 numbers where X has 3 columns"),
+    ],
+)
+def test_an_iterator_that_does_not_fit_the_parameters(parameters, blocks, message):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=message):
+        DPPCA(**parameters, accountant=accountant).fit(iter(blocks))
+    assert len(accountant.history) == 1
+
+
+BAD_PARAMETERS = [
+    ({"n_components": 0}, "n_components=0 is out of range: choose a whole number"),
+    ({"n_components": 2.5}, "n_components=2.5 is out of range: choose a whole number"),
+    ({"n_components": "mle"}, "n_components='mle' is out of range: choose a whole number"),
+    ({"n_components": 5}, "n_components=5 is more than the 4 columns of X: choose a whole number"),
+    ({"data_norm": 0}, "data_norm=0 is out of range: choose a public bound"),
+    ({"data_norm": math.inf}, "data_norm=inf is out of range: choose a public bound"),
+    ({"data_norm": 1.0, "normalize": True}, "data_norm=1.0 with normalize=True: rows have norm 1 then"),
+    ({"center": True}, "center=True is not known: use 'private', False or a public mean"),
+    ({"center": None}, "center=None is not known: use 'private', False or a public mean"),
+    ({"center": "mean"}, "center='mean' is not known: use 'private', False or a public mean"),
+    ({"center": [0.0, 1.0]}, "center has 2 numbers where X has 4 columns: give one a column"),
+    ({"center": [[0.0] * 4]}, "center has shape (1, 4): give a public mean in one dimension"),
+    ({"epsilon": -1}, "epsilon=-1 is out of range"),
+    ({"noise_multiplier": 1.0}, "epsilon=1.0 and noise_multiplier=1.0: set exactly one of them"),
+    ({"delta": 0}, "delta=0 is out of range"),
+    ({"adjacency": "add_remove", "n_samples_public": None}, "n_samples_public=None with adjacency='add_remove'"),
+    ({"accountant": "none"}, "accountant='none' is not a PrivacyAccountant"),
+    ({"random_state": "zero"}, "random_state='zero' is not an int"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_PARAMETERS, ids=lambda value: str(value)[:40])
+def test_bad_parameters_are_refused_in_one_line_before_any_charge(draw, bad, message):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        DPPCA(**{"accountant": accountant, **bad}).fit(draw(60)[0])
+    assert "\n" not in str(caught.value)
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_bad_rows_are_refused_before_any_charge(draw, bad):
+    X = draw(60)[0]
+    X[3, 1] = bad
+    accountant = PrivacyAccountant()
+    for rows in (X, X.astype(np.float32), pd.DataFrame(X)):
+        with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
+            DPPCA(accountant=accountant).fit(rows)
+    assert accountant.history == ()
+
+
+def test_a_refused_fit_leaves_the_fitted_model_whole(draw):
+    X = draw(60)[0]
+    model = DPPCA(2, accountant=PrivacyAccountant(1.0, 1e-5)).fit(pd.DataFrame(X, columns=list("abcd")))
+    before = dict(vars(model))
+    with pytest.raises(BudgetExceededError):
+        model.fit(np.hstack([X, X]))
+    assert vars(model) == before
+
+
+def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch):
+    accountant = PrivacyAccountant()
+    model = DPPCA(2, accountant=accountant)
+    monkeypatch.setattr(MomentSum, "add", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(draw(60)[0])
+    assert len(accountant.history) == 1
+    assert vars(model).keys() - model.get_params().keys() == {"n_features_in_"}
+
+
+def test_seed_and_weak_delta_are_told():
+    with pytest.warns(PrivacyLeakWarning, match="random_state=0"):
+        DPPCA(random_state=0).fit(np.ones((50, 3)))
+    for rows in (np.ones((50, 3)), iter([np.ones((50, 3))])):
+        with pytest.warns(UserWarning, match="delta=0.1 is at least 1/n for n=50 rows"):
+            DPPCA(delta=0.1).fit(rows)
+
+
+def test_clipping_is_not_told(draw):
+    """A warning would say that a long row was there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DPPCA(data_norm=0.1).fit(100 * draw(60)[0])
+        DPPCA(normalize=True).fit(np.zeros((60, 3)))
+
+
+def test_noise_multiplier_may_be_given():
+    model = DPPCA(epsilon=None, noise_multiplier=5.0).fit(np.ones((50, 3)))
+    assert model.privacy_event_ == GaussianDpEvent(5.0)
+    assert model.epsilon_ == get_epsilon(GaussianDpEvent(5.0), 1e-5)
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_price_is_just_below_the_budget(epsilon, adjacency):
+    model = pca(epsilon=epsilon, adjacency=adjacency).fit(np.ones((50, 3)))
+    assert 0.999 * epsilon < model.epsilon_ <= epsilon
+
+
+# --- it learns --------------------------------------------------------------------------------------------------------
+
+
+def captured(components, second_moments):
+    return float(np.trace(components @ second_moments @ components.T))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_it_is_pca_when_the_budget_is_large(table, dtype):
+    model = pca(5, epsilon=100.0, data_norm=1.0, n_samples_public=None).fit(table.astype(dtype))
+    peer = PCA(5).fit(table)
+    np.testing.assert_allclose(model.mean_, peer.mean_, atol=1e-3)
+    np.testing.assert_allclose(np.abs(model.components_ @ peer.components_.T), np.eye(5), atol=0.03)
+    np.testing.assert_allclose(model.explained_variance_, peer.explained_variance_, rtol=0.02)
+    np.testing.assert_allclose(model.explained_variance_ratio_, peer.explained_variance_ratio_, rtol=0.03)
+    np.testing.assert_allclose(model.singular_values_, peer.singular_values_, rtol=0.02)
+    assert model.noise_variance_ == pytest.approx(peer.noise_variance_, abs=2 * model.noise_scale_)
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(5), atol=1e-12)
+
+
+def test_without_centring_it_is_about_zero(table):
+    model = DPPCA(6, epsilon=100.0, center=False, data_norm=1.0).fit(table)
+    moments = table.T @ table / len(table)
+    np.testing.assert_array_equal(model.mean_, 0.0)
+    np.testing.assert_allclose(model.explained_variance_[:5], np.linalg.eigvalsh(moments)[::-1][:5], rtol=0.02)
+
+
+def test_a_public_mean_is_subtracted_before_rows_are_clipped(table):
+    far = table + 100.0
+    model = DPPCA(5, epsilon=100.0, center=np.full(15, 100.05), data_norm=1.0).fit(far)
+    peer = PCA(5).fit(table)
+    np.testing.assert_array_equal(model.mean_, 100.05)
+    assert captured(model.components_, np.cov(table.T)) > 0.999 * captured(peer.components_, np.cov(table.T))
+
+
+def test_auto_finds_the_directions_that_stand_out(table):
+    assert DPPCA("auto", data_norm=1.0, epsilon=1.0).fit(table).n_components_ == 5
+    assert DPPCA("auto", data_norm=1.0, epsilon=1e-3).fit(table).n_components_ < 5
+    whole = DPPCA("auto", data_norm=1.0, random_state=3).fit(table)
+    first = DPPCA(whole.n_components_, data_norm=1.0, random_state=3).fit(table)
+    np.testing.assert_allclose(whole.components_, first.components_, atol=1e-9)
+
+
+def test_all_components_by_default(table):
+    model = DPPCA(data_norm=1.0).fit(table)
+    assert model.components_.shape == (15, 15)
+    assert model.n_components_ == 15
+    assert model.noise_variance_ == 0.0
+    assert model.explained_variance_ratio_.sum() == pytest.approx(1.0)
+
+
+def test_shares_never_add_up_to_more_than_one():
+    """Where noise rules the trace may even be negative."""
+    for seed in range(20):
+        model = pca(3, epsilon=0.01, center=False, random_state=seed).fit(np.zeros((50, 8)))
+        assert 0.0 <= model.explained_variance_ratio_.sum() <= 1.0 + 1e-12
+        assert model.noise_variance_ >= 0.0
+        assert np.all(model.explained_variance_ >= 0.0)
+
+
+def test_one_column():
+    model = DPPCA(1, epsilon=50.0).fit(np.linspace(-1, 1, 5000)[:, None])
+    np.testing.assert_array_equal(model.components_, [[1.0]])
+    assert model.explained_variance_[0] == pytest.approx(1 / 3, rel=0.02)
+
+
+def analyze_gauss(gram, noise_std, generator):
+    """Dwork et al. (2014): the Gram matrix with one triangle of noise mirrored to the other."""
+    noise = np.triu(generator.normal(0.0, noise_std, gram.shape))
+    return gram + noise + np.triu(noise, 1).T
+
+
+def pictures():
+    """MNIST where SKDP_DATA names a folder that holds it, else 20,000 made-up rows of a like spectrum."""
+    path = Path(os.environ.get("SKDP_DATA", ".")) / "mnist.npz"
+    if path.exists():
+        return np.load(path)["x_train"].reshape(-1, 784)
+    generator = np.random.default_rng(0)
+    return np.abs(generator.standard_normal((20_000, 60)) @ generator.standard_normal((60, 200)) / np.arange(1, 201))
+
+
+def test_never_behind_analyze_gauss():
+    """In pairs at the same price, uncentred, on unit rows."""
+    X = pictures().astype(np.float32)
+    units = X / np.linalg.norm(X, axis=1, keepdims=True)
+    gram = (units.T @ units).astype(np.float64)
+    k = 60
+    for seed, epsilon in enumerate([0.25, 0.5, 1.0]):
+        model = DPPCA(k, epsilon=epsilon, center=False, normalize=True, random_state=seed).fit(X)
+        noisy = analyze_gauss(gram, model.noise_multiplier_, np.random.default_rng(seed))
+        theirs = np.linalg.eigh(noisy)[1][:, -k:].T
+        assert captured(model.components_, gram) > captured(theirs, gram)
+
+
+@pytest.mark.skipif("SKDP_DATA" not in os.environ, reason="SKDP_DATA is not set: the folder that holds mnist.npz")
+def test_energy_captured_on_mnist():
+    X = pictures().astype(np.float32)
+    units = X / np.linalg.norm(X, axis=1, keepdims=True)
+    gram = (units.T @ units).astype(np.float64)
+    best = np.linalg.eigvalsh(gram)[-60:].sum()
+    for epsilon, least in [(0.25, 0.870), (0.5, 0.930), (1.0, 0.970)]:
+        model = DPPCA(60, epsilon=epsilon, center=False, normalize=True).fit(X)
+        assert captured(model.components_, gram) / best >= least
+
+
+# --- forms of rows ----------------------------------------------------------------------------------------------------
+
+
+def same_model(one, other, atol=1e-9):
+    for name in sorted(NOISY):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("center", [False, "private"])
+def test_an_iterator_fits_what_an_array_does(table, center):
+    whole = pca(3, center=center).fit(table)
+    for sizes in ([20_000], [1, 7, 600, 19_392], [5000] * 4):
+        blocks = np.split(table, np.cumsum(sizes)[:-1])
+        streamed = DPPCA(3, center=center, random_state=0, n_samples_public=10_000).fit(block for block in blocks)
+        same_model(whole, streamed)
+        assert streamed.n_samples_ == 10_000
+    assert DPPCA(3).fit(iter(blocks)).n_samples_ == 20_000
+
+
+def test_forms_of_the_same_rows(table, tmp_path):
+    X = table[:3000]
+    whole = pca(3).fit(X)
+    np.save(tmp_path / "rows.npy", X)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(15)])
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    memmap = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    for rows in (memmap, np.asfortranarray(X), frame, X.tolist(), read_only, np.repeat(X, 2, axis=0)[::2]):
+        same_model(whole, pca(3).fit(rows))
+    single = pca(3, epsilon=None, noise_multiplier=1e-3).fit(X.astype(np.float32))
+    same_model(pca(3, epsilon=None, noise_multiplier=1e-3).fit(X), single, atol=1e-3)
+    assert list(pca(3).fit(frame).feature_names_in_) == list(frame.columns)
+    assert list(pca(3).fit(iter([frame[:1000], frame[1000:]])).feature_names_in_) == list(frame.columns)
+
+
+@pytest.mark.parametrize("center", [False, "private"])
+def test_rows_on_disk_stream_through(tmp_path, center):
+    """Memory for a block and the moments, whatever the number of rows: 13 MB of rows, under 1 MB at the peak."""
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((200_000, 8)))
+    memmap = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    pca(3, center=center).fit(memmap[:1000])
+    tracemalloc.start()
+    try:
+        pca(3, center=center).fit(memmap)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_small_integers_are_used_as_they_are():
+    X = np.random.default_rng(0).integers(0, 256, (2000, 12)).astype(np.uint8)
+    same_model(pca(3, data_norm=900.0).fit(X), pca(3, data_norm=900.0).fit(X.astype(np.float32)))
+
+
+def test_rows_are_left_as_they_were(table):
+    for dtype in (np.float32, np.float64):
+        X = table[:1000].astype(dtype)
+        kept = X.copy()
+        pca(3, data_norm=0.1).fit(X).transform(X)
+        np.testing.assert_array_equal(X, kept)
+
+
+# --- new rows ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("center", [False, "private", [0.05] * 15])
+def test_transform_is_linear_within_the_bound(table, center):
+    model = pca(4, center=center, data_norm=4.0).fit(table)
+    expected = (table - model.mean_) @ model.components_.T
+    np.testing.assert_allclose(model.transform(table), expected, atol=1e-12)
+    np.testing.assert_array_equal(pca(4, center=center, data_norm=4.0).fit_transform(table), model.transform(table))
+
+
+def test_transform_treats_rows_as_training_did(table):
+    clipped = pca(4, data_norm=0.1).fit(table)
+    np.testing.assert_allclose(clipped.transform(1e3 * table[:9] / 0.5), clipped.transform(1e6 * table[:9]), atol=1e-12)
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    unit = pca(4, normalize=True, center=False).fit(table)
+    np.testing.assert_allclose(unit.transform(table), table / lengths @ unit.components_.T, atol=1e-12)
+    np.testing.assert_array_equal(unit.transform(np.zeros((1, 15))), 0.0)
+    assert unit.data_norm_ == 1.0
+    assert pca().fit(table).data_norm_ == math.sqrt(15)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("center", [False, "private", [0.05] * 15])
+def test_round_trip(table, whiten, dtype, center):
+    X = table.astype(dtype)
+    model = pca(whiten=whiten, center=center, data_norm=4.0).fit(X)
+    there = model.transform(X)
+    back = model.inverse_transform(there)
+    assert there.dtype == back.dtype == dtype
+    np.testing.assert_allclose(back, X, atol=1e-4 if dtype is np.float32 else 1e-10)
+
+
+def test_whitened_columns_have_unit_variance_and_none_explodes(table):
+    model = DPPCA(whiten=True, data_norm=1.0, epsilon=1.0).fit(table)
+    spread = model.transform(table).std(axis=0)
+    np.testing.assert_allclose(spread[:5], 1.0, rtol=0.1)
+    assert spread[5:].max() < 1.1  # the weak directions lie below the noise, which is what they are divided by
+
+
+def test_an_iterator_is_fitted_and_not_transformed(table):
+    model = pca(3)
+    for method in (model.fit_transform, model.fit(table).transform):
+        with pytest.raises(TypeError, match=r"takes an array and not an iterator: fit one, then call transform"):
+            method(iter([table]))
+
+
+def test_inverse_transform_refuses_another_width(table):
+    with pytest.raises(ValueError, match="X has 4 columns where transform gives 3"):
+        pca(3).fit(table).inverse_transform(np.ones((2, 4)))
+
+
+def test_names_and_frames(table):
+    frame = pd.DataFrame(table, columns=[f"c{j}" for j in range(15)], index=np.arange(20_000)[::-1])
+    model = pca(3).set_output(transform="pandas").fit(frame)
+    out = model.transform(frame)
+    assert list(out.columns) == list(model.get_feature_names_out()) == ["dppca0", "dppca1", "dppca2"]
+    assert out.index.equals(frame.index)
+    assert isinstance(pca(3).set_output(transform="pandas").fit_transform(frame), pd.DataFrame)
+
+
+def test_in_a_pipeline_and_a_search(table):
+    y = (table @ np.linspace(-1, 1, 15) > 0).astype(int)
+    accountant = PrivacyAccountant()
+    pipeline = make_pipeline(DPPCA(5, data_norm=1.0, accountant=accountant), LogisticRegression(C=1e6))
+    assert pipeline.fit(table, y).score(table, y) > 0.9
+    search = GridSearchCV(pipeline, {"dppca__center": [False, "private"]}, cv=KFold(2)).fit(table, y)
+    assert search.best_estimator_.named_steps["dppca"].accountant is accountant
+    assert len(accountant.history) == 1 + 2 * 2 + 1
+
+
+def test_copies(table):
+    model = pca(3, center=[0.05] * 15).fit(table)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(table), model.transform(table))
+    assert clone(model).get_params() == model.get_params()
+    assert not hasattr(clone(model), "components_")
+
+
+def test_a_parameter_changed_after_fit_does_not_change_what_was_fitted(table):
+    model = pca(3, normalize=True).fit(table)
+    before = model.transform(table)
+    np.testing.assert_array_equal(model.set_params(normalize=False, center=False).transform(table), before)
+
+
+def test_there_is_no_partial_fit():
+    """It would have to keep a Gram matrix without noise between calls."""
+    assert not hasattr(DPPCA, "partial_fit")
+    assert skdp.decomposition.MEAN_SHARE < 2 / 3  # the proof for replace_one asks for a weight of at most sqrt(2)
