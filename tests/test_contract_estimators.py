@@ -24,7 +24,7 @@ ESTIMATORS = [
         adjacency="replace_one",
         epsilon=None,
         noise_multiplier=0.1,
-    ),  # fmt: skip
+    ),
 ]
 
 _WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"
