@@ -56,4 +56,8 @@ def ema_average(n_steps: int) -> Averaging:
         mean += (theta - mean) / theta.dtype.type(weight)
         return mean, weight
 
-    return Averaging(lambda theta: (np.zeros_like(theta), 0.0), update, lambda theta, state: state[0])
+    def result(theta: Vector, state: Any) -> Vector:
+        mean, weight = state
+        return mean if weight else theta
+
+    return Averaging(lambda theta: (np.zeros_like(theta), 0.0), update, result)

@@ -89,6 +89,10 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Scores of the outputs, of shape (n_samples, n_outputs)."""
         raise NotImplementedError
 
+    def _check_label_columns(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
+        """Several labels a row, where `_takes_labels`."""
+        raise NotImplementedError
+
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
@@ -227,6 +231,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         return weights
 
     def _check_labels(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
+        if self._takes_labels and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            return self._check_label_columns(y, classes, go_on=go_on)
         y = column_or_1d(y, warn=True)
         values = self._class_values(y, classes, go_on=go_on)
         return Labels(values, encode_labels(y, values), 1 if len(values) == 2 else len(values))

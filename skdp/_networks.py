@@ -8,10 +8,10 @@ matrix product. No row's gradient is ever in memory.
 
 **Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row, and, the other rows
 standing where they stood, in one block of at most `_BLOCK` rows: rounding can move that block's sum of b rows, none
-longer than C, by at most ``u b**2 / 2`` times C on either side (each of the b - 1 additions errs by at most the unit
-roundoff u times a partial sum). Norms of rows of width w are right to a relative ``u (w + 8)``. Gradients are therefore
-clipped to ``C / (1 + u (b**2 + w + 8))``, so that what enters the sum moves it by at most C, rounding included. Sums of
-blocks are float64.
+longer than C, by at most ``u b (b + 3) / 2`` times C on either side (each of the b products errs by at most the unit
+roundoff u times itself, each of the b - 1 additions by u times a partial sum). Norms of rows of width w are right to a
+relative ``u (w + 8)``. Gradients are therefore clipped to ``C / (1 + u (b (b + 3) + w + 8))``, so that what enters the
+sum moves it by at most C, rounding included. Sums of blocks are float64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": ke
 
 _BLOCK = 256
 _STABILITY = 0.01  # gamma of automatic clipping (Bu et al. 2023, section 3.3)
-_PREDICTED_ROWS = 4096
+_PREDICTED_ROWS, _PREDICTED_VALUES = 4096, 1 << 22
 
 Rows = NDArray[np.int64] | None
 
@@ -154,7 +154,7 @@ class NetworkModel:
         self._product = np.empty(max(table.size for table in architecture.tables(np.empty(self.n_parameters))), dtype)
         unit_roundoff = 0.5 * np.finfo(self._dtype).eps
         self._widest = max(architecture.widths)
-        self._slack = 1.0 + unit_roundoff * (_BLOCK**2 + self._widest + 8)
+        self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)
 
     @property
     def n_parameters(self) -> int:
@@ -258,8 +258,9 @@ def network_scores(
     """
     scale = row_scales(X, radius, 1.0)
     scores = np.empty((X.shape[0], coefs[-1].shape[1]), coefs[-1].dtype)
-    for start in range(0, X.shape[0], _PREDICTED_ROWS):
-        block = slice(start, start + _PREDICTED_ROWS)
+    step = max(1, min(_PREDICTED_ROWS, _PREDICTED_VALUES // X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        block = slice(start, start + step)
         rows = X[block] if isinstance(X, np.ndarray) else X[block].toarray()
         values = (rows * scale[block, None]).astype(coefs[0].dtype, copy=False)
         for coef, intercept in zip(coefs[:-1], intercepts[:-1], strict=True):

@@ -109,4 +109,6 @@ def adam(
 
 
 def _shrunk(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
-    return theta / (1.0 + rate * penalty) if np.any(penalty) else theta
+    if not np.any(penalty):
+        return theta
+    return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")

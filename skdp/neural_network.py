@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,17 +251,15 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- labels ---
 
-    def _check_labels(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
-        if np.ndim(y) != 2 or np.shape(y)[1] == 1:
-            return super()._check_labels(y, classes, go_on=go_on)
+    def _check_label_columns(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
         y = y.toarray() if sp.issparse(y) else np.asarray(y)
         if not np.isin(y, (0, 1)).all():
             raise ValueError(
                 "y has several columns with other values than 0 and 1: give one column of 0 and 1 a label."
             )
-        labels = np.arange(y.shape[1]) if classes is None else np.asarray(list(classes))
-        known = self.classes_ if go_on else labels
-        if len(labels) != y.shape[1] or not np.array_equal(labels, known):
+        known = self.classes_ if go_on else np.arange(y.shape[1])
+        labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
+        if len(labels) != y.shape[1] or (go_on and not np.array_equal(labels, known)):
             raise ValueError(
                 f"classes={classes!r} does not name the {y.shape[1]} columns of y as earlier instalments did: give one "
                 "name a column, or None."
@@ -288,8 +286,8 @@ class DPMLPClassifier(GradientClassifier):
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
 
     def _architecture(self, n_features: int, labels: Labels) -> Architecture:
-        sizes = self.hidden_layer_sizes
-        hidden = list(sizes) if isinstance(sizes, Sequence | np.ndarray) and not isinstance(sizes, str) else [sizes]
+        sizes = _listed(self.hidden_layer_sizes)
+        hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
         remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
@@ -301,8 +299,8 @@ class DPMLPClassifier(GradientClassifier):
     def _clip(self, n_layers: int) -> tuple[float, Clip]:
         """C, and how it bounds gradients."""
         check_choice("clipping", self.clipping, tuple(CLIPPINGS))
-        given = self.max_grad_norm
-        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        given = _listed(self.max_grad_norm)
+        if isinstance(given, str) or not isinstance(given, Sequence):
             equal = (1.0 / math.sqrt(n_layers),) * n_layers
             return self._check_clip() or rule.NETWORK_CLIP, Clip(self.clipping, equal)
         if self.clipping != "per_layer" or len(given) != n_layers:
@@ -393,7 +391,7 @@ class DPMLPClassifier(GradientClassifier):
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
         if go_on:
-            self._check_present_shapes(tables)
+            self._check_present_shapes(tables, architecture.out_activation)
             for layer, table in enumerate(tables):
                 table[:-1] = self.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
                 table[-1] = self.intercepts_[layer]
@@ -405,7 +403,13 @@ class DPMLPClassifier(GradientClassifier):
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
         return theta
 
-    def _check_present_shapes(self, tables: list[NDArray[Any]]) -> None:
+    def _check_present_shapes(self, tables: list[NDArray[Any]], out_activation: str) -> None:
+        if out_activation != self.out_activation_:
+            raise ValueError(
+                f"y asks for {out_activation!r} outputs where those of earlier instalments are "
+                f"{self.out_activation_!r}: give one class a row, or one column a label, as before, or start again "
+                "with fit and warm_start=False."
+            )
         present = [coef.shape for coef in self.coefs_]
         if present != [table[:-1].shape for table in tables]:
             raise ValueError(
@@ -449,3 +453,8 @@ class DPMLPClassifier(GradientClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _listed(value: Any) -> Any:
+    """An array as a list, or as the number that one without dimensions holds; anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value

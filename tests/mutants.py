@@ -32,8 +32,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNEL, BITS = "skdp/_kernels/_linear.py", "skdp/_kernels/_bits.py"
 RANDOM, SAMPLING, MECHANISMS = "skdp/_random.py", "skdp/_sampling.py", "skdp/mechanisms.py"
 PLAN, MODELS, OPTIMIZERS, TRAINING = "skdp/_plan.py", "skdp/_models.py", "skdp/_optimizers.py", "skdp/_training.py"
-BASE, ESTIMATOR = "skdp/base.py", "skdp/linear_model.py"
 GRAM, GRAM_KERNEL, PCA = "skdp/_gram.py", "skdp/_kernels/_gram.py", "skdp/decomposition.py"
+UPDATES = "skdp/_kernels/_updates.py"
+AVERAGING, DENSE, NETWORKS = "skdp/_averaging.py", "skdp/_kernels/_dense.py", "skdp/_networks.py"
+BASE, CLASSIFIER, MLP = "skdp/base.py", "skdp/_classifier.py", "skdp/neural_network.py"
 ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
 LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
 SERIAL = "skdp/accounting/_serial.py"
@@ -68,7 +70,8 @@ def mutant(name: str, *edits: tuple[str, str, str], tests: str, select: str = ""
     return Mutant(name, tuple(Edit(*edit) for edit in edits), paths, select)
 
 
-RELEASE = "gradient = mechanism.release(gradient, noise_stream) / plan.expected_lot_size"
+RELEASE = "gradient = mechanism.release(total, noise_stream)\n"
+DIVIDE = "gradient /= plan.expected_lot_size\n"
 CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
 CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
 CHARGE = "        self._charge(run.plan.event)\n"
@@ -79,6 +82,7 @@ CAUGHT_UP = f"{TAB}self._catch_up(connection)"
 ADMITTED = f"{IMMEDIATE}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n"
 ADMITTED_EARLY = f"{DEFERRED}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n            {IMMEDIATE}{CAUGHT_UP}\n"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
+CLIP_LAYERS = "self._clip(inputs, deltas, max_norm / self._slack)\n"
 
 MUTANTS = [
     # --- the clip ---
@@ -89,7 +93,7 @@ MUTANTS = [
         (
             TRAINING,
             "            gradient = mechanism.release",
-            "            gradient = gradient * min(1.0, plan.max_grad_norm / max(np.linalg.norm(gradient), 1e-300))\n"
+            "            total = total * min(1.0, plan.max_grad_norm / max(np.linalg.norm(total), 1e-300))\n"
             "            gradient = mechanism.release",
         ),
         tests="linear_kernels training",
@@ -216,21 +220,20 @@ MUTANTS = [
         (
             TRAINING,
             RELEASE,
-            "noise = mechanism.release(0 * gradient, noise_stream) / plan.expected_lot_size**0.5\n"
-            "            gradient = (gradient + noise) / plan.expected_lot_size",
+            "noise = mechanism.release(0 * total, noise_stream) * plan.expected_lot_size**0.5\n"
+            "            gradient = total + noise\n",
         ),
-        tests="training",
+        tests="training neural_network",
         select=BY_PROPERTY,
     ),
     mutant(
         "divisor by the realised lot",
         (
             TRAINING,
-            RELEASE,
-            "gradient = mechanism.release(gradient, noise_stream) / max(1, len(rows) if rows is not "
-            "None else model.n_rows)",
+            DIVIDE,
+            "gradient /= max(1, len(rows) if rows is not None else model.n_rows)\n",
         ),
-        tests="training",
+        tests="training neural_network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -241,7 +244,8 @@ MUTANTS = [
     ),
     mutant(
         "noise added after the division",
-        (TRAINING, RELEASE, "gradient = mechanism.release(gradient / plan.expected_lot_size, noise_stream)"),
+        (TRAINING, RELEASE, "gradient = mechanism.release(total / plan.expected_lot_size, noise_stream)\n"),
+        (TRAINING, f"            {DIVIDE}", ""),
         tests="training",
         select=BY_PROPERTY,
     ),
@@ -281,8 +285,8 @@ MUTANTS = [
     ),
     mutant(
         "instalments reuse the noise",
-        (ESTIMATOR, 'spawn("from step", self.n_steps_ if go_on else 0)', 'spawn("from step", 0)'),
-        tests="linear_model",
+        (CLASSIFIER, 'spawn("from step", self.n_steps_ if go_on else 0)', 'spawn("from step", 0)'),
+        tests="linear_model neural_network",
         select="instalments",
     ),
     mutant(
@@ -381,16 +385,16 @@ MUTANTS = [
         "last lot dropped when empty",
         (
             TRAINING,
-            "            gradient = model.clipped_gradient_sum",
+            "            total = model.clipped_gradient_sum",
             "            if rows is not None and len(rows) == 0:\n                continue\n"
-            "            gradient = model.clipped_gradient_sum",
+            "            total = model.clipped_gradient_sum",
         ),
         tests="training",
         select=BY_PROPERTY,
     ),
     mutant(
         "no noise on an empty lot",
-        (TRAINING, RELEASE, f"if rows is None or len(rows):\n                {RELEASE}"),
+        (TRAINING, RELEASE, f"gradient = total if rows is not None and not len(rows) else {RELEASE[11:]}"),
         tests="training",
         select=BY_PROPERTY,
     ),
@@ -521,8 +525,8 @@ MUTANTS = [
     ),
     mutant(
         "charge after the data are read",
-        (ESTIMATOR, CHARGE, ""),
-        (ESTIMATOR, "        self._publish(theta, n_outputs", f"{CHARGE}        self._publish(theta, n_outputs"),
+        (CLASSIFIER, CHARGE, ""),
+        (CLASSIFIER, "        self._publish(theta, labels", f"{CHARGE}        self._publish(theta, labels"),
         tests="guarantees",
         select="charge or ceiling or aborted",
     ),
@@ -535,9 +539,9 @@ MUTANTS = [
     mutant(
         "labels read from y without a word",
         (
-            ESTIMATOR,
-            '            report_leak(\n                "classes=None:',
-            '            (lambda *_, **__: None)(\n                "classes=None:',
+            CLASSIFIER,
+            '        report_leak(\n            "classes=None:',
+            '        (lambda *_, **__: None)(\n            "classes=None:',
         ),
         tests="linear_model",
         select="leak or warnings",
@@ -554,7 +558,7 @@ MUTANTS = [
     ),
     mutant(
         "rate and divisor from a private n",
-        (ESTIMATOR, "run = self._plan_run(budget, n_public,", "run = self._plan_run(budget, X.shape[0],"),
+        (CLASSIFIER, "run = self._plan_run(budget, n_public,", "run = self._plan_run(budget, X.shape[0],"),
         tests="guarantees",
         select="removing or add_remove",
     ),
@@ -678,14 +682,18 @@ MUTANTS = [
     # --- what follows the release ---
     mutant(
         "the penalty taken of noisy data instead of theta",
-        (OPTIMIZERS, "return theta * shrinkage if penalised else theta,", "return theta - penalty * velocity,"),
+        (
+            OPTIMIZERS,
+            "        return _shrunk(theta, rate, penalty), (velocity, n_done + 1)",
+            "        return theta - penalty * velocity, (velocity, n_done + 1)",
+        ),
         tests="optimizers training",
         select=BY_PROPERTY,
     ),
     mutant(
         "the first half averaged too",
-        (TRAINING, "            if step >= tail_start:", "            if step >= 0:"),
-        tests="training",
+        (AVERAGING, "        if step >= start:", "        if step >= 0:"),
+        tests="training averaging",
         select=BY_PROPERTY,
     ),
     # --- private selection ---
@@ -771,6 +779,211 @@ MUTANTS = [
         (PROFILES, "np.exp(-loss[start:]) * mass", "np.exp(-loss[start:]) * mass * 1e-9"),
         tests="accounting_selection",
         select="pair_is_a_distribution",
+    ),
+    mutant(
+        "an instalment interrupted at once forgets those before it",
+        (AVERAGING, "        return mean if weight else theta", "        return mean"),
+        tests="neural_network",
+    ),
+    mutant(
+        "the noise's variance taken off Adam's second moment without the clip in it",
+        (MLP, "noise_variance = (plan.mechanism.standard_deviation /", "noise_variance = (plan.noise_multiplier /"),
+        tests="neural_network",
+        select="adam",
+    ),
+    mutant(
+        "the floor of the second moment left out",
+        (UPDATES, "np.sqrt(max(v * unbias_2 - noise, floor))", "np.sqrt(abs(v * unbias_2 - noise))"),
+        tests="optimizers",
+    ),
+    mutant(
+        "the first moment left biased",
+        (UPDATES, "rate * (m * unbias_1) / spread", "rate * m / spread"),
+        tests="optimizers",
+    ),
+    # --- networks ---
+    mutant(
+        "network: the mean clipped, not the rows",
+        (NETWORKS, "            narrower *= factor[:, None]\n", "            narrower *= 1.0\n"),
+        (
+            NETWORKS,
+            "        return total\n",
+            "        return total * min(1.0, max_norm * n / max(np.linalg.norm(total), 1e-300))\n",
+        ),
+        tests="networks",
+        select="toggling",
+    ),
+    mutant(
+        "network: a chunk clipped by its mean norm",
+        (
+            NETWORKS,
+            "        factors = np.empty(squares.shape[1:], self._dtype)\n",
+            "        squares[:] = squares.mean(axis=2, keepdims=True)\n"
+            "        factors = np.empty(squares.shape[1:], self._dtype)\n",
+        ),
+        tests="networks",
+        select="toggling",
+    ),
+    mutant(
+        "network: each layer clipped to C, billed as C",
+        (
+            NETWORKS,
+            "CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)",
+            'CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)\n        if self.clip.kind == "per_layer":\n'
+            "            bounds = np.full(len(bounds), max_norm)",
+        ),
+        tests="networks",
+        select="layers_have_bounds or toggling",
+    ),
+    mutant(
+        "network: bounds of layers billed as the largest",
+        (MLP, "max_norm = math.hypot(*bounds)", "max_norm = max(bounds)"),
+        tests="neural_network",
+        select="bounds_of_layers",
+    ),
+    mutant(
+        "network: a layer left out of the norm",
+        (
+            DENSE,
+            "        for k in range(n_layers):\n            whole +=",
+            "        for k in range(n_layers - 1, n_layers):\n            whole +=",
+        ),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: the intercept's 1 left out of the norm",
+        (NETWORKS, "[_squares(each) for each in inputs]", "[_squares(each[:, :-1]) for each in inputs]"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: weight applied after the clip",
+        (
+            NETWORKS,
+            "loss(scores, self._targets, self._weights, rows, start)",
+            "loss(scores, self._targets, np.minimum(self._weights, 1), rows, start)",
+        ),
+        (
+            NETWORKS,
+            CLIP_LAYERS,
+            f"{CLIP_LAYERS}                picked = np.arange(n) if rows is None else rows\n"
+            "                for delta in deltas:\n"
+            "                    delta *= np.maximum(self._weights[picked[start : start + len(delta)]], 1)[:, None]\n",
+        ),
+        tests="networks",
+        select="toggling or weight_multiplies",
+    ),
+    mutant(
+        "network: rows not brought to the public norm",
+        (NETWORKS, "scale = row_scales(X, radius, unit)\n", "scale = row_scales(X, 1e30, unit)\n"),
+        tests="networks",
+        select="long_row",
+    ),
+    mutant(
+        "network: rows that are not finite kept",
+        (
+            DENSE,
+            "        muted = not (norm < np.inf and np.sqrt(longest) * tiny * widest <= bound)",
+            "        muted = False",
+        ),
+        (DENSE, "            muted = muted or not factor >= tiny\n", ""),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: muted rows left where infinity meets their zero",
+        (NETWORKS, "                each[muted] = 0.0\n", "                pass\n"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: a row muted in one layer only",
+        (DENSE, "            factors[:, i] = 0.0\n", "            factors[0, i] = 0.0\n"),
+        (
+            NETWORKS,
+            "                each[muted] = 0.0\n",
+            "                each[muted] = np.nan_to_num(each[muted], posinf=0)\n",
+        ),
+        tests="networks dense_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: NaN hidden by the derivative of relu",
+        (DENSE, "if a[j] > 0 else a[j] * 0  # NaN stays NaN", "if a[j] > 0 else 0.0"),
+        tests="dense_kernels networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: squares that vanish taken for numbers that do",
+        (DENSE, "    lost = widest * tiny\n", "    lost = 0.0\n"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: no room for rounding in the clip",
+        (
+            NETWORKS,
+            "self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)",
+            "self._slack = 1.0 + unit_roundoff * (self._widest + 8)",
+        ),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: blocks longer than there is room for",
+        (NETWORKS, "range(0, len(a), _BLOCK)", "range(0, len(a), 16 * _BLOCK)"),
+        (NETWORKS, "a[start : start + _BLOCK].T, delta[start : start + _BLOCK]", "a.T, delta"),
+        (NETWORKS, "min(batch_size, max(1, self.n_rows))", "max(1, self.n_rows)"),
+        tests="networks",
+        select="rounding",
+    ),
+    mutant(
+        "network: add_remove in the dtype of the rows",
+        (MLP, 'return np.float64 if self.adjacency == "add_remove" else dtype', "return dtype"),
+        tests="guarantees",
+        select="rounding",
+    ),
+    mutant(
+        "network: the last chunk dropped where it is short",
+        (NETWORKS, "range(0, n, self._rows_at_once)", "range(0, n - n % self._rows_at_once, self._rows_at_once)"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: the clip depends on the size of a chunk",
+        (NETWORKS, CLIP_LAYERS, CLIP_LAYERS.replace("self._slack", "self._slack * len(inputs[0]) ** -0.01")),
+        tests="networks",
+        select="chunks",
+    ),
+    mutant(
+        "network: a layer's 1 overwritten by the activation",
+        (NETWORKS, "            following[:, -1] = 1.0\n", ""),
+        tests="networks",
+        select="finite or loss",
+    ),
+    mutant(
+        "network: derivative of tanh",
+        (DENSE, "delta[j] *= 1 - a[j] * a[j]", "delta[j] *= 1 - a[j]"),
+        tests="networks",
+        select="gradient_of_the_loss",
+    ),
+    mutant(
+        "network: derivative of the logistic function",
+        (DENSE, "delta[j] *= a[j] * (1 - a[j])", "delta[j] *= a[j] * (1 + a[j])"),
+        tests="networks",
+        select="gradient_of_the_loss",
+    ),
+    mutant(
+        "network: the start depends on the labels",
+        (MLP, "gain = 2.0 if self.activation", "gain = 1.0 + labels.targets.mean() if self.activation"),
+        tests="neural_network",
+        select="depends_on_no_row",
+    ),
+    mutant(
+        "network: predictions of rows as long as they come",
+        (NETWORKS, "row_scales(X, radius, 1.0)", "row_scales(X, 1e30, 1.0)"),
+        tests="networks",
     ),
     # --- how it is built ---
     mutant(

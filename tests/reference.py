@@ -5,6 +5,7 @@ Slow and obvious on purpose. Nothing here imports a kernel, and no kernel was co
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -172,3 +173,141 @@ def gram_release(X, center, radius: float, weight: float, noise) -> np.ndarray:
     for x in X:
         total += moment_vector(in_ball(x, center, radius), weight)
     return total
+
+
+# --- dense networks ---
+
+SUMMED_BLOCK = 256  # rows whose products are added up in the dtype of the rows
+
+
+class Network(NamedTuple):
+    """Widths from input to output, the activation of the hidden layers, and "softmax" or "logistic" outputs."""
+
+    widths: tuple[int, ...]
+    activation: str
+    out_activation: str
+
+    @property
+    def n_parameters(self) -> int:
+        return sum((a + 1) * b for a, b in itertools.pairwise(self.widths))
+
+    def tables(self, theta) -> list[np.ndarray]:
+        """A layer's weights, and its intercepts as the last row."""
+        cuts = np.cumsum([0] + [(a + 1) * b for a, b in itertools.pairwise(self.widths)])
+        theta = np.asarray(theta, np.float64)
+        return [
+            theta[low:high].reshape(-1, b) for low, high, b in zip(cuts[:-1], cuts[1:], self.widths[1:], strict=True)
+        ]
+
+
+def activated(name: str, z) -> np.ndarray:
+    if name == "relu":
+        return np.array([max(value, 0.0) for value in z])
+    if name == "tanh":
+        return np.tanh(z)
+    return 1.0 / (1.0 + np.exp(-z)) if name == "logistic" else z
+
+
+def slope(name: str, z) -> np.ndarray:
+    """Derivative of the activation at z."""
+    if name == "relu":
+        return np.array([1.0 if value > 0 else 0.0 for value in z])
+    if name == "tanh":
+        return 1.0 / np.cosh(z) ** 2
+    return np.exp(-z) / (1.0 + np.exp(-z)) ** 2 if name == "logistic" else np.ones(len(z))
+
+
+def input_row(x, radius: float, unit: float) -> np.ndarray:
+    """x clipped to the public norm, then times `unit`: what the network sees."""
+    x = np.asarray(x, np.float64)
+    norm = math.hypot(*x)
+    return (x / norm * radius if norm > radius else x) * unit
+
+
+def layer_values(row, network: Network, theta) -> list[np.ndarray]:
+    """Before activation, of each layer."""
+    values, a = [], row
+    for table in network.tables(theta):
+        values.append(np.append(a, 1.0) @ table)
+        a = activated(network.activation, values[-1])
+    return values
+
+
+def network_loss(row, target, weight: float, network: Network, theta) -> float:
+    """Of one row: `target` is the number of a class for the softmax, else one 0 or 1 an output."""
+    scores = layer_values(row, network, theta)[-1]
+    if network.out_activation == "softmax":
+        return weight * float(np.logaddexp.reduce(scores) - scores[target])
+    return weight * float(np.sum(np.logaddexp(0.0, scores) - np.asarray(target) * scores))
+
+
+def network_gradient(row, target, weight: float, network: Network, theta) -> list[np.ndarray]:
+    """Of `network_loss`, a table a layer: backpropagation by hand (Rumelhart, Hinton & Williams 1986)."""
+    tables, values = network.tables(theta), layer_values(row, network, theta)
+    inputs = [row] + [activated(network.activation, z) for z in values[:-1]]
+    if network.out_activation == "softmax":
+        truth = np.eye(len(values[-1]))[target]
+        delta = weight * (probabilities(values[-1]) - truth)
+    else:
+        delta = weight * (np.concatenate([probabilities([z]) for z in values[-1]]) - np.asarray(target))
+    found = []
+    for layer in range(len(tables) - 1, -1, -1):
+        found.insert(0, np.outer(np.append(inputs[layer], 1.0), delta))
+        if layer:
+            delta = (tables[layer][:-1] @ delta) * slope(network.activation, values[layer - 1])
+    return found
+
+
+def clipped_layers(parts, kind: str, bounds) -> np.ndarray:
+    """A row's gradient, clipped and flat: "flat", "per_layer" or "automatic" (Bu et al. 2023, gamma = 0.01)."""
+    if kind == "per_layer":
+        return np.concatenate([clipped(part, bound).ravel() for part, bound in zip(parts, bounds, strict=True)])
+    whole, max_norm = np.concatenate([part.ravel() for part in parts]), math.hypot(*bounds)
+    return clipped(whole, max_norm) if kind == "flat" else whole * (max_norm / (np.linalg.norm(whole) + 0.01))
+
+
+def room_for_rounding(dtype, widths) -> float:
+    """What C is divided by so that a sum of 256 rows, rounded, moves by C only: each of b products errs by u C, each
+    of b - 1 additions by u times a partial sum, on both sides; norms of w numbers by u (w + 8)."""
+    b, unit_roundoff = SUMMED_BLOCK, 0.5 * float(np.finfo(dtype).eps)
+    return 1.0 + unit_roundoff * (b * (b + 3) + max(widths) + 8)
+
+
+def network_clipped_gradients(X, targets, weights, theta, network: Network, kind: str, bounds, *, radius, unit):
+    """One clipped gradient a row, of shape (n, p)."""
+    found = [
+        clipped_layers(
+            network_gradient(input_row(x, radius, unit), target, float(weight), network, theta), kind, bounds
+        )
+        for x, target, weight in zip(X, targets, weights, strict=True)
+    ]
+    return np.array(found).reshape(len(X), network.n_parameters)
+
+
+# --- optimisers and averages ---
+
+
+def adam(theta, gradients, rates, *, beta_1, beta_2, adam_epsilon, noise_variance=0.0, floor=0.0, penalty=0.0):
+    """Iterates of Adam (Kingma & Ba 2015, algorithm 1), or of DP-AdamBC where the noise's variance is given."""
+    m = v = np.zeros_like(theta)
+    iterates = []
+    for t, (g, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+        m = beta_1 * m + (1 - beta_1) * g
+        v = beta_2 * v + (1 - beta_2) * g**2
+        second = np.maximum(v / (1 - beta_2**t) - noise_variance, floor)
+        theta = (theta - rate * (m / (1 - beta_1**t)) / (np.sqrt(second) + adam_epsilon)) / (1 + rate * penalty)
+        iterates.append(theta)
+    return iterates
+
+
+def tail_mean(iterates, n_steps: int):
+    """Of those of the second half of `n_steps` that there are, or the last of all."""
+    tail = iterates[n_steps // 2 :]
+    return np.mean(tail, axis=0) if len(tail) else iterates[-1]
+
+
+def ema(iterates, n_steps: int):
+    """Weights 1, d, d**2, ... from the last backwards, d = 1 - 10 / n_steps, that sum to one."""
+    decay = max(0.0, 1.0 - 10.0 / n_steps)
+    weights = decay ** np.arange(len(iterates) - 1.0, -1.0, -1.0)
+    return weights @ np.array(iterates) / weights.sum()

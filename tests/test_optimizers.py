@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+import reference
 
-from skdp._optimizers import constant, momentum_sgd
+from skdp._optimizers import adam, constant, cosine_decay, linear_decay, momentum_sgd
 
 
 def run(optimizer, theta, gradients):
@@ -91,3 +94,110 @@ def test_update_is_linear_in_the_gradients():
     optimizer = momentum_sgd(constant(0.3), 0.8, np.array([0.0, 1.0, 2.0, 3.0]))
     apart = run(optimizer, np.zeros(4), first) + run(optimizer, np.zeros(4), second)
     np.testing.assert_allclose(run(optimizer, np.zeros(4), first + second), apart, rtol=0, atol=1e-13)
+
+
+# --- schedules ---
+
+
+def test_linear_decay_at_first_middle_last_and_beyond():
+    """Abadi et al. (2016), section 5.2: from 0.1 to 0.052 in 10 epochs (of 100 steps here), then 0.052."""
+    rate = linear_decay(0.1, 0.052, 1000)
+    for step, expected in ((0, 0.1), (250, 0.088), (500, 0.076), (999, 0.052048), (1000, 0.052), (10**6, 0.052)):
+        assert rate(step) == pytest.approx(expected, rel=1e-14)
+
+
+def test_cosine_decay_at_first_middle_last_and_beyond():
+    rate = cosine_decay(2.0, 0.5, 300)
+    for step, expected in ((0, 2.0), (100, 1.625), (150, 1.25), (200, 0.875), (300, 0.5), (301, 0.5), (10**6, 0.5)):
+        assert rate(step) == pytest.approx(expected, rel=1e-14)
+
+
+def test_constant_is_constant():
+    assert {constant(0.3)(step) for step in (0, 1, 10**6)} == {0.3}
+
+
+def test_schedules_may_rise_and_may_be_shorter_than_a_step():
+    assert linear_decay(1.0, 3.0, 4)(1) == pytest.approx(1.5)
+    for schedule in (linear_decay, cosine_decay):
+        rate = schedule(2.0, 1.0, 0.25)
+        assert (rate(0), rate(1)) == (2.0, 1.0)
+
+
+# --- Adam ---
+
+ADAMS = {
+    "Adam": {},
+    "AdamBC": {"noise_variance": 0.2, "floor": 0.02},
+    "AdamBC at its floor": {"noise_variance": 50.0, "floor": 0.5},
+    "penalised": {"penalty": np.array([0.0, 1.0, 5.0])},
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ADAMS)
+@pytest.mark.parametrize(("beta_1", "beta_2"), [(0.9, 0.999), (0.0, 0.5), (0.5, 0.0)])
+def test_adam_is_that_of_the_plain_formulas(beta_1, beta_2, kind, dtype):
+    """Every iterate, with a schedule; in float32 to 40 steps of a few roundings of numbers below 10."""
+    rng = np.random.default_rng(0)
+    gradients, theta = rng.normal(size=(40, 3)), rng.normal(size=3).astype(dtype)
+    schedule = linear_decay(0.1, 0.01, 30)
+    options = {"beta_1": beta_1, "beta_2": beta_2, "adam_epsilon": 1e-3, **ADAMS[kind]}
+    expected = reference.adam(theta.astype(float), gradients, [schedule(k) for k in range(40)], **options)
+    optimizer = adam(schedule, *(options.pop(name) for name in ("beta_1", "beta_2", "adam_epsilon")), **options)
+    state = optimizer.init(theta)
+    for gradient, iterate in zip(gradients, expected, strict=True):
+        theta, state = optimizer.update(gradient, state, theta)
+        np.testing.assert_allclose(theta, iterate, rtol=0, atol=40 * 10 * float(np.finfo(dtype).eps))
+
+
+def test_first_step_of_adam_is_the_sign_of_the_gradient():
+    theta = run(adam(constant(0.1), 0.9, 0.999, 0.0), np.zeros(3), [np.array([1e-9, -3.0, 1e9])])
+    np.testing.assert_allclose(theta, [-0.1, 0.1, -0.1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_adam_does_not_see_the_scale_of_gradients(corrected):
+    """Schwabedal et al. (2020): with a vanishing adam_epsilon the clip cancels, noise and its variance included."""
+    gradients = np.random.default_rng(1).normal(size=(30, 4))
+    found = []
+    for scale in (1.0, 0.1, 1e-6):
+        variance = 0.3 * scale**2 if corrected else 0.0
+        optimizer = adam(constant(0.1), 0.9, 0.99, 0.0, noise_variance=variance, floor=0.1 * variance)
+        found.append(run(optimizer, np.ones(4), gradients * scale))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-9)
+    felt = [run(adam(constant(0.1), 0.9, 0.99, 0.1), np.ones(4), gradients * scale) for scale in (1.0, 0.1)]
+    assert np.abs(felt[0] - felt[1]).max() > 0.1
+
+
+def test_noise_of_known_variance_is_taken_off_the_second_moment():
+    """Of pure noise nothing but the floor is left; of a signal s under noise the root is s, not hypot(s, sd)."""
+    noise = np.random.default_rng(2).normal(size=(20_000, 2)) * 0.5
+    signal = np.array([0.0, 3.0])
+    optimizer = adam(constant(1.0), 0.0, 0.9999, 0.0, noise_variance=0.25, floor=0.0025)
+    theta, state = np.zeros(2), optimizer.init(np.zeros(2))
+    for gradient in signal + noise:
+        theta, state = optimizer.update(gradient, state, theta)
+    last = theta
+    theta, _ = optimizer.update(signal, state, theta)
+    moved = (last - theta)[1]
+    assert moved == pytest.approx(1.0, rel=0.01)  # 3 / sqrt(9.25 - 0.25): the mean of 10,000 squares, sd below 0.005
+    assert moved != pytest.approx(3.0 / math.sqrt(9.25), rel=0.005)
+
+
+def test_updates_of_adam_leave_their_arguments_alone():
+    optimizer, theta, gradient = adam(constant(0.1), 0.9, 0.99, 1e-8, penalty=0.5), np.ones(3), np.ones(3)
+    state = optimizer.init(theta)
+    optimizer.update(gradient, state, theta)
+    for vector, value in ((theta, 1.0), (gradient, 1.0), (state[0], 0.0), (state[1], 0.0)):
+        assert np.all(vector == value)
+
+
+@pytest.mark.parametrize("make", [momentum_sgd, adam])
+def test_parameters_keep_their_dtype(make):
+    """Gradients are float64, as noise is; parameters stay as they came."""
+    options = (0.9,) if make is momentum_sgd else (0.9, 0.99, 1e-8)
+    for dtype in (np.float32, np.float64):
+        for penalty in (0.0, np.ones(3)):
+            theta = run(make(constant(0.1), *options, penalty=penalty), np.ones(3, dtype), [np.ones(3)] * 2)
+            assert theta.dtype == dtype

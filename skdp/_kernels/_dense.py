@@ -143,7 +143,8 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
     With K layers, ``g_k`` the gradient in layer k and ``C**2`` the sum of the ``bounds**2``: ``min(1, C / |g|)`` for
     `FLAT` (Abadi et al. 2016, algorithm 1), ``min(1, C_k / |g_k|)`` for `PER_LAYER`, ``C / (|g| + stability)`` for
     `AUTOMATIC` (Bu et al. 2023). A row that is not finite gets 0 in every layer, and so does one whose products would
-    be denormal numbers: these lose digits, and with them the clip.
+    be denormal numbers: these lose digits, and with them the clip. Squares lose them below `tiny` too, each of a row's
+    numbers one square, so a row is taken for as long as it would be with all of that.
 
     Parameters
     ----------
@@ -166,17 +167,18 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
     """
     n_layers, m = factors.shape
     bound = np.sqrt(np.sum(bounds * bounds))
+    lost = widest * tiny
     any_muted = False
     for i in range(m):
         whole, longest = 0.0, 0.0
         for k in range(n_layers):
-            whole += squares[0, k, i] * squares[1, k, i]
+            whole += (squares[0, k, i] + lost) * (squares[1, k, i] + lost)
             longest = max(longest, max(squares[0, k, i], squares[1, k, i]))
         norm = np.sqrt(whole)
         muted = not (norm < np.inf and np.sqrt(longest) * tiny * widest <= bound)
         for k in range(n_layers):
             if kind == PER_LAYER:
-                part = np.sqrt(squares[0, k, i] * squares[1, k, i])
+                part = np.sqrt((squares[0, k, i] + lost) * (squares[1, k, i] + lost))
                 factor = bounds[k] / part if part > bounds[k] else 1.0
             elif kind == AUTOMATIC:
                 factor = bound / (norm + stability)

@@ -1,0 +1,233 @@
+"""The passes between a dense network's matrix products, each against what its docstring says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from numba.core.registry import CPUDispatcher
+
+from skdp._kernels import _dense, _updates
+
+DTYPES = [np.float32, np.float64]
+ROWS = np.array([4, 4, 0, 7, 2])
+ACTIVATIONS = {
+    "identity": _dense.IDENTITY,
+    "logistic": _dense.LOGISTIC,
+    "tanh": _dense.TANH,
+    "relu": _dense.RELU,
+}
+
+
+def rows_and_scales(dtype, *, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(8, 5)).astype(dtype)
+    X[rng.random(X.shape) < 0.5] = 0.0
+    scale = rng.uniform(0.5, 2.0, 8).astype(dtype)
+    scale[2] = 0.0
+    X[2] = np.finfo(dtype).max  # a scale of 0 goes with rows that overflow
+    return X, scale
+
+
+# --- gathering ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("rows", "start", "m"), [(None, 0, 8), (None, 3, 4), (ROWS, 0, 5), (ROWS, 2, 3), (ROWS, 1, 0)])
+def test_rows_are_gathered_with_their_scale_and_a_one(rows, start, m, sparse, dtype):
+    X, scale = rows_and_scales(dtype)
+    chunk = np.full((m, 6), np.nan, dtype)
+    if sparse:
+        csr = sp.csr_matrix(X)
+        _dense.gather_sparse_rows(csr.data, csr.indices, csr.indptr, scale, rows, start, chunk)
+    else:
+        _dense.gather_rows(X, scale, rows, start, chunk)
+    picked = np.arange(start, start + m) if rows is None else rows[start : start + m]
+    for row, found in zip(picked, chunk, strict=True):
+        expected = np.zeros(6) if scale[row] == 0 else np.append(X[row] * scale[row], 1.0)
+        np.testing.assert_allclose(found, expected, rtol=4 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("content", [np.inf, -np.inf, np.nan, 1e38])
+def test_nothing_of_a_row_with_scale_zero_is_gathered(content):
+    chunk = np.full((1, 3), np.nan)
+    _dense.gather_rows(np.full((1, 2), content), np.zeros(1), None, 0, chunk)
+    np.testing.assert_array_equal(chunk, 0.0)
+
+
+# --- residuals ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "start"), [(None, 2), (ROWS, 0), (ROWS, 1)])
+def test_residuals_are_those_of_the_plain_losses(rows, start, dtype):
+    rng = np.random.default_rng(1)
+    m, weights = 4, rng.uniform(0.0, 3.0, 8).astype(dtype)
+    labels, targets = rng.integers(0, 3, 8), rng.integers(0, 2, (8, 3)).astype(np.float32)
+    scores = (rng.normal(size=(m, 3)) * 5).astype(dtype)
+    picked = np.arange(start, start + m) if rows is None else rows[start : start + m]
+    softmax, logistic = scores.copy(), scores.copy()
+    _dense.softmax_residuals(softmax, labels, weights, rows, start)
+    _dense.logistic_residuals(logistic, targets, weights, rows, start)
+    for i, row in enumerate(picked):
+        p = reference.probabilities(scores[i].astype(float))
+        each = np.array([float(reference.probabilities([z])[0]) for z in scores[i].astype(float)])
+        tolerance = {"rtol": 0, "atol": 64 * float(np.finfo(dtype).eps)}
+        np.testing.assert_allclose(softmax[i], weights[row] * (p - np.eye(3)[labels[row]]), **tolerance)
+        np.testing.assert_allclose(logistic[i], weights[row] * (each - targets[row]), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_residuals_of_extreme_scores_are_those_of_the_limit(dtype):
+    top = np.finfo(dtype).max
+    scores = np.array([[top, -top, 0.0], [-top, -top, -top], [1e4, 1e4, 0.0]], dtype)
+    softmax, logistic = scores.copy(), scores.copy()
+    _dense.softmax_residuals(softmax, np.array([1, 0, 2]), np.ones(3, dtype), None, 0)
+    _dense.logistic_residuals(logistic, np.zeros((3, 3), np.float32), np.ones(3, dtype), None, 0)
+    np.testing.assert_allclose(softmax, [[1, -1, 0], [-2 / 3, 1 / 3, 1 / 3], [0.5, 0.5, -1]], atol=1e-6)
+    np.testing.assert_allclose(logistic, [[1, 0, 0.5], [0, 0, 0], [1, 1, 0.5]], atol=1e-6)
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf])
+def test_scores_that_are_lost_give_residuals_that_are_not_finite(score):
+    """The guard of the clip must see them: a softmax of NaN, or of infinity less infinity, is not made up."""
+    softmax = np.array([[score, 0.0, 1.0]])
+    _dense.softmax_residuals(softmax, np.zeros(1, np.int64), np.ones(1), None, 0)
+    assert not np.all(np.isfinite(softmax))
+    logistic = np.array([[np.nan]])
+    _dense.logistic_residuals(logistic, np.zeros((1, 1), np.float32), np.ones(1), None, 0)
+    assert np.isnan(logistic[0, 0])
+
+
+# --- derivatives ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_derivatives_are_those_of_the_plain_activations(name, dtype):
+    """At z from -4 to 4, 0 included, from the activation's output alone."""
+    z = np.linspace(-4.0, 4.0, 9)
+    outputs = np.ones((2, 10), dtype)
+    outputs[:, :9] = reference.activated(name, z)
+    deltas = np.array([np.arange(1.0, 10.0), -np.ones(9)], dtype)
+    expected = deltas * reference.slope(name, z)
+    _dense.multiply_by_derivative(ACTIVATIONS[name], outputs, deltas)
+    np.testing.assert_allclose(deltas, expected, rtol=0, atol=32 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_lost_activation_or_derivative_stays_lost(name):
+    """NaN may not become 0, or the guard would take the row for a good one."""
+    deltas = np.array([[1.0], [np.nan]])
+    _dense.multiply_by_derivative(ACTIVATIONS[name], np.array([[np.nan, 1.0], [0.5, 1.0]]), deltas)
+    assert np.isnan(deltas[1, 0])
+    assert name == "identity" or np.isnan(deltas[0, 0])
+
+
+# --- the clip ---
+
+KINDS = {"flat": _dense.FLAT, "per_layer": _dense.PER_LAYER, "automatic": _dense.AUTOMATIC}
+
+
+def factors_of(kind, inputs, deltas, bounds, *, dtype=np.float64, widest=3):
+    """Factors of rows whose layers' inputs and derivatives have these norms."""
+    squares = np.array([inputs, deltas], np.float64) ** 2
+    factors = np.empty(squares.shape[1:], dtype)
+    tiny = float(np.finfo(dtype).tiny)
+    muted = _dense.clip_factors(KINDS[kind], squares, np.asarray(bounds, float), 0.01, tiny, widest, factors)
+    return factors, muted
+
+
+def test_factors_by_hand():
+    """Layers of norms 3 = 1.5 * 2 and 4 = 4 * 1; bounds 3 and 4, 0.3 and 0.4, 30 and 0.4."""
+    inputs, deltas = [[1.5], [4.0]], [[2.0], [1.0]]
+    for kind, bounds, expected in (
+        ("flat", (3.0, 4.0), [1.0, 1.0]), ("flat", (0.3, 0.4), [0.1, 0.1]), ("flat", (0.0, 0.5), [0.1, 0.1]),
+        ("per_layer", (3.0, 4.0), [1.0, 1.0]), ("per_layer", (0.3, 0.4), [0.1, 0.1]),
+        ("per_layer", (30.0, 0.4), [1.0, 0.1]),
+        ("automatic", (3.0, 4.0), [5.0 / 5.01] * 2), ("automatic", (30.0, 40.0), [50.0 / 5.01] * 2),
+    ):  # fmt: skip
+        factors, muted = factors_of(kind, inputs, deltas, bounds)
+        np.testing.assert_allclose(factors[:, 0], expected, rtol=1e-14)
+        assert not muted
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lost", [np.inf, np.nan])
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_row_that_is_not_finite_is_muted_in_every_layer(kind, lost, layer, side):
+    """Infinity times 0, which is NaN, included; rows beside it keep their factors."""
+    for others in (1.0, 0.0):
+        norms = np.full((2, 2, 3), 2.0)
+        norms[:, :, 1] = others
+        norms[side, layer, 1] = lost
+        factors, muted = factors_of(kind, *norms, (0.3, 0.4))
+        assert muted
+        np.testing.assert_array_equal(factors[:, 1], 0.0)
+        assert np.all(factors[:, [0, 2]] > 0.0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_factor_that_would_be_denormal_mutes_the_row(kind, dtype):
+    """Such a number has lost digits. Short of that, or of a square beyond 1e308, a row is brought to the bound."""
+    longest = min(1.0 / float(np.finfo(dtype).tiny), float(np.finfo(np.float64).max) ** 0.5)
+    for product in (1e-60, 1.0, 1e20, 0.9 * longest, 1.1 * longest, 1e6 * longest):
+        norm = product**0.5
+        factors, muted = factors_of(kind, [[norm]], [[norm]], [1.0], dtype=dtype)
+        assert muted == (product > longest)
+        assert muted == (factors[0, 0] == 0.0)
+        assert float(factors[0, 0]) * norm * norm <= 1.0 + float(np.finfo(dtype).eps)
+
+
+def test_numbers_whose_squares_vanish_do_not_pass_the_clip():
+    """In float32 a derivative of 1e-24 has the square 0: the row is taken for as long as it could be."""
+    squares = np.array([[[64.0]], [[0.0]]])
+    factors = np.empty((1, 1), np.float32)
+    for kind in ("flat", "per_layer"):
+        bound, tiny = np.array([1e-30]), float(np.finfo(np.float32).tiny)
+        _dense.clip_factors(KINDS[kind], squares, bound, 0.01, tiny, 4, factors)
+        assert 8.0 * 1e-24 * float(factors[0, 0]) <= 1e-30
+
+
+def test_factors_never_raise_a_gradient_above_its_bounds():
+    """10,000 draws over 12 orders of magnitude, three layers with shares of their own."""
+    rng = np.random.default_rng(2)
+    inputs, deltas = 10.0 ** rng.uniform(-6, 6, (2, 3, 10_000))
+    bounds = np.array([0.1, 2.0, 0.7])
+    for kind in KINDS:
+        factors, _ = factors_of(kind, inputs, deltas, bounds)
+        parts = factors * inputs * deltas
+        assert np.linalg.norm(parts, axis=0).max() <= math.hypot(*bounds) * (1 + 1e-14)
+        if kind == "per_layer":
+            assert np.all(parts <= bounds[:, None] * (1 + 1e-14))
+        if kind == "flat":
+            assert np.linalg.norm(parts, axis=0).max() == pytest.approx(math.hypot(*bounds), rel=1e-12)
+
+
+# --- sums ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_are_added_in_double_precision(dtype):
+    total, product = np.full((2, 3), 1.0), np.full((2, 3), 1e-12, dtype)
+    for _ in range(3):
+        _dense.add_to(product, total)
+    np.testing.assert_allclose(total - 1.0, 3e-12, rtol=1e-3)
+
+
+def test_compiled_kernels_have_no_fastmath():
+    kernels = [
+        (name, kernel) for module in (_dense, _updates) for name, kernel in vars(module).items()
+        if isinstance(kernel, CPUDispatcher)
+    ]  # fmt: skip
+    assert len(kernels) >= 9
+    for name, kernel in kernels:
+        assert not kernel.targetoptions.get("fastmath"), name
+        assert not kernel.targetoptions.get("parallel"), name
+        assert kernel.targetoptions["nogil"], name

@@ -1,0 +1,877 @@
+"""DPMLPClassifier as a user meets it: it learns, it says what it cost, it lives among scikit-learn's tools."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference
+import scipy.sparse as sp
+from scipy import stats
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import skdp.neural_network
+from skdp import (
+    AccountantDetachedError,
+    BudgetExceededError,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    config_context,
+)
+from skdp._networks import NetworkModel
+from skdp.accounting import compose, get_epsilon
+from skdp.datasets import make_census
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+FALSE_ALARM = 1e-6
+KINDS = ["binary", "classes", "labels"]
+
+
+def given_noise(**parameters):
+    """An estimator of few and cheap steps, whose noise need not be solved for."""
+    return DPMLPClassifier(
+        **{"hidden_layer_sizes": (6,), "epsilon": None, "noise_multiplier": 1.0, "max_iter": 3, **parameters}
+    )
+
+
+@pytest.fixture(scope="module")
+def table(draw):
+    """A function that gives rows and targets for two classes, three, or three labels a row, and `classes`."""
+    X, codes = draw(200, n_classes=3)
+
+    def of(kind):
+        if kind == "labels":
+            return X, (X[:, :3] > 0).astype(int), range(3)
+        return (X, codes, range(3)) if kind == "classes" else (X, (codes > 0).astype(int), [0, 1])
+
+    return of
+
+
+def parameters_of(model):
+    return np.concatenate([part.ravel() for pair in zip(model.coefs_, model.intercepts_, strict=True) for part in pair])
+
+
+# --- it learns --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"solver": "adam", "learning_rate_init": 0.02},
+        {"clipping": "per_layer"},
+        {"clipping": "automatic"},
+        {"hidden_layer_sizes": (16, 16), "activation": "tanh", "solver": "adam", "learning_rate_init": 0.02},
+    ],
+    ids=str,
+)
+def test_without_noise_to_speak_of_it_learns_what_no_linear_model_can(parameters, dtype):
+    """XOR of two signs: a line is right for half of the rows, a network for nearly all."""
+    X = np.random.default_rng(0).uniform(-1, 1, (2_000, 2)).astype(dtype)
+    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+    assert LogisticRegression().fit(X, y).score(X, y) < 0.6
+    model = DPMLPClassifier(
+        **{"hidden_layer_sizes": (32,), "epsilon": None, "noise_multiplier": 1e-3, "classes": [False, True],
+           "sampling_rate": 0.2, "max_iter": 60, "random_state": 0, **parameters}
+    ).fit(X, y)  # fmt: skip
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_the_defaults_at_epsilon_one_beat_chance_clearly(adjacency):
+    """Chance ranks a pair rightly with probability 1/2; on 2,000 people by 0.02 or less beside it."""
+    people = make_census(8_000, random_state=0)
+    low, high = np.array([people.bounds[name] for name in people.feature_names]).T
+    X, y, rest = (people.data - low) / (high - low), people.target, slice(6_000, None)
+    model = DPMLPClassifier(
+        (16,), classes=people.classes, adjacency=adjacency, n_samples_public=6_000, random_state=0
+    ).fit(X[:6_000], y[:6_000])
+    assert model.epsilon_ <= 1.0
+    assert roc_auc_score(y[rest] == model.classes_[1], model.predict_proba(X[rest])[:, 1]) > 0.7
+
+
+@pytest.mark.parametrize("clipping", ["flat", "per_layer", "automatic"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hidden", [(), (5,), (4, 3, 5)])
+def test_one_step_is_the_clipped_mean_gradient(table, hidden, kind, clipping):
+    """From the parameters of a first instalment, by the plain reading, at noise of a thousandth of C."""
+    X, y, classes = table(kind)
+    X = 1.5 * X
+    sigma, clip, eta, momentum, data_norm, input_norm = 1e-3, 0.4, 2.0, 0.5, 1.7, 3.0
+    weights = np.where(np.arange(200) % 5 == 0, 0.0, 2.0)
+    model = given_noise(
+        hidden_layer_sizes=hidden, activation="tanh", classes=classes, clipping=clipping, warm_start=True,
+        learning_rate="constant", learning_rate_init=eta, momentum=momentum, average=None, data_norm=data_norm,
+        input_norm=input_norm, sampling_rate=1.0,
+    ).fit(X, y)  # fmt: skip
+    unit = input_norm / data_norm
+    before, first_layer = parameters_of(model), 4 * (*hidden, model.n_outputs_)[0]
+    theta = before.copy()
+    theta[:first_layer] /= unit
+    model.set_params(noise_multiplier=sigma, max_grad_norm=clip, max_iter=1).fit(X, y, weights)
+    network = reference.Network((4, *hidden, model.n_outputs_), "tanh", model.out_activation_)
+    targets = y[:, None] if kind == "binary" else y
+    n_layers = len(hidden) + 1
+    bounds = np.full(n_layers, clip / math.sqrt(n_layers)) / reference.room_for_rounding(np.float64, network.widths)
+    gradients = reference.network_clipped_gradients(
+        X, targets, weights, theta, network, clipping, bounds, radius=data_norm, unit=unit
+    )
+    expected = before - eta * (1 - momentum) * gradients.mean(axis=0) * np.where(
+        np.arange(len(theta)) < first_layer, unit, 1.0
+    )
+    sd = eta * (1 - momentum) * unit * sigma * clip / 200
+    np.testing.assert_allclose(parameters_of(model), expected, rtol=0, atol=6 * sd)  # 100 normals: once in 5e6
+    assert np.abs(expected - before).max() > 100 * sd
+    assert (model.out_activation_, model.n_outputs_) == (
+        "softmax" if kind == "classes" else "logistic", 1 if kind == "binary" else 3
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("activation", "gain"), [("relu", 2.0), ("tanh", 1.0)])
+def test_start_is_random_scaled_by_the_inputs_and_zero_in_the_last_layer(activation, gain):
+    """One step of length 1e-300 leaves the start: variance gain / inputs, intercepts and last layer 0."""
+    X = np.zeros((10, 40))
+    model = given_noise(
+        hidden_layer_sizes=(300, 50), activation=activation, learning_rate_init=1e-300, max_iter=1, classes=[0, 1],
+        input_norm=math.sqrt(40), random_state=0,
+    ).fit(X, np.arange(10) % 2)  # fmt: skip
+    for coef in model.coefs_[:-1]:
+        score = np.sum(coef**2) / (gain / len(coef))
+        assert stats.chi2(coef.size).ppf(FALSE_ALARM / 2) < score < stats.chi2(coef.size).isf(FALSE_ALARM / 2)
+    assert np.abs(model.coefs_[-1]).max() < 1e-200
+    assert max(np.abs(intercept).max() for intercept in model.intercepts_) < 1e-200
+
+
+def test_start_depends_on_no_row(table):
+    """Not on X, y or weights: one step of length 1e-300 from the same seed, on other data."""
+    X, y, _ = table("binary")
+    weights = np.linspace(0, 3, 200)
+    starts = [
+        parameters_of(given_noise(learning_rate_init=1e-300, classes=[0, 1], random_state=0).fit(*data))
+        for data in ((X, y), (1e3 * X[::-1], 1 - y), (0 * X, y, weights))
+    ]
+    for other in starts[1:]:
+        np.testing.assert_allclose(other, starts[0], rtol=0, atol=1e-250)
+
+
+def test_alpha_shrinks_weights_and_spares_intercepts():
+    X, y = np.ones((500, 2)), np.arange(500) % 10 > 0
+    free, held = (
+        given_noise(noise_multiplier=1e-3, alpha=alpha, classes=[False, True], max_iter=50, sampling_rate=1.0).fit(X, y)
+        for alpha in (0.0, 1e6)
+    )
+    assert max(np.abs(coef).max() for coef in held.coefs_) < 1e-3 * max(np.abs(coef).max() for coef in free.coefs_)
+    assert held.intercepts_[-1][0] > 0.5
+
+
+# --- as MLPClassifier -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden", [(), (5,), (7, 5, 3), 5, [5], np.array([5, 4]), np.array(5)], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes_and_predictions_are_those_of_scikit_learn(table, kind, hidden):
+    """Same names, shapes and meaning; its forward pass with our coefficients gives our probabilities."""
+    X, y, classes = table(kind)
+    layers = np.atleast_1d(hidden).astype(int).tolist()
+    model = given_noise(hidden_layer_sizes=hidden, activation="tanh", classes=classes).fit(X, y)
+    peer = MLPClassifier(layers, activation="tanh", max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it has not converged
+        peer.fit(X, y)
+    for name in ("n_layers_", "n_outputs_", "out_activation_", "n_features_in_"):
+        assert getattr(model, name) == getattr(peer, name)
+    np.testing.assert_array_equal(model.classes_, peer.classes_)
+    assert [c.shape for c in model.coefs_ + model.intercepts_] == [c.shape for c in peer.coefs_ + peer.intercepts_]
+    peer.coefs_, peer.intercepts_ = model.coefs_, model.intercepts_
+    np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), rtol=1e-9, atol=1e-15)
+    np.testing.assert_array_equal(model.predict(X), peer.predict(X))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X), rtol=1e-9)
+
+
+def test_parameters_mean_what_they_mean_in_scikit_learn():
+    """Every parameter of one name, but for those that read private data, which are not offered."""
+    ours, theirs = DPMLPClassifier().get_params(), MLPClassifier().get_params()
+    same = {"hidden_layer_sizes", "activation", "momentum", "beta_1", "beta_2", "warm_start", "random_state"}
+    assert all(ours[name] == theirs[name] for name in same)
+    assert ours["adam_epsilon"] == theirs["epsilon"]
+    assert {"early_stopping", "tol", "n_iter_no_change", "validation_fraction"}.isdisjoint(ours)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes(table, kind):
+    X, y, classes = table(kind)
+    model = given_noise(classes=classes, sampling_rate=0.3, max_iter=7).fit(X.astype(np.float32), y)
+    assert all(part.dtype == np.float32 for part in model.coefs_ + model.intercepts_)
+    assert model.n_steps_ == math.ceil(7 / 0.3) == 24
+    assert model.n_iter_ == 8  # 24 steps of 0.3 are 7.2 epochs
+    assert (model.sampling_rate_, model.data_norm_, model.delta_, model.noise_multiplier_) == (0.3, 2.0, 1e-5, 1.0)
+    for name in ("epsilon_", "max_grad_norm_", "learning_rate_init_", "sampling_rate_", "data_norm_"):
+        assert type(getattr(model, name)) is float, name
+    for name in ("n_steps_", "n_iter_", "n_layers_", "n_outputs_"):
+        assert type(getattr(model, name)) is int, name
+
+
+@pytest.mark.parametrize("parameters", [{"alpha": 0.1}, {"average": None}, {"alpha": 0.1, "average": "tail"}], ids=str)
+@pytest.mark.parametrize("solver", ["sgd", "adam"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_coefficients_have_the_dtype_of_the_rows(table, dtype, solver, parameters):
+    X, y, classes = table("classes")
+    model = given_noise(classes=classes, solver=solver, **parameters).fit(X.astype(dtype), y)
+    assert {part.dtype for part in model.coefs_ + model.intercepts_} == {np.dtype(dtype)}
+    assert model.predict_proba(X).dtype == dtype
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_rows_and_other_layouts_are_the_same_rows(table, kind):
+    X, y, classes = table(kind)
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    model = given_noise(classes=classes, sampling_rate=0.5, random_state=0, activation="tanh")
+    dense = clone(model).fit(X, y)
+    shapes = [
+        sp.csr_array,
+        sp.csr_matrix,
+        sp.csc_array,
+        sp.coo_array,
+        np.asfortranarray,
+        pd.DataFrame,
+        np.ndarray.tolist,
+    ]
+    for to_X in shapes:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = clone(model).fit(to_X(X), y)
+        np.testing.assert_allclose(parameters_of(found), parameters_of(dense), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.predict_proba(to_X(X)), dense.predict_proba(X), rtol=1e-8)
+
+
+def test_repeated_entries_of_a_sparse_row_are_added():
+    """Also where the matrix believes that there are none: else one entry would be lost, and the norm be wrong."""
+    data, indices = np.tile([1.0, 2.0, 3.0], 20), np.tile([2, 0, 2], 20)
+    for believes in (False, True):
+        X = sp.csr_matrix((data, indices, np.arange(0, 61, 3)), shape=(20, 4))
+        if believes:
+            X.has_canonical_format = True
+        whole = np.tile([2.0, 0.0, 4.0, 0.0], (20, 1))
+        one, other = (given_noise(classes=[0, 1], random_state=0).fit(rows, np.arange(20) % 2) for rows in (X, whole))
+        np.testing.assert_allclose(parameters_of(one), parameters_of(other), rtol=0, atol=1e-10)
+
+
+def test_single_precision_gives_the_same_model_to_its_rounding(table):
+    """Clips differ by 0.4 %, the room for rounding, so steps of at most 0.1 C by 4e-4 C each."""
+    X, y, classes = table("classes")
+    single, double = (
+        given_noise(
+            classes=classes, random_state=0, max_grad_norm=0.5, learning_rate_init=0.1, activation="tanh",
+            sampling_rate=1.0,
+        ).fit(X.astype(dtype), y) for dtype in (np.float32, np.float64)
+    )  # fmt: skip
+    np.testing.assert_allclose(parameters_of(single), parameters_of(double), rtol=0, atol=3 * 4e-4 * 0.5 * 4.0)
+    assert np.abs(parameters_of(double)).max() > 0.1
+
+
+def test_read_only_rows(table):
+    X, y, classes = (part.copy() if isinstance(part, np.ndarray) else part for part in table("classes"))
+    X.flags.writeable = y.flags.writeable = False
+    assert given_noise(classes=classes).fit(X, y).predict(X).shape == (200,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batch_size_changes_nothing_but_rounding(table, kind):
+    """Property 3, through the estimator: noise, lots and steps are the same."""
+    X, y, classes = table(kind)
+    fits = [
+        parameters_of(given_noise(classes=classes, random_state=0, batch_size=size, activation="tanh").fit(X, y))
+        for size in ("auto", 1, 37, 10**6)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_allclose(other, fits[0], rtol=0, atol=1e-11)
+
+
+# --- noise ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clipping", ["flat", "per_layer"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "sampling"), [(n, {"sampling_rate": 1.0}) for n in (1, 10, 1000)] + [(1000, {"lot_size": 10})], ids=str
+)
+def test_spread_of_a_step_on_null_records(n, sampling, dtype, clipping):
+    """Properties 2 and 13: sigma C / L for L = 1, 10, 1000, in every parameter, over T steps by sqrt(T)."""
+    X, y = np.ones((n, 30), dtype), np.arange(n) % 2
+    nothing = np.full(n, 1e-30, dtype)
+    model = given_noise(
+        hidden_layer_sizes=(40, 20), classes=[0, 1], learning_rate="constant", learning_rate_init=1.0, momentum=0.0,
+        average=None, max_iter=1, warm_start=True, clipping=clipping, delta=1e-9, random_state=3, noise_multiplier=1.7,
+        max_grad_norm=0.3, **sampling,
+    ).fit(X, y, nothing)  # fmt: skip
+    before, first = parameters_of(model).astype(float), model.n_steps_
+    model.fit(X, y, nothing)
+    moved = parameters_of(model).astype(float) - before
+    moved[: model.coefs_[0].size] /= 8.0 / math.sqrt(30)  # the first layer's are for rows as they are given
+    n_steps = model.n_steps_ - first
+    sd = 1.7 * 0.3 / (model.sampling_rate_ * n) * math.sqrt(n_steps)
+    rounding = 1.0 if dtype == np.float64 else 1.0 + 1e-3  # parameters near 1, moved by 5e-4 and more, in steps of 6e-8
+    spread = stats.chi2(moved.size)
+    assert spread.ppf(FALSE_ALARM / 2) / rounding < np.sum((moved / sd) ** 2) < rounding * spread.isf(FALSE_ALARM / 2)
+    start = 0
+    for part in itertools.chain(*zip(model.coefs_, model.intercepts_, strict=True)):
+        score = np.sum((moved[start : start + part.size] / sd) ** 2)
+        start += part.size
+        spread = stats.chi2(part.size)
+        assert spread.ppf(FALSE_ALARM / 12) / rounding < score < rounding * spread.isf(FALSE_ALARM / 12)
+
+
+def test_a_seed_fixes_every_bit_and_numpys_has_no_effect(table):
+    X, y, classes = table("classes")
+    fits = []
+    for seed in (0, 1):
+        np.random.seed(seed)  # noqa: NPY002
+        fits.append(parameters_of(given_noise(classes=classes, random_state=5).fit(X, y)))
+    assert fits[0].tobytes() == fits[1].tobytes()
+    np.random.seed(0)  # noqa: NPY002
+    secret = [parameters_of(given_noise(classes=classes).fit(X, y)) for _ in range(2)]
+    np.random.seed(0)  # noqa: NPY002
+    secret.append(parameters_of(given_noise(classes=classes).fit(X, y)))
+    for one, other in itertools.combinations([fits[0], *secret], 2):
+        assert not np.any(one == other)
+
+
+def test_instalments_of_one_seed_have_different_noise():
+    """930 independent pairs correlate beyond 0.161 once in a million."""
+    X, y, nothing = np.ones((50, 30)), np.arange(50) % 2, np.full(50, 1e-300)
+    model = given_noise(
+        hidden_layer_sizes=(30,), classes=[0, 1], max_iter=1, momentum=0.0, average=None, warm_start=True,
+        sampling_rate=1.0, random_state=0,
+    )  # fmt: skip
+    steps = [parameters_of(model.fit(X, y, nothing)) for _ in range(3)]
+    one, other = np.diff(steps, axis=0)[:, :930]
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.161
+
+
+def test_empty_lots_are_steps_with_noise(table, monkeypatch):
+    """Property 11: releases that ran, steps of the event and `n_steps_` are one number; 0.2 rows a step here."""
+    releases = []
+    original = GaussianMechanism.release
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, value, stream: releases.append(self) or original(self, value, stream)
+    )
+    X, y, classes = table("classes")
+    model = given_noise(classes=classes, sampling_rate=0.001, max_iter=1).fit(X, y)
+    assert len(releases) == model.n_steps_ == model.privacy_event_.count == 1000
+    assert set(releases) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
+
+
+# --- DP-Adam ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clipping", ["flat", "per_layer"])
+@pytest.mark.parametrize("floor", [None, 0.1], ids=["Adam", "AdamBC"])
+def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, floor, clipping):
+    """Schwabedal et al. (2020), for a vanishing adam_epsilon; with one that does not vanish the clip is felt."""
+    X, y, classes = table("classes")
+
+    def fitted(clip, adam_epsilon):
+        model = given_noise(
+            classes=classes, solver="adam", adam_noise_floor=floor, adam_epsilon=adam_epsilon, clipping=clipping,
+            max_grad_norm=clip, max_iter=6, sampling_rate=0.5, activation="tanh", random_state=0,
+            learning_rate_init=0.01,
+        )  # fmt: skip
+        return parameters_of(model.fit(1e3 * X, y, np.full(200, 1e6)))
+
+    start = fitted(1e-4, 1e30)
+    updates = [fitted(clip, 0.0) - start for clip in (1e-4, 1e-5)]
+    assert np.abs(updates[0]).max() > 0.01
+    assert np.abs(updates[0] - updates[1]).max() <= 1e-6 * np.abs(updates[0]).max()
+    felt = [fitted(clip, 1e-6) - start for clip in (1e-4, 1e-5)]
+    assert np.abs(felt[0] - felt[1]).max() > 1e-2 * np.abs(felt[0]).max()
+
+
+# --- schedules and averages -------------------------------------------------------------------------------------------
+
+
+def rates_of(table, monkeypatch, **parameters):
+    """The step lengths that a fit of 20 steps uses."""
+    rates = []
+    original = skdp.neural_network.momentum_sgd
+
+    def watched(schedule, *arguments):
+        def noted(step):
+            rates.append(schedule(step))
+            return rates[-1]
+
+        return original(noted, *arguments)
+
+    X, y, classes = table("classes")
+    with monkeypatch.context() as patch:
+        patch.setattr(skdp.neural_network, "momentum_sgd", watched)
+        given_noise(classes=classes, sampling_rate=0.5, max_iter=10, **parameters).fit(X, y)
+    assert len(rates) == 20
+    return rates
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"learning_rate": "constant", "learning_rate_init": 0.3}, {0: 0.3, 19: 0.3}),
+        ({"learning_rate_init": 0.4}, {0: 0.4, 10: 0.3, 19: 0.21}),  # linear, to half of the start
+        ({"learning_rate_init": 0.4, "learning_rate_end": 0.0}, {0: 0.4, 10: 0.2, 19: 0.02}),
+        (  # Abadi et al. (2016), section 5.2: "from 0.1 to 0.052 over 10 epochs and then fixed to 0.052"
+            {"learning_rate_init": 0.1, "learning_rate_end": 0.052, "decay_epochs": 5},
+            {0: 0.1, 5: 0.076, 10: 0.052, 19: 0.052},
+        ),
+        ({"learning_rate": "cosine", "learning_rate_init": 2.0}, {0: 2.0, 10: 1.0, 19: 1 + math.cos(math.pi * 0.95)}),
+        (
+            {"learning_rate": "cosine", "learning_rate_init": 2.0, "learning_rate_end": 1.0, "decay_epochs": 2.0},
+            {0: 2.0, 2: 1.5, 4: 1.0, 19: 1.0},
+        ),
+    ],
+    ids=lambda case: ", ".join(f"{k}={v}" for k, v in case.items()),
+)
+def test_step_lengths(table, monkeypatch, parameters, expected):
+    """Epochs are turned into steps by the sampling rate: two a step here."""
+    rates = rates_of(table, monkeypatch, **parameters)
+    for step, rate in expected.items():
+        assert rates[step] == pytest.approx(rate, rel=1e-12)
+
+
+def test_averages_are_of_the_iterates_and_free(table):
+    """Read from runs of fewer steps with a constant step length: the iterates themselves."""
+    X, y, classes = table("classes")
+    common = {"classes": classes, "sampling_rate": 1.0, "learning_rate": "constant", "random_state": 0}
+    iterates = [
+        parameters_of(given_noise(average=None, max_iter=k, learning_rate_init=0.1, **common).fit(X, y))
+        for k in range(1, 13)
+    ]
+    for average, plain in (("tail", reference.tail_mean), ("ema", reference.ema)):
+        model = given_noise(average=average, max_iter=12, learning_rate_init=0.1, **common).fit(X, y)
+        np.testing.assert_allclose(parameters_of(model), plain(iterates, 12), rtol=0, atol=1e-12)
+        assert model.epsilon_ == given_noise(average=None, max_iter=12, **common).fit(X, y).epsilon_
+
+
+# --- the price --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("clipping", ["flat", "per_layer", "automatic"])
+def test_the_budget_is_met_from_below_and_used_up(table, adjacency, clipping):
+    X, y, classes = table("classes")
+    model = DPMLPClassifier(
+        (4,), epsilon=2.0, adjacency=adjacency, n_samples_public=200, sampling_rate=0.1, max_iter=2, classes=classes,
+        clipping=clipping,
+    ).fit(X, y)  # fmt: skip
+    assert 0.998 * 2.0 < model.epsilon_ <= 2.0
+    assert model.epsilon_ == get_epsilon(model.privacy_event_, 1e-5, adjacency=adjacency)
+
+
+def test_bounds_of_layers_are_billed_by_their_root_of_squares(table):
+    """Property 4: C is 0.5 for bounds 0.3 and 0.4, and one number is shared equally."""
+    X, y, classes = table("classes")
+    model = given_noise(classes=classes, clipping="per_layer", max_grad_norm=(0.3, 0.4)).fit(X, y)
+    assert model.max_grad_norm_ == pytest.approx(0.5, rel=1e-15)
+    one, other = (
+        given_noise(classes=classes, clipping="per_layer", max_grad_norm=bounds, random_state=0).fit(X, y)
+        for bounds in (0.5, [math.sqrt(0.125)] * 2)
+    )
+    np.testing.assert_allclose(parameters_of(one), parameters_of(other), rtol=1e-9)
+
+
+def by_partial_fit(model, X, y, weights=None):
+    return model.partial_fit(X, y, sample_weight=weights)
+
+
+def by_warm_start(model, X, y, weights=None):
+    return model.set_params(warm_start=True).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("again", [by_partial_fit, by_warm_start])
+@pytest.mark.parametrize("kind", KINDS)
+def test_instalments_are_billed_jointly(table, again, kind):
+    X, y, classes = table(kind)
+    accountant = PrivacyAccountant()
+    model = again(given_noise(classes=classes, accountant=accountant, noise_multiplier=5.0), X, y)
+    one, event, n_steps, n_iter = model.epsilon_, model.privacy_event_, model.n_steps_, model.n_iter_
+    first = parameters_of(model)
+    again(model, X.astype(np.float32), y)
+    both = compose([event, event])
+    assert model.privacy_event_ == both == accountant.event
+    assert model.epsilon_ == get_epsilon(both, 1e-5) == accountant.get_epsilon(1e-5)
+    assert one < model.epsilon_ < 2 * one
+    assert (model.n_steps_, model.n_iter_, len(accountant.history)) == (2 * n_steps, 2 * n_iter, 2)
+    assert not np.array_equal(parameters_of(model), first)
+
+
+def test_an_instalment_goes_on_from_the_present_coefficients(table):
+    """Whatever the scaling of rows is by then: with steps of length 1e-300 they stay where they were."""
+    X, y, classes = table("classes")
+    model = given_noise(classes=classes, warm_start=True, learning_rate_init=0.5).fit(X, y)
+    before = parameters_of(model)
+    model.set_params(learning_rate_init=1e-300, data_norm=7.0, input_norm=0.1, average=None).fit(X, y)
+    np.testing.assert_allclose(parameters_of(model), before, rtol=1e-12)
+    assert not np.allclose(parameters_of(model.set_params(warm_start=False).fit(X, y)), before)
+
+
+def test_partial_fit_names_the_labels_once(table):
+    X, Y, _ = table("labels")
+    model = given_noise()
+    with pytest.raises(ValueError, match="classes=None at the first call of partial_fit"):
+        model.partial_fit(X, Y)
+    model.partial_fit(X, Y, classes=["a", "b", "c"]).partial_fit(X, Y)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"classes=\['b', 'a', 'c'\] does not name the 3 columns of y as earlier"):
+        model.partial_fit(X, Y, classes=["b", "a", "c"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds", "message"),
+    [
+        ({"hidden_layer_sizes": (7,)}, ("classes", "classes"), r"hidden_layer_sizes=\(7,\) does not fit the layers"),
+        ({"hidden_layer_sizes": (6, 6)}, ("classes", "classes"), r"hidden_layer_sizes=\(6, 6\) does not fit"),
+        ({"adjacency": "replace_one"}, ("classes", "classes"), "adjacency='replace_one' differs from the 'zero_out'"),
+        ({"classes": [0, 1]}, ("classes", "binary"), r"classes=\[0, 1\] differs from the \[0, 1, 2\] of earlier"),
+        ({}, ("classes", "labels"), "y asks for 'logistic' outputs where those of earlier instalments are 'softmax'"),
+        ({}, ("labels", "classes"), "y asks for 'softmax' outputs where those of earlier instalments are 'logistic'"),
+    ],
+)
+def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes, kinds, message):
+    (X, y, classes), (_, other, _) = (table(kind) for kind in kinds)
+    accountant = PrivacyAccountant()
+    model = given_noise(classes=classes, warm_start=True, accountant=accountant).fit(X, y)
+    before = parameters_of(model), model.epsilon_
+    model.set_params(**changes)
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(X, other)
+    assert "\n" not in str(caught.value)
+    assert "start again with fit and warm_start=False" in str(caught.value)
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(parameters_of(model), before[0])
+    assert model.epsilon_ == before[1]
+
+
+def test_passing_the_ceiling_is_refused_and_leaves_the_model(table):
+    X, y, classes = table("classes")
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
+    model = DPMLPClassifier((4,), epsilon=3.0, classes=classes, max_iter=2, accountant=accountant)
+    model.fit(pd.DataFrame(X, columns=list("abcd")), y)
+    before = parameters_of(model)
+    with pytest.raises(BudgetExceededError, match="nothing was charged"):
+        model.fit(pd.DataFrame(X[:, :2], columns=list("xy")), y)
+    assert len(accountant.history) == 1
+    assert list(model.feature_names_in_) == list("abcd")
+    assert model.n_features_in_ == 4
+    np.testing.assert_array_equal(parameters_of(model), before)
+
+
+# --- interruption -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """A function that lets the next fit see Ctrl-C while its sum of that number, from 0, is under way."""
+
+    def at(n_sums):
+        class Interrupted(NetworkModel):
+            n_calls = 0
+
+            def clipped_gradient_sum(self, *arguments):
+                if self.n_calls == n_sums:
+                    raise KeyboardInterrupt
+                self.n_calls += 1
+                return super().clipped_gradient_sum(*arguments)
+
+        monkeypatch.setattr(skdp.neural_network, "NetworkModel", Interrupted)
+        return pytest.warns(UserWarning, match=f"interrupted after {n_sums} of 20 steps: .* full charge")
+
+    return at
+
+
+@pytest.mark.parametrize("average", ["ema", "tail", None])
+@pytest.mark.parametrize("n_done", [0, 1, 7, 15])
+def test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge(table, interrupted, n_done, average):
+    """For the tail: before it starts, and within it."""
+    X, y, classes = table("classes")
+    accountant = PrivacyAccountant()
+    common = {"classes": classes, "sampling_rate": 1.0, "learning_rate": "constant", "learning_rate_init": 0.1}
+    model = given_noise(accountant=accountant, average=average, max_iter=20, random_state=0, **common)
+    iterates = [
+        parameters_of(given_noise(average=None, max_iter=k, random_state=0, **common).fit(X, y))
+        for k in range(1, n_done + 1)
+    ]
+    with interrupted(n_done):
+        model.fit(X, y)
+    assert (model.n_steps_, model.privacy_event_.count, len(accountant.history)) == (n_done, 20, 1)
+    assert model.epsilon_ == accountant.get_epsilon(1e-5)
+    assert model.predict_proba(X).shape == (200, 3)
+    if n_done:
+        plain = {"ema": reference.ema, "tail": reference.tail_mean, None: lambda them, n_steps: them[-1]}[average]
+        np.testing.assert_allclose(parameters_of(model), plain(iterates, 20), rtol=0, atol=1e-12)
+    else:
+        assert np.any(model.coefs_[0] != 0)  # the start, from which another instalment can go on
+
+
+@pytest.mark.parametrize("average", ["ema", "tail", None])
+def test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it(table, interrupted, average):
+    X, y, classes = table("classes")
+    model = given_noise(classes=classes, sampling_rate=1.0, max_iter=20, average=average).fit(X, y)
+    before = parameters_of(model)
+    with interrupted(0):
+        model.partial_fit(X, y)
+    np.testing.assert_allclose(parameters_of(model), before, rtol=1e-14)
+    assert model.n_steps_ == 20
+    assert model.privacy_event_.count == 40
+
+
+# --- among scikit-learn's tools ---------------------------------------------------------------------------------------
+
+
+def test_every_fit_of_a_search_is_charged(table):
+    """Property 17: a pipeline, cloned and fitted for each candidate and fold, and once more."""
+    X, y, classes = table("classes")
+    accountant = PrivacyAccountant()
+    pipe = make_pipeline(FunctionTransformer(), given_noise(classes=classes, accountant=accountant))
+    grid = {"dpmlpclassifier__hidden_layer_sizes": [(3,), (4, 2)], "dpmlpclassifier__solver": ["sgd", "adam"]}
+    search = GridSearchCV(pipe, grid, cv=KFold(3)).fit(X, y)
+    assert len(accountant.history) == 2 * 2 * 3 + 1
+    assert search.best_estimator_.predict(X).shape == (200,)
+    assert search.best_estimator_[-1].accountant is accountant
+
+
+def test_clone_and_set_params(table):
+    X, y, classes = table("classes")
+    accountant = PrivacyAccountant()
+    model = given_noise(classes=classes, accountant=accountant, max_grad_norm=[0.1, 0.2], clipping="per_layer").fit(
+        X, y
+    )
+    copy = clone(model)
+    assert copy.accountant is accountant
+    assert not hasattr(copy, "coefs_")
+    assert copy.get_params() == model.get_params()
+    assert copy.set_params(activation="tanh", max_grad_norm=0.5).fit(X, y).max_grad_norm_ == 0.5
+    assert len(accountant.history) == 2
+
+
+def test_a_pickled_model_predicts_the_same_and_cannot_spend(table):
+    X, y, classes = table("labels")
+    model = given_noise(classes=classes, accountant=PrivacyAccountant()).fit(X, y)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(AccountantDetachedError):
+        restored.fit(X, y)
+    kinds = {type(value).__name__ for value in vars(model).values()}
+    assert kinds.isdisjoint({"SecretStream", "Generator", "RandomState", "NetworkModel", "Labels", "Run"})
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"random_state": 0}, "random_state=0 makes the noise reproducible"),
+    ({"classes": None}, "classes=None: the classes were read from the labels"),
+], ids=["seed", "classes"])  # fmt: skip
+def test_leaks_warn_or_raise_before_any_charge(table, parameters, message):
+    X, y, classes = table("classes")
+    accountant = PrivacyAccountant()
+    model = given_noise(**{"classes": classes, "accountant": accountant, **parameters})
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
+        model.fit(X, y)
+    assert accountant.history == ()
+    with pytest.warns(PrivacyLeakWarning, match=message):
+        model.fit(X, y)
+    assert len(accountant.history) == 1
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_warnings_point_at_the_users_line(table, method):
+    X, y, classes = table("classes")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(given_noise(classes=classes, random_state=0, delta=0.01), method)(X, y)
+        if method == "fit":
+            given_noise().fit(X, y)
+    messages = {str(warning.message).split()[0] for warning in caught}
+    assert messages == {"random_state=0", "delta=0.01"} | ({"classes=None:"} if method == "fit" else set())
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_nothing_leaks_with_classes_and_no_seed(table):
+    """The number of columns of y is public, so labels need no names."""
+    with config_context(on_leak="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in ("binary", "classes"):
+            X, y, classes = table(kind)
+            given_noise(classes=classes).fit(X, y)
+        X, y, _ = table("labels")
+        given_noise().fit(X, y)
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [bool, float, np.int8, object, sp.csr_array, pd.DataFrame, np.ndarray.tolist], ids=str)
+def test_several_labels_of_any_form(table, form):
+    X, Y, _ = table("labels")
+    given = Y.astype(form) if form in (bool, float, np.int8, object) else form(Y)
+    plain, found = (given_noise(random_state=0).fit(X, labels) for labels in (Y, given))
+    np.testing.assert_array_equal(parameters_of(found), parameters_of(plain))
+    assert found.predict(X).shape == (200, 3)
+    assert found.score(X, Y) == plain.score(X, Y)
+
+
+def test_one_column_of_labels_is_two_classes(table):
+    X, y, _ = table("binary")
+    with pytest.warns(match="column-vector y was passed"):
+        column = given_noise(classes=[0, 1], random_state=0).fit(X, y[:, None])
+    np.testing.assert_array_equal(
+        parameters_of(column), parameters_of(given_noise(classes=[0, 1], random_state=0).fit(X, y))
+    )
+    assert column.predict(X).shape == (200,)
+
+
+def test_classes_may_come_in_any_order_and_kind(table):
+    X, y, _ = table("classes")
+    names = np.array(["ant", "bee", "cat"])
+    plain = given_noise(classes=range(3), random_state=0).fit(X, y)
+    named = given_noise(classes=["cat", "ant", "bee"], random_state=0).fit(X, names[y])
+    np.testing.assert_array_equal(parameters_of(named), parameters_of(plain))
+    np.testing.assert_array_equal(named.predict(X), names[plain.predict(X)])
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+X_GOOD = np.linspace(-1.0, 1.0, 80).reshape(40, 2)
+Y_GOOD = np.arange(40) % 2
+Y_LABELS = np.column_stack([Y_GOOD, 1 - Y_GOOD])
+
+
+def spoilt(value):
+    X = X_GOOD.copy()
+    X[3, 1] = value
+    return X
+
+
+UNITS = "give whole numbers of units above 0, one a hidden layer"
+ONE_OF = "use one of "
+CLIP = "choose a number from 1e-30 to 1e30, or 'auto'"
+
+# What is changed, and what the message must contain: the parameter, its value (data are not quoted), the remedy.
+BAD_INPUT = [
+    ({"hidden_layer_sizes": 0}, ["hidden_layer_sizes=0 ", UNITS]),
+    ({"hidden_layer_sizes": (5, 0)}, ["hidden_layer_sizes=0 ", UNITS]),
+    ({"hidden_layer_sizes": (-5,)}, ["hidden_layer_sizes=-5 ", UNITS]),
+    ({"hidden_layer_sizes": (2.0,)}, ["hidden_layer_sizes=2.0 ", UNITS]),
+    ({"hidden_layer_sizes": "5"}, ["hidden_layer_sizes='5' ", UNITS]),
+    ({"hidden_layer_sizes": (True,)}, ["hidden_layer_sizes=True ", UNITS]),
+    ({"hidden_layer_sizes": None}, ["hidden_layer_sizes=None ", UNITS]),
+    ({"hidden_layer_sizes": [[5]]}, ["hidden_layer_sizes=[5] ", UNITS]),
+    ({"hidden_layer_sizes": np.array([5.0])}, ["hidden_layer_sizes=5.0 ", UNITS]),
+    ({"activation": "swish"}, ["activation='swish' ", ONE_OF + "'identity', 'logistic', 'tanh', 'relu'"]),
+    ({"activation": None}, ["activation=None ", ONE_OF]),
+    ({"solver": "lbfgs"}, ["solver='lbfgs' ", ONE_OF + "'sgd', 'adam'"]),
+    ({"clipping": "ghost"}, ["clipping='ghost' ", ONE_OF + "'flat', 'per_layer', 'automatic'"]),
+    ({"learning_rate": "invscaling"}, ["learning_rate='invscaling' ", ONE_OF + "'constant', 'linear', 'cosine'"]),
+    ({"learning_rate": 0.1}, ["learning_rate=0.1 ", ONE_OF]),
+    ({"average": "mean"}, ["average='mean' ", ONE_OF + "'ema', 'tail'"]),
+    ({"average": True}, ["average=True ", ONE_OF]),
+    ({"max_grad_norm": (0.1, 0.2)}, ["max_grad_norm=(0.1, 0.2)", "clipping='per_layer' and 2 layers", "or one number"]),
+    ({"max_grad_norm": (0.1,), "clipping": "per_layer"}, ["max_grad_norm=(0.1,)", "2 layers", "one bound a layer"]),
+    ({"max_grad_norm": (), "clipping": "per_layer"}, ["max_grad_norm=()", "2 layers", "one bound a layer"]),
+    ({"max_grad_norm": (0.1, 0.0), "clipping": "per_layer"}, ["max_grad_norm=0.0 ", "from 1e-30 to 1e30 a layer"]),
+    ({"max_grad_norm": (0.1, "x"), "clipping": "per_layer"}, ["max_grad_norm='x' ", "from 1e-30 to 1e30 a layer"]),
+    ({"max_grad_norm": (0.1, math.nan), "clipping": "per_layer"}, ["max_grad_norm=nan ", "from 1e-30 to 1e30"]),
+    ({"max_grad_norm": 0}, ["max_grad_norm=0 ", CLIP]),
+    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf ", CLIP]),
+    ({"max_grad_norm": "x"}, ["max_grad_norm='x' ", CLIP]),
+    ({"max_grad_norm": None}, ["max_grad_norm=None ", CLIP]),
+    ({"input_norm": 0}, ["input_norm=0 ", "choose a length from 1e-6 to 1e6"]),
+    ({"input_norm": math.nan}, ["input_norm=nan ", "choose a length from 1e-6 to 1e6"]),
+    ({"input_norm": "big"}, ["input_norm='big' ", "choose a length from 1e-6 to 1e6"]),
+    ({"input_norm": 1e7}, ["input_norm=10000000.0 ", "choose a length from 1e-6 to 1e6"]),
+    ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound from 1e-30 to 1e30"]),
+    ({"data_norm": -1}, ["data_norm=-1 ", "choose a public bound"]),
+    ({"data_norm": "x"}, ["data_norm='x' ", "choose a public bound"]),
+    ({"batch_size": 0}, ["batch_size=0 ", "choose a whole number of rows, or 'auto'"]),
+    ({"batch_size": 1.5}, ["batch_size=1.5 ", "choose a whole number of rows, or 'auto'"]),
+    ({"batch_size": "x"}, ["batch_size='x' ", "choose a whole number of rows, or 'auto'"]),
+    ({"learning_rate_init": 0}, ["learning_rate_init=0 ", "choose a number above 0, or 'auto'"]),
+    ({"learning_rate_init": "x"}, ["learning_rate_init='x' ", "choose a number above 0, or 'auto'"]),
+    ({"learning_rate_end": -1}, ["learning_rate_end=-1 ", "choose a number from 0 up, or None"]),
+    ({"decay_epochs": 0}, ["decay_epochs=0 ", "choose a number of epochs above 0, or None"]),
+    ({"decay_epochs": math.inf}, ["decay_epochs=inf ", "choose a number of epochs above 0, or None"]),
+    ({"momentum": 1}, ["momentum=1 ", "choose a number in [0, 1)"]),
+    ({"beta_1": 1.0}, ["beta_1=1.0 ", "choose a number in [0, 1)"]),
+    ({"beta_2": -0.1}, ["beta_2=-0.1 ", "choose a number in [0, 1)"]),
+    ({"adam_epsilon": -1e-8}, ["adam_epsilon=-1e-08 ", "choose a small number"]),
+    ({"adam_noise_floor": 0}, ["adam_noise_floor=0 ", "choose a share of the noise's variance"]),
+    ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
+    ({"max_iter": 0}, ["max_iter=0 ", "choose a whole number of epochs"]),
+    ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
+    ({"sampling_rate": 0}, ["sampling_rate=0 ", "choose a probability from 1e-9 to 1"]),
+    ({"epsilon": 1.0}, ["epsilon=1.0 and noise_multiplier=1.0", "set exactly one"]),
+    ({"adjacency": "add_remove"}, ["n_samples_public=None with adjacency='add_remove'", "give n_samples_public"]),
+    ({"classes": [0, 2]}, ["not in classes=[0, 2]", "list every class"]),
+    ({"classes": [1]}, ["classes=[1] ", "list every class"]),
+    ({"y": 2 * Y_LABELS}, ["several columns with other values than 0 and 1", "one column of 0 and 1 a label"]),
+    ({"y": Y_LABELS - 1}, ["several columns with other values than 0 and 1"]),
+    ({"y": Y_LABELS + 0.5}, ["several columns with other values than 0 and 1"]),
+    ({"y": np.where(Y_LABELS, "yes", "no")}, ["several columns with other values than 0 and 1"]),
+    ({"y": Y_LABELS, "classes": [0, 1, 2]}, ["classes=[0, 1, 2] does not name the 2 columns", "one name a column"]),
+    ({"y": Y_LABELS, "classes": 2}, ["classes=2 does not name the 2 columns of y"]),
+    ({"y": np.hstack([Y_LABELS, Y_LABELS])}, ["classes=[0, 1] does not name the 4 columns"]),
+    ({"y": np.ones(40), "classes": None}, ["y holds one class only", "name all classes"]),
+    ({"w": -np.ones(40)}, ["sample_weight has negative entries"]),
+    ({"w": np.zeros(40)}, ["sample_weight is zero for every row"]),
+]  # fmt: skip
+BAD_X = [
+    ({"X": spoilt(math.nan)}, ["Input X contains NaN"]),
+    ({"X": spoilt(math.inf)}, ["Input X contains infinity"]),
+    ({"X": sp.csr_array(spoilt(math.nan))}, ["Input X contains NaN"]),
+    ({"y": np.where(Y_LABELS, 1.0, math.nan)}, ["Input y contains NaN"]),
+    ({"y": Y_LABELS[:, :, None]}, ["dim 3"]),
+]
+REFUSALS = [
+    pytest.param(*case, one_line, id=", ".join(f"{k}={np.shape(v) if k in 'Xyw' else v!r}" for k, v in case[0].items()))
+    for cases, one_line in ((BAD_INPUT, True), (BAD_X, False))
+    for case in cases
+]
+
+
+@pytest.mark.parametrize(("changes", "fragments", "one_line"), REFUSALS)
+def test_bad_input_is_refused_in_one_line_before_any_charge(changes, fragments, one_line):
+    accountant = PrivacyAccountant()
+    parameters = {"classes": [0, 1], **{key: value for key, value in changes.items() if key not in "Xyw"}}
+    X, y, weights = (changes.get(key, good) for key, good in (("X", X_GOOD), ("y", Y_GOOD), ("w", None)))
+    model = given_noise(accountant=accountant, **parameters)
+    with pytest.raises(ValueError) as caught:
+        model.fit(X, y, sample_weight=weights)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+    assert "\n" not in str(caught.value) or not one_line
+    assert accountant.history == ()
+    assert not hasattr(model, "coefs_")
+    assert not hasattr(model, "epsilon_")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_zeros_and_of_the_largest_numbers_are_rows(table, kind):
+    X, y, classes = table(kind)
+    X = X.copy()
+    X[:50], X[50:60] = 0.0, np.finfo(np.float64).max
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = given_noise(classes=classes).fit(X, y)
+        assert np.all(np.isfinite(model.predict_proba(X)))
+        assert np.all(np.isfinite(given_noise(classes=classes).fit(0 * X, y).predict_proba(X)))
