@@ -19,9 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
+from skdp._averaging import ema_average, tail_average
 from skdp._defaults import N_STEPS
 from skdp._models import LinearGeometry, LinearModel
-from skdp._optimizers import momentum_sgd
+from skdp._networks import Architecture, Clip, NetworkModel
+from skdp._optimizers import constant, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import sampling_at
@@ -71,7 +73,8 @@ def training_steps(X: np.ndarray, rate: float, n_steps: int, n_threads: int) -> 
 
     def run() -> object:
         theta = np.zeros(model.n_parameters)
-        return run_dpsgd(model, plan, momentum_sgd(1.0, 0.9), theta, stream, average=True, on_step=lambda k: None)
+        optimizer, averaging = momentum_sgd(constant(1.0), 0.9), tail_average(n_steps)
+        return run_dpsgd(model, plan, optimizer, theta, stream, averaging=averaging, on_step=lambda k: None)
 
     return run
 
@@ -106,6 +109,61 @@ def full_batch_step() -> None:
             f"{ours * 1e3:.2f} ms, {theirs * 1e3:.2f} ms: {ours / theirs:.2f} times",
             "<= 2 times",
         )
+
+
+NETWORKS = {  # rows, widths, expected lot, steps a round, ms allowed, peers' ms (elsewhere)
+    "60-1000-10": (60_000, (60, 1000, 10), 600, 60, 2.5, "Opacus ghost clipping 8 to 11, JAX vmap 165"),
+    "784-1000-10": (60_000, (784, 1000, 10), 2048, 6, 45.0, "77, 1,575"),
+    "108-64-2": (50_000, (108, 64, 1), 256, 500, 0.2, "1.4 to 2.6, 1.5"),
+    "108-64-2 ": (50_000, (108, 64, 1), 2048, 100, 0.8, "2.6 to 9.8, 10"),
+}
+
+
+def network_step() -> None:
+    """A step of DP-SGD, sampling, secret noise, momentum and average included, beside its matrix products alone."""
+    for name, (n, widths, lot, n_steps, allowed, peers) in NETWORKS.items():
+        generator = np.random.default_rng(0)
+        X = generator.standard_normal((n, widths[0]), dtype=np.float32)
+        labels = generator.integers(0, max(2, widths[-1]), n)
+        softmax = widths[-1] > 1
+        architecture = Architecture(widths, "relu", "softmax" if softmax else "logistic")
+        model = NetworkModel(
+            X, labels if softmax else labels[:, None].astype(np.float32), 1.0, architecture, Clip("flat", (1.0, 1.0)),
+            radius=1e3, unit=1.0, dtype=np.float32, batch_size=512,
+        )  # fmt: skip
+        theta = 0.05 * generator.standard_normal(architecture.n_parameters, dtype=np.float32)
+        plan, stream = DPSGDPlan(sampling_at(lot / n), 1.0, 1.0, n_steps, lot), SecretStream.from_random_state(None)
+        run = network_run(model, plan, theta, stream)
+        ours, products = in_turns(run, matrix_products(X[:lot], architecture.tables(theta), n_steps), 1)
+        ours, products = ours / n_steps * 1e3, products / n_steps * 1e3
+        value = f"{ours:.3f} ms, products alone {products:.3f}: {ours / products:.2f} times"
+        report(f"step of {name.strip()}, lot {lot:,} ({peers})", value, f"<= {allowed:g} ms")
+
+
+def network_run(model: NetworkModel, plan: DPSGDPlan, theta: np.ndarray, stream: SecretStream) -> Callable[[], object]:
+    def run() -> object:
+        optimizer, averaging = momentum_sgd(constant(1e-3), 0.9), ema_average(plan.n_steps)
+        return run_dpsgd(model, plan, optimizer, theta, stream, averaging=averaging, on_step=lambda k: None)
+
+    return run
+
+
+def matrix_products(X: np.ndarray, tables: list[np.ndarray], n_steps: int) -> Callable[[], None]:
+    """The five products of a network with one hidden layer, into arrays that are there already."""
+    first, last = (table[:-1].copy() for table in tables)
+    hidden, deltas = X @ first, np.ones((len(X), last.shape[1]), np.float32)
+    scores, back = np.empty_like(deltas), np.empty_like(hidden)
+    sums = np.empty_like(first), np.empty_like(last)
+
+    def products() -> None:
+        for _ in range(n_steps):
+            np.matmul(X, first, out=hidden)
+            np.matmul(hidden, last, out=scores)
+            np.matmul(deltas, last.T, out=back)
+            np.matmul(X.T, back, out=sums[0])
+            np.matmul(hidden.T, deltas, out=sums[1])
+
+    return products
 
 
 def in_new_process(code: str, **environment: str) -> list[float]:
@@ -172,7 +230,7 @@ def whole_fit() -> None:
         report(f"training of a default fit, {n:,} x {d}, {N_STEPS} full-batch steps, 2 threads", f"{seconds:.2f} s", "")
 
 
-PARTS = {f.__name__: f for f in (normals, lot_step, full_batch_step, whole_fit, memory, start_up)}
+PARTS = {f.__name__: f for f in (normals, lot_step, full_batch_step, network_step, whole_fit, memory, start_up)}
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdp._kernels._updates import moved_towards
 from skdp._optimizers import Vector
 
 _EMA_SHARE = 0.1
@@ -15,7 +16,8 @@ _EMA_SHARE = 0.1
 class Averaging(NamedTuple):
     """``init(theta) -> state``, ``update(step, theta, state) -> state`` and ``result(theta, state) -> theta``.
 
-    Steps count from 0; `result` is asked after the last of them, whichever that is.
+    Steps count from 0; `result` is asked after the last of them, whichever that is. A state is never written to: a run
+    that is stopped in the middle of a step goes by the state before it.
     """
 
     init: Callable[[Vector], Any]
@@ -34,10 +36,7 @@ def tail_average(n_steps: int) -> Averaging:
 
     def update(step: int, theta: Vector, state: Any) -> Any:
         total, count = state
-        if step >= start:
-            total += theta
-            count += 1
-        return total, count
+        return (total + theta, count + 1) if step >= start else state
 
     def result(theta: Vector, state: Any) -> Vector:
         total, count = state
@@ -53,8 +52,7 @@ def ema_average(n_steps: int) -> Averaging:
     def update(step: int, theta: Vector, state: Any) -> Any:
         mean, weight = state
         weight = decay * weight + 1.0
-        mean += (theta - mean) / theta.dtype.type(weight)
-        return mean, weight
+        return moved_towards(mean, theta, 1.0 / weight), weight
 
     def result(theta: Vector, state: Any) -> Vector:
         mean, weight = state

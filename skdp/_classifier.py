@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from skdp._averaging import Averaging
+from skdp._checkpoint import Checkpoint
 from skdp._config import report_leak
 from skdp._optimizers import Optimizer, Vector
 from skdp._plan import DPSGDPlan, noise_multiplier_for
@@ -56,8 +57,9 @@ class Run(NamedTuple):
 class GradientClassifier(ClassifierMixin, PrivateEstimator):
     """Base class of classifiers trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `PrivateEstimator` and ``classes, data_norm, max_grad_norm, lot_size,
-    sampling_rate, max_iter, warm_start, verbose``, and say by the methods below what it is that is trained.
+    Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, classes, data_norm,
+    max_grad_norm, lot_size, sampling_rate, max_iter, warm_start, verbose``, and say by the methods below what it is
+    that is trained.
     """
 
     n_steps_: int
@@ -185,15 +187,47 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         earlier = self.privacy_event_ if go_on else None
         price = self._price(run.plan.event, earlier, budget.delta)  # a run without a price is refused here
 
-        self._charge(run.plan.event)
+        checkpoint = self._checkpoint(run, labels, (n_public, *X.shape[1:], str(X.dtype)), go_on=go_on)
+
+        self._charge_once(run.plan.event, checkpoint)
         progress = self._progress(run.plan, earlier, budget.delta)
-        theta, n_done = self._train((X, labels, weights, run), theta, stream, progress)
+        theta, n_done = self._train((X, labels, weights, run), theta, stream, progress, checkpoint)
         self._publish_price(price)  # before the coefficients: they may never stand beside a price that is too low
         self._publish(theta, labels, run, n_done, go_on=go_on)
+        if checkpoint is not None and n_done == run.plan.n_steps:
+            checkpoint.finish()
         return n_done, run.plan.n_steps
 
+    def _checkpoint(self, run: Run, labels: Labels, table: tuple[Any, ...], *, go_on: bool) -> Checkpoint | None:
+        """The file that this run is kept in, if one was asked for; `table` is what is public of the rows."""
+        if self.checkpoint is None:
+            return None
+        seeded = isinstance(self.random_state, int | np.integer)
+        described = {
+            **{name: repr(value) for name, value in self._public_parameters().items()},
+            "estimator": type(self).__name__, "table": repr(table), "classes": repr(labels.classes.tolist()),
+            "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
+            "earlier steps": self.n_steps_ if go_on else 0,
+        }  # fmt: skip
+        return Checkpoint(self.checkpoint, described, run.plan.n_steps, seeded=seeded)
+
+    def _charge_once(self, event: DpEvent, checkpoint: Checkpoint | None) -> None:
+        """Charge, unless the run goes on from a file and this very bill holds its charge already."""
+        if checkpoint is None:
+            return self._charge(event)
+        note = f"checkpoint {checkpoint.receipt}"
+        held = () if self.accountant is None or not checkpoint.begun else self.accountant.history
+        if not any(charge.note == note and charge.event == event for charge in held):
+            self._charge(event, note)
+        return None
+
     def _train(
-        self, bound: tuple[Any, Labels, Any, Run], theta: Vector, stream: SecretStream, progress: StepProgress | None
+        self,
+        bound: tuple[Any, Labels, Any, Run],
+        theta: Vector,
+        stream: SecretStream,
+        progress: StepProgress | None,
+        checkpoint: Checkpoint | None,
     ) -> tuple[Vector, int]:
         """The parameters after the plan, or after the steps done when it was interrupted, and the number of steps."""
         run = bound[-1]
@@ -201,7 +235,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             with self._bind(*bound) as model:
                 return run_dpsgd(
                     model, run.plan, run.optimizer, theta, stream,
-                    averaging=run.averaging, on_step=progress or _ignore,
+                    averaging=run.averaging, on_step=progress or _ignore, checkpoint=checkpoint,
                 )  # fmt: skip
         except KeyboardInterrupt:
             return theta, 0

@@ -37,8 +37,31 @@ class SecretStream:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._keystream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self._start_at(0)
         self._normals: NDArray[np.float64] = np.empty(0)
+
+    def _start_at(self, n_words: int) -> None:
+        """Set the keystream's counter, which counts blocks of two words."""
+        counter = (n_words // 2).to_bytes(16, "big")
+        self._keystream = Cipher(algorithms.AES256(self._key), modes.CTR(counter)).encryptor()
+        self._keystream.update(bytes(8 * (n_words % 2)))
+        self._n_words = n_words
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Words drawn so far, and how many normals made of the last of them are still to be given out."""
+        return self._n_words, len(self._normals)
+
+    def seek(self, position: tuple[int, int]) -> None:
+        """Go on from `position`, as a stream of the same key had it: only for runs that are to be reproduced."""
+        n_words, n_normals = position
+        self._normals = np.empty(0)
+        if n_normals:
+            self._start_at(n_words - _NORMALS_AHEAD)
+            self._refill()
+            self._normals = self._normals[_NORMALS_AHEAD - n_normals :]
+        else:
+            self._start_at(n_words)
 
     @classmethod
     def from_random_state(cls, random_state: object = None) -> SecretStream:
@@ -69,6 +92,7 @@ class SecretStream:
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` uniform 64-bit words, little-endian from the keystream."""
         size = 8 * count
+        self._n_words += count
         buffer = bytearray(size + 15)  # OpenSSL's wrapper asks for room for one block more, less a byte
         view = memoryview(buffer)
         for start in range(0, size, len(_ZEROS)):
@@ -85,13 +109,16 @@ class SecretStream:
         filled = 0
         while filled < size:
             if not len(self._normals):
-                self._normals = np.empty(_NORMALS_AHEAD)
-                normals_from_words(self.words(_NORMALS_AHEAD), self._normals)
+                self._refill()
             taken = min(size - filled, len(self._normals))
             out[filled : filled + taken] = self._normals[:taken]
             self._normals = self._normals[taken:]
             filled += taken
         return out
+
+    def _refill(self) -> None:
+        self._normals = np.empty(_NORMALS_AHEAD)
+        normals_from_words(self.words(_NORMALS_AHEAD), self._normals)
 
     def poisson_rows(self, n: int, rate: float) -> NDArray[np.int64]:
         """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn)."""

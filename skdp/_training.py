@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._averaging import Averaging
+from skdp._checkpoint import Checkpoint, TrainingState
 from skdp._optimizers import Optimizer, Vector
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
@@ -35,6 +36,7 @@ def run_dpsgd(
     *,
     averaging: Averaging,
     on_step: Callable[[int], Any],
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Vector, int]:
     """Run `plan` from `theta` (DP-SGD; Abadi et al. 2016, algorithm 1).
 
@@ -44,6 +46,9 @@ def run_dpsgd(
         What of the iterates is returned: free post-processing.
     on_step : callable
         Told the number of steps done after each.
+    checkpoint : Checkpoint or None
+        Where the run is kept while it lasts, and what it goes on from. Its model has to be written there before it
+        leaves this function unfinished: else going on would release some steps twice.
 
     Returns
     -------
@@ -51,19 +56,26 @@ def run_dpsgd(
     n_steps : int
         Steps done: fewer than the plan's only after a `KeyboardInterrupt`, which ends the run and keeps its result.
     """
-    sampling_stream, noise_stream = stream.spawn("sampling"), stream.spawn("noise")
+    streams = sampling_stream, noise_stream = stream.spawn("sampling"), stream.spawn("noise")
     mechanism = plan.mechanism
-    state, average, n_done = optimizer.init(theta), averaging.init(theta), 0
+    state = TrainingState(0, theta, optimizer.init(theta), averaging.init(theta))
+    if checkpoint is not None:
+        state = checkpoint.resumed(state, streams)
+        checkpoint.keep(state, now=True)  # a run that was charged has a file from its first step on
     try:
-        for step in range(plan.n_steps):
+        while state.n_done < plan.n_steps:
             rows = plan.sampling.rows(model.n_rows, sampling_stream)
-            total = model.clipped_gradient_sum(theta, rows, plan.max_grad_norm)
+            total = model.clipped_gradient_sum(state.theta, rows, plan.max_grad_norm)
             gradient = mechanism.release(total, noise_stream)
             gradient /= plan.expected_lot_size
-            theta, state = optimizer.update(gradient, state, theta)
-            average = averaging.update(step, theta, average)
-            n_done = step + 1
-            on_step(n_done)
+            theta, moments = optimizer.update(gradient, state.optimizer, state.theta)
+            average = averaging.update(state.n_done, theta, state.average)
+            positions = None if checkpoint is None else checkpoint.positions(streams)
+            state = TrainingState(state.n_done + 1, theta, moments, average, positions)
+            if checkpoint is not None:
+                checkpoint.keep(state)
+            on_step(state.n_done)
     except KeyboardInterrupt:
-        pass
-    return averaging.result(theta, average), n_done
+        if checkpoint is not None:
+            checkpoint.keep(state, now=True)
+    return averaging.result(state.theta, state.average), state.n_done

@@ -127,12 +127,18 @@ class PrivateEstimator(BaseEstimator):
             )
         return root
 
-    def _charge(self, event: DpEvent) -> None:
+    def _charge(self, event: DpEvent, note: str = "") -> None:
         """Draw `event` on the shared accountant, if there is one, before the rows are read."""
         if self.accountant is not None:
-            unpriced = ("accountant", "n_jobs", "random_state", "verbose")  # change no price; the seed is a secret
-            kept = {name: value for name, value in self.get_params(deep=False).items() if name not in unpriced}
-            self.accountant.spend(event, type(self).__name__, adjacency=self.adjacency, parameters=kept)
+            parameters = self._public_parameters()
+            self.accountant.spend(
+                event, type(self).__name__, adjacency=self.adjacency, parameters=parameters, note=note
+            )  # fmt: skip
+
+    def _public_parameters(self) -> dict[str, Any]:
+        """The parameters that matter to the result, without the seed, which is a secret."""
+        left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
 
     def _price(self, event: DpEvent, earlier: DpEvent | None, delta: float) -> Price:
         """What the fitted state will have cost, from public parameters alone."""

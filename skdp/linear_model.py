@@ -73,6 +73,10 @@ class DPLogisticRegression(GradientClassifier):
         Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
     accountant : PrivacyAccountant or None, default=None
         Shared bill that every fit is charged to, before it reads the rows.
+    checkpoint : str, path-like or None, default=None
+        File in which a run is kept while it lasts. A ``fit`` that was interrupted or killed goes on from it when it is
+        called again with the same parameters and rows, and is not charged again to an accountant that holds its charge.
+        It is removed when the run is complete. No two runs may use one file at a time.
     warm_start : bool, default=False
         Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
     n_jobs : int or None, default=None
@@ -158,6 +162,7 @@ class DPLogisticRegression(GradientClassifier):
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
+        checkpoint: Any = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -181,6 +186,7 @@ class DPLogisticRegression(GradientClassifier):
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = accountant
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -106,6 +106,10 @@ class DPMLPClassifier(GradientClassifier):
         Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
     accountant : PrivacyAccountant or None, default=None
         Shared bill that every fit is charged to, before it reads the rows.
+    checkpoint : str, path-like or None, default=None
+        File in which a run is kept while it lasts. A ``fit`` that was interrupted or killed goes on from it when it is
+        called again with the same parameters and rows, and is not charged again to an accountant that holds its charge.
+        It is removed when the run is complete. No two runs may use one file at a time.
     warm_start : bool, default=False
         Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
     random_state : int, RandomState or Generator instance or None, default=None
@@ -209,6 +213,7 @@ class DPMLPClassifier(GradientClassifier):
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
+        checkpoint: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -243,6 +248,7 @@ class DPMLPClassifier(GradientClassifier):
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = accountant
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

@@ -35,6 +35,7 @@ PLAN, MODELS, OPTIMIZERS, TRAINING = "skdp/_plan.py", "skdp/_models.py", "skdp/_
 GRAM, GRAM_KERNEL, PCA = "skdp/_gram.py", "skdp/_kernels/_gram.py", "skdp/decomposition.py"
 UPDATES = "skdp/_kernels/_updates.py"
 AVERAGING, DENSE, NETWORKS = "skdp/_averaging.py", "skdp/_kernels/_dense.py", "skdp/_networks.py"
+CHECKPOINT = "skdp/_checkpoint.py"
 BASE, CLASSIFIER, MLP = "skdp/base.py", "skdp/_classifier.py", "skdp/neural_network.py"
 ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
 LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
@@ -74,7 +75,7 @@ RELEASE = "gradient = mechanism.release(total, noise_stream)\n"
 DIVIDE = "gradient /= plan.expected_lot_size\n"
 CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
 CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
-CHARGE = "        self._charge(run.plan.event)\n"
+CHARGE = "        self._charge_once(run.plan.event, checkpoint)\n"
 TAB = "\n                "
 IMMEDIATE = 'with transaction(self.path, "BEGIN IMMEDIATE") as connection:'
 DEFERRED = 'with transaction(self.path, "BEGIN") as connection:'
@@ -407,7 +408,7 @@ MUTANTS = [
     ),
     mutant(
         "one step more than is priced",
-        (TRAINING, "for step in range(plan.n_steps):", "for step in range(plan.n_steps + 1):"),
+        (TRAINING, "while state.n_done < plan.n_steps:", "while state.n_done < plan.n_steps + 1:"),
         tests="training",
         select=BY_PROPERTY,
     ),
@@ -519,7 +520,7 @@ MUTANTS = [
     ),
     mutant(
         "the seed on the bill",
-        (BASE, '("accountant", "n_jobs", "random_state", "verbose")', '("accountant", "n_jobs", "verbose")'),
+        (BASE, '"n_jobs", "random_state", "verbose")', '"n_jobs", "verbose")'),
         tests="accounting_store",
         select="leaves_on_the_bill",
     ),
@@ -692,9 +693,34 @@ MUTANTS = [
     ),
     mutant(
         "the first half averaged too",
-        (AVERAGING, "        if step >= start:", "        if step >= 0:"),
+        (AVERAGING, "if step >= start else state", "if step >= 0 else state"),
         tests="training averaging",
         select=BY_PROPERTY,
+    ),
+    # --- a run on disk ---
+    mutant(
+        "a run that goes on from a file is charged anew",
+        (CLASSIFIER, "if not any(charge.note == note and charge.event == event for charge in held):", "if True:"),
+        tests="checkpoint",
+        select="seeded_run",
+    ),
+    mutant(
+        "a run that goes on from a file is never charged",
+        (CLASSIFIER, "if not any(charge.note == note and charge.event == event for charge in held):", "if False:"),
+        tests="checkpoint",
+        select="does_not_hold",
+    ),
+    mutant(
+        "an interrupted model handed out that its file does not know",
+        (TRAINING, "            checkpoint.keep(state, now=True)\n    return", "            pass\n    return"),
+        tests="checkpoint",
+        select="one_release",
+    ),
+    mutant(
+        "the state of the generator in every file",
+        (CHECKPOINT, "for stream in streams] if self._seeded else None", "for stream in streams]"),
+        tests="checkpoint",
+        select="no_state",
     ),
     # --- private selection ---
     mutant(

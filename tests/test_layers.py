@@ -11,7 +11,18 @@ ROOT = pathlib.Path(skdp.__file__).parent
 FLOORS = (
     ("exceptions", "_config", "_validation", "accounting", "budget"),
     ("_kernels", "_random", "mechanisms", "_sampling"),
-    ("_plan", "_models", "_networks", "_gram", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
+    (
+        "_plan",
+        "_models",
+        "_networks",
+        "_gram",
+        "_optimizers",
+        "_averaging",
+        "_checkpoint",
+        "_training",
+        "_defaults",
+        "_progress",
+    ),
     (
         *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline"),
         *("datasets", "_census_tables", "_mnist", "plotting"),

@@ -60,3 +60,12 @@ def adam_update(gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, 
         spread = np.sqrt(max(v * unbias_2 - noise, floor)) + epsilon
         new_theta[j] = theta[j] - rate * (m * unbias_1) / spread
     return new_theta, new_first, new_second
+
+
+@njit(**_OPTIONS)
+def moved_towards(mean, theta, share):
+    """``mean + share * (theta - mean)``, arrays of shape (p,), as a new array of the dtype of `mean`."""
+    moved = np.empty_like(mean)
+    for j in range(len(mean)):
+        moved[j] = mean[j] + share * (theta[j] - mean[j])
+    return moved

@@ -1,0 +1,245 @@
+"""A run that is stopped goes on from its file: same price, same steps, and with a seed the very same parameters."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import skdp._classifier
+from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp._random import SecretStream
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(400, 5))
+Y = (X[:, 0] > 0).astype(int)
+MODELS = {
+    "full batch": (DPLogisticRegression, {"max_iter": 30}),
+    "sampled": (DPLogisticRegression, {"sampling_rate": 0.1, "max_iter": 4}),
+    "last iterate": (DPLogisticRegression, {"max_iter": 30, "average": False}),
+    "network": (DPMLPClassifier, {"hidden_layer_sizes": (7,), "sampling_rate": 0.2, "max_iter": 8}),
+    "adam": (DPMLPClassifier, {"hidden_layer_sizes": (7,), "solver": "adam", "average": "tail", "max_iter": 40}),
+    "wide": (DPMLPClassifier, {"hidden_layer_sizes": (300, 40), "sampling_rate": 0.2, "max_iter": 8}),
+}
+
+
+def make(name, path=None, **parameters):
+    cls, own = MODELS[name]
+    return cls(**{"classes": [0, 1], "random_state": 7, "checkpoint": path, "delta": 1e-4, **own, **parameters})
+
+
+def parameters_of(model):
+    if isinstance(model, DPMLPClassifier):
+        return [*model.coefs_, *model.intercepts_]
+    return [model.coef_, model.intercept_]
+
+
+class StopAfter:
+    """Raises when so many steps have been done since it was made, in the place of the progress bar."""
+
+    def __init__(self, n_steps, error):
+        self.left, self.error = n_steps, error
+
+    def __call__(self, n_done):
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+
+    def close(self):
+        pass
+
+
+def stopped(model, n_steps, error, monkeypatch, **keywords):
+    """Fit, and stop in the middle: by Ctrl-C, which is handled, or by another error, as if the process had died."""
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model), "_progress", lambda *arguments: StopAfter(n_steps, error))
+        if isinstance(error, KeyboardInterrupt):
+            with pytest.warns(UserWarning, match="interrupted"):
+                model.fit(X, Y)
+        else:
+            with pytest.raises(type(error)):
+                model.fit(X, Y)
+    return model
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemError("killed")], ids=["interrupted", "killed"])
+@pytest.mark.parametrize("n_steps", [1, 17])
+def test_a_seeded_run_ends_where_it_would_have(name, error, n_steps, tmp_path, monkeypatch):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    whole = make(name).fit(X, Y)
+    stopped(make(name, path, accountant=accountant), n_steps, error, monkeypatch)
+    resumed = make(name, path, accountant=accountant).fit(X, Y)
+    for one, other in zip(parameters_of(whole), parameters_of(resumed), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (resumed.epsilon_, resumed.n_steps_, resumed.n_iter_) == (whole.epsilon_, whole.n_steps_, whole.n_iter_)
+    assert resumed.privacy_event_ == whole.privacy_event_
+    assert len(accountant.history) == 1
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_changes_no_result(name, tmp_path):
+    plain, kept = make(name).fit(X, Y), make(name, tmp_path / "run.npz").fit(X, Y)
+    for one, other in zip(parameters_of(plain), parameters_of(kept), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_may_be_stopped_many_times(tmp_path, monkeypatch):
+    path, whole = tmp_path / "run.npz", make("sampled").fit(X, Y)
+    for _ in range(4):
+        stopped(make("sampled", path), 5, KeyboardInterrupt(), monkeypatch)
+    resumed = make("sampled", path).fit(X, Y)
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+
+
+def test_one_release_a_step(tmp_path, monkeypatch):
+    """Steps that were in the model handed out are not run again, so no step is ever released twice."""
+    ran, release = [], skdp.mechanisms.GaussianMechanism.release
+    monkeypatch.setattr(
+        skdp.mechanisms.GaussianMechanism, "release", lambda *arguments: ran.append(1) or release(*arguments)
+    )
+    path = tmp_path / "run.npz"
+    model = stopped(make("sampled", path, random_state=None), 17, KeyboardInterrupt(), monkeypatch)
+    assert (len(ran), model.n_steps_) == (17, 17)
+    resumed = make("sampled", path, random_state=None).fit(X, Y)
+    assert (len(ran), resumed.n_steps_) == (40, 40)
+
+
+def test_without_a_seed_the_noise_is_fresh(tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    stopped(make("sampled", path, random_state=None), 20, KeyboardInterrupt(), monkeypatch)
+    content = path.read_bytes()
+    first = make("sampled", path, random_state=None).fit(X, Y)
+    path.write_bytes(content)
+    second = make("sampled", path, random_state=None).fit(X, Y)
+    assert not np.any(first.coef_ == second.coef_)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_no_state_of_a_generator_in_the_file_unless_seeded(seed, tmp_path, monkeypatch):
+    path, keys = tmp_path / "run.npz", []
+    begin = SecretStream.__init__
+    monkeypatch.setattr(SecretStream, "__init__", lambda self, key: keys.append(key) or begin(self, key))
+    stopped(make("network", path, random_state=seed), 20, KeyboardInterrupt(), monkeypatch)
+    with np.load(path, allow_pickle=False) as file:
+        header = json.loads(bytes(file["header"]))
+        leaves = [file[name] for name in file.files if name != "header"]
+    assert (header["positions"] is None) == (seed is None)
+    assert keys
+    assert not any(key in path.read_bytes() or key.hex() in json.dumps(header) for key in keys)
+    n_parameters = 5 * 7 + 7 + 7 + 1
+    assert [leaf.size for leaf in leaves] == [n_parameters, n_parameters, 1, n_parameters, 1]
+
+
+def test_an_accountant_that_does_not_hold_the_charge_is_charged(tmp_path, monkeypatch):
+    path, other = tmp_path / "run.npz", PrivacyAccountant()
+    stopped(make("sampled", path, accountant=PrivacyAccountant()), 9, KeyboardInterrupt(), monkeypatch)
+    resumed = make("sampled", path, accountant=other).fit(X, Y)
+    assert [charge.event for charge in other.history] == [resumed.privacy_event_]
+
+
+def test_the_next_fit_is_a_new_run(tmp_path):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    for _ in range(2):
+        make("sampled", path, accountant=accountant).fit(X, Y)
+    assert len(accountant.history) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows", "name"),
+    [
+        ({"max_grad_norm": 0.3}, 400, "max_grad_norm"),
+        ({"random_state": 8}, 400, "random_state"),
+        ({"random_state": None}, 400, "random_state"),
+        ({"classes": [0, 1, 2]}, 400, "classes"),
+        ({"alpha": 0.1}, 400, "alpha"),
+        ({}, 399, "table"),
+    ],
+)
+def test_a_file_of_another_run_is_refused_before_any_charge(changes, rows, name, tmp_path, monkeypatch):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    stopped(make("sampled", path), 9, KeyboardInterrupt(), monkeypatch)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=rf"is of another run \(its {name} differs\).*or remove the file"):
+        make("sampled", path, accountant=accountant, **changes).fit(X[:rows], Y[:rows])
+    assert accountant.history == ()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04 cut short"])
+def test_a_damaged_file_is_refused_before_any_charge(content, tmp_path):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        make("sampled", path, accountant=accountant).fit(X, Y)
+    assert accountant.history == ()
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from skdp import DPMLPClassifier, PrivacyAccountant
+X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 20))
+model = DPMLPClassifier(
+    (200,), classes=[0, 1], random_state=3, sampling_rate=0.5, max_iter=600, delta=1e-5,
+    checkpoint=sys.argv[1], accountant=PrivacyAccountant(5.0, 1e-5, path=sys.argv[2]),
+)
+model.fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+np.save(sys.argv[3], model.coefs_[0])
+"""
+
+
+def test_kill_9_and_go_on_in_another_process(tmp_path):
+    """The file is there after a kill at any moment, the bill shows one charge, and the end is that of a whole run."""
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OPENBLAS_NUM_THREADS": "1"}
+
+    def command(run, budget, out):
+        names = [str(tmp_path / name) for name in (run, budget, out)]
+        return [sys.executable, "-c", textwrap.dedent(SCRIPT), *names]
+
+    process = subprocess.Popen(command("run.npz", "a.budget", "a.npy"), env=environment)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "run.npz").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert (tmp_path / "run.npz").exists()
+    assert not (tmp_path / "a.npy").exists()
+    for arguments in (("run.npz", "a.budget", "a.npy"), ("other.npz", "b.budget", "b.npy")):
+        subprocess.run(command(*arguments), env=environment, check=True, timeout=120)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+    bills = [PrivacyAccountant.open(tmp_path / name) for name in ("a.budget", "b.budget")]
+    assert [len(bill.history) for bill in bills] == [1, 1]
+    assert bills[0].get_epsilon() == bills[1].get_epsilon()
+
+
+# --- streams that go on ---
+
+
+@pytest.mark.parametrize("drawn", [[], [1], [8192], [5, 8000, 300], [3, 20_000]])
+def test_a_stream_goes_on_from_its_position(drawn):
+    first, second = (SecretStream(bytes(32)) for _ in range(2))
+    for size in drawn:
+        first.normal(size)
+    second.seek(first.position)
+    np.testing.assert_array_equal(first.normal(10_000), second.normal(10_000))
+    assert first.position == second.position
+
+
+@pytest.mark.parametrize("n_words", [0, 1, 2, 7, 100_001])
+def test_words_go_on_from_their_position(n_words):
+    first, second = (SecretStream(bytes(32)) for _ in range(2))
+    first.words(n_words)
+    second.seek(first.position)
+    np.testing.assert_array_equal(first.words(9), second.words(9))
