@@ -146,7 +146,11 @@ class NetworkModel:
         self._X, self._targets, self._dtype = X, targets, np.dtype(dtype)
         scale = row_scales(X, radius, unit)
         self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)
-        self._scale = scale
+        self._scale, self._row_squares = scale, np.empty(self.n_rows)
+        if isinstance(X, np.ndarray):
+            kernel.row_squares(X, scale, self._row_squares)
+        else:
+            kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
         self._rows_at_once = min(batch_size, max(1, self.n_rows))
         widths, room = architecture.widths, self._rows_at_once
         self._inputs = [np.ones((room, width + 1), self._dtype) for width in widths[:-1]]
@@ -172,7 +176,9 @@ class NetworkModel:
                 self._forward(tables, inputs, deltas)
                 self._residuals(rows, start, deltas[-1])
                 self._backward(tables, inputs, deltas)
-                self._clip(inputs, deltas, max_norm / self._slack)
+                chosen = slice(start, start + len(inputs[0]))
+                first = self._row_squares[chosen if rows is None else rows[chosen]]
+                self._clip(inputs, deltas, first, max_norm / self._slack)
                 self._add_products(inputs, deltas, sums)
         return total
 
@@ -201,15 +207,19 @@ class NetworkModel:
     def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
         code = ACTIVATIONS[self.architecture.activation]
         for layer in range(len(tables) - 1, 0, -1):
-            product = (
-                np.matmul if deltas[layer].shape[1] > 1 else np.multiply
-            )  # of a column and a row: no case for BLAS
+            product = np.matmul if deltas[layer].shape[1] > 1 else np.multiply  # column times row: not for BLAS
             product(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
             kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
 
-    def _clip(self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], max_norm: float) -> None:
-        """Multiply the narrower factor of each layer's outer products by what clips them."""
-        squares = np.array([[_squares(each) for each in inputs], [_squares(each) for each in deltas]], np.float64)
+    def _clip(
+        self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
+    ) -> None:
+        """Multiply the narrower factor of each layer's outer products by what clips them.
+
+        `first` are the squared norms of the rows at the input, which are the same at every step.
+        """
+        hidden = [_squares(each) for each in inputs[1:]]
+        squares = np.array([[first, *hidden], [_squares(each) for each in deltas]], np.float64)
         factors = np.empty(squares.shape[1:], self._dtype)
         tiny = float(np.finfo(self._dtype).tiny)
         kind, bounds = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)

@@ -83,7 +83,7 @@ CAUGHT_UP = f"{TAB}self._catch_up(connection)"
 ADMITTED = f"{IMMEDIATE}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n"
 ADMITTED_EARLY = f"{DEFERRED}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n            {IMMEDIATE}{CAUGHT_UP}\n"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
-CLIP_LAYERS = "self._clip(inputs, deltas, max_norm / self._slack)\n"
+CLIP_LAYERS = "self._clip(inputs, deltas, first, max_norm / self._slack)\n"
 
 MUTANTS = [
     # --- the clip ---
@@ -879,7 +879,19 @@ MUTANTS = [
     ),
     mutant(
         "network: the intercept's 1 left out of the norm",
-        (NETWORKS, "[_squares(each) for each in inputs]", "[_squares(each[:, :-1]) for each in inputs]"),
+        (NETWORKS, "[_squares(each) for each in inputs[1:]]", "[_squares(each[:, :-1]) for each in inputs[1:]]"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: the intercept's 1 left out of the first layer's norm",
+        (DENSE, "            total = 1.0\n            for j in", "            total = 0.0\n            for j in"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: norms of other rows than those of the lot",
+        (NETWORKS, "chosen if rows is None else rows[chosen]", "chosen"),
         tests="networks",
         select=BY_PROPERTY,
     ),

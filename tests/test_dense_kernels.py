@@ -52,6 +52,20 @@ def test_rows_are_gathered_with_their_scale_and_a_one(rows, start, m, sparse, dt
         np.testing.assert_allclose(found, expected, rtol=4 * float(np.finfo(dtype).eps))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_squares_of_rows_are_those_of_what_is_gathered(sparse, dtype):
+    X, scale = rows_and_scales(dtype)
+    squares, chunk = np.full(8, np.nan), np.empty((8, 6), dtype)
+    _dense.gather_rows(X, scale, None, 0, chunk)
+    if sparse:
+        csr = sp.csr_matrix(X)
+        _dense.sparse_row_squares(csr.data, csr.indptr, scale, squares)
+    else:
+        _dense.row_squares(X, scale, squares)
+    np.testing.assert_allclose(squares, np.sum(chunk.astype(float) ** 2, axis=1), rtol=1e-14)
+
+
 @pytest.mark.parametrize("content", [np.inf, -np.inf, np.nan, 1e38])
 def test_nothing_of_a_row_with_scale_zero_is_gathered(content):
     chunk = np.full((1, 3), np.nan)

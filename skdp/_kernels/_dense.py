@@ -58,6 +58,40 @@ def gather_sparse_rows(data, indices, indptr, scale, rows, start, chunk):
 
 
 @njit(**_OPTIONS)
+def row_squares(X, scale, squares):
+    """Squared norms of the rows times their scale, and of the 1 that follows: of what `gather_rows` gives.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    scale : ndarray of shape (n,)
+    squares : ndarray of shape (n,), float64
+        Written.
+    """
+    for i in range(X.shape[0]):
+        total = 0.0
+        if scale[i] != 0.0:
+            total = 1.0
+            for j in range(X.shape[1]):
+                value = np.float64(X[i, j] * scale[i])
+                total += value * value
+        squares[i] = total
+
+
+@njit(**_OPTIONS)
+def sparse_row_squares(data, indptr, scale, squares):
+    """`row_squares` for the values and row pointers of a CSR matrix without duplicate entries."""
+    for i in range(len(squares)):
+        total = 0.0
+        if scale[i] != 0.0:
+            total = 1.0
+            for k in range(indptr[i], indptr[i + 1]):
+                value = np.float64(data[k] * scale[i])
+                total += value * value
+        squares[i] = total
+
+
+@njit(**_OPTIONS)
 def softmax_residuals(scores, labels, weights, rows, start):
     """Replace scores by the derivatives of the multinomial loss: probability less 1 for the label, times the weight.
 
