@@ -20,6 +20,7 @@ Run it alone::
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -27,8 +28,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import ndimage
 from sklearn.datasets import load_digits
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skdp import DPPCA, DPMLPClassifier, allocate_budget
 from skdp.accounting import DpEvent, compose, get_epsilon
@@ -66,7 +69,8 @@ class Epoch(NamedTuple):
     event: DpEvent
 
 
-PAPER = (Setting(8, 16, 15, 90.0), Setting(4, 7, 60, 95.0), Setting(2, 4, 250, 97.0))
+PAPER = (Setting(8, 16, 29, 90.0), Setting(4, 7, 212, 95.0), Setting(2, 4, 704, 97.0))
+"""As many epochs as the moments accountant allows at epsilon 0.5, 2 and 8, the projection included."""
 
 
 def load(path: Path | None, quick: bool) -> Digits:
@@ -108,8 +112,8 @@ def run_paper(digits: Digits, setting: Setting, quick: bool) -> list[Epoch]:
     return log
 
 
-INPUT_NORM = 9.2
-"""Length of the network's input rows: unit rows times the mean norm of an MNIST image, a public constant by now."""
+INPUT_NORM = 10.0
+"""Length of the rows that enter the network, which the paper does not print; the norm of an MNIST image is about 9.2."""
 
 
 def print_paper(logs: list[list[Epoch]]) -> None:
@@ -130,21 +134,65 @@ def print_paper(logs: list[list[Epoch]]) -> None:
 # %%
 # Our own best
 # ------------
-# One budget over projection and network, solved for jointly. What is chosen below was chosen on training images.
+# One budget over projection and network, solved for jointly. What helped was found on the last 10,000 training images:
+#
+# - the step length times the clip in the ratio of rows to noise (the default rule) instead of one for all budgets: 1.2
+#   points at epsilon 0.5;
+# - to leave out the first component, which is much the same for all digits, and to bring the others back to one length:
+#   1.2 points at epsilon 2. It happens after the release, row by row, and costs nothing;
+# - more steps for more budget: 0.5 points at epsilon 8;
+# - images that are straightened first, each by its own moments, which depends on no other image: 2, 1.3 and 0.7 points.
+#   It is knowledge about digits, so it is printed apart.
+#
+# Lots of 2,048 or 8,192, clips from 0.1 to 1, other clippings, a tail average, 40 or 80 components and a share of 7 %
+# to 25 % for the projection changed nothing that could be told from noise. tanh, two hidden layers, the full batch,
+# cosine decay and whitening were worse.
 
-BEST: dict[float, dict[str, Any]] = {0.5: {}, 2.0: {}, 8.0: {}}
-SHARE_OF_PCA = 0.15
+BEST: dict[float, dict[str, Any]] = {0.5: {"max_iter": 21}, 2.0: {"max_iter": 41}, 8.0: {"max_iter": 68}}
+SHARE_OF_PCA = 0.12
 
 
-def run_best(digits: Digits, epsilon: float, quick: bool, *, defaults: bool) -> tuple[float, float, float]:
-    """Test accuracy, epsilon spent and seconds."""
+def without_the_first(components: Any) -> Any:
+    """The rows without their first component, brought back to unit length."""
+    rest = components[:, 1:]
+    return rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-9).astype(rest.dtype)
+
+
+def straightened(rows: Any) -> Any:
+    """Each image moved to the middle and sheared upright, by its own first and second moments."""
+    side = math.isqrt(rows.shape[1])
+    return np.array([_upright(row.reshape(side, side)).ravel() for row in rows], rows.dtype)
+
+
+def _upright(image: Any) -> Any:
+    y, x = np.mgrid[: len(image), : len(image)]
+    mass = max(float(image.sum()), 1e-6)
+    centre_y, centre_x = float((image * y).sum()) / mass, float((image * x).sum()) / mass
+    spread = float((image * (y - centre_y) ** 2).sum()) / mass
+    lean = float((image * (y - centre_y) * (x - centre_x)).sum()) / mass / max(spread, 1e-3)
+    middle = (len(image) - 1) / 2
+    start = [centre_y - middle, centre_x - lean * middle - middle]
+    return ndimage.affine_transform(image, [[1, 0], [lean, 1]], offset=start, order=1)
+
+
+def pipeline_of(name: str, epsilon: float, quick: bool) -> Any:
+    """A pipeline that is not fitted: "defaults", our "best", or "straightened", which is the best on upright images."""
     k, hidden = (20, 50) if quick else (60, 1000)
-    settings = {} if defaults else BEST[epsilon]
-    network = DPMLPClassifier((hidden,), data_norm=1.0, classes=range(10), **settings)
-    pipeline = Pipeline([("pca", DPPCA(k, center=False, normalize=True)), ("network", network)])
-    shares = None if defaults else {"pca": SHARE_OF_PCA}
+    pca = ("pca", DPPCA(k, center=False, normalize=True))
+    if name == "defaults":
+        steps = [pca, ("network", DPMLPClassifier((hidden,), data_norm=1.0, classes=range(10)))]
+        return allocate_budget(Pipeline(steps), epsilon, DELTA)
+    network = DPMLPClassifier(
+        (hidden,), data_norm=1.0, input_norm=5.0, max_grad_norm=0.1, classes=range(10), **BEST[epsilon]
+    )  # fmt: skip
+    steps = [pca, ("rest", FunctionTransformer(without_the_first)), ("network", network)]
+    return allocate_budget(Pipeline(steps), epsilon, DELTA, {"pca": SHARE_OF_PCA})
+
+
+def run_best(digits: Digits, name: str, epsilon: float, quick: bool) -> tuple[float, float, float]:
+    """Test accuracy, epsilon spent and seconds."""
     start = time.perf_counter()
-    pipeline = allocate_budget(pipeline, epsilon, DELTA, shares).fit(digits.X, digits.y)
+    pipeline = pipeline_of(name, epsilon, quick).fit(digits.X, digits.y)
     seconds = time.perf_counter() - start
     return 100 * pipeline.score(digits.X_test, digits.y_test), pipeline.epsilon_, seconds
 
@@ -152,14 +200,15 @@ def run_best(digits: Digits, epsilon: float, quick: bool, *, defaults: bool) -> 
 def print_best(digits: Digits, repeats: int, quick: bool) -> None:
     """Mean and spread over fresh noise."""
     print(f"\none joint budget, {repeats} runs with fresh noise\n")
-    print(f"{'epsilon':>7} {'settings':<9} {'test %':>14} {'spent':>7} {'seconds':>8}")
+    print(f"{'epsilon':>7} {'settings':<12} {'test %':>14} {'spent':>7} {'seconds':>8}")
+    upright = digits._replace(X=straightened(digits.X), X_test=straightened(digits.X_test))
     for epsilon in BEST:
-        for name, defaults in (("best", False), ("defaults", True)):
-            runs = np.array([run_best(digits, epsilon, quick, defaults=defaults) for _ in range(repeats)])
+        for name, images in (("defaults", digits), ("best", digits), ("straightened", upright)):
+            runs = np.array([run_best(images, name, epsilon, quick) for _ in range(repeats)])
             accuracy, spent, seconds = runs.T
             spread = accuracy.std(ddof=1) if repeats > 1 else 0.0
             print(
-                f"{epsilon:7g} {name:<9} {accuracy.mean():7.2f} +/- {spread:4.2f} {spent.max():7.4f} "
+                f"{epsilon:7g} {name:<12} {accuracy.mean():7.2f} +/- {spread:4.2f} {spent.max():7.4f} "
                 f"{seconds.mean():8.1f}"
             )
 

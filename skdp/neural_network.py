@@ -332,7 +332,7 @@ class DPMLPClassifier(GradientClassifier):
 
     def _first_rate(self, plan: DPSGDPlan) -> float:
         if isinstance(self.learning_rate_init, str) and self.learning_rate_init == "auto":
-            return rule.network_learning_rate(plan, self.solver)
+            return rule.ADAM_STEP if self.solver == "adam" else rule.network_learning_rate(plan)
         remedy = "choose a number above 0, or 'auto'"
         return check_real("learning_rate_init", self.learning_rate_init, above=0, remedy=remedy)
 
