@@ -113,7 +113,7 @@ def run_paper(digits: Digits, setting: Setting, quick: bool) -> list[Epoch]:
 
 
 INPUT_NORM = 10.0
-"""Length of the rows that enter the network, which the paper does not print; the norm of an MNIST image is about 9.2."""
+"""Length of the rows that enter the network, which the paper does not print; an image of MNIST has a norm near 9.2."""
 
 
 def print_paper(logs: list[list[Epoch]]) -> None:

@@ -51,6 +51,7 @@ from skdp.accounting import (
 )
 from skdp.base import PrivateEstimator
 from skdp.mechanisms import GaussianMechanism
+from skdp.pipeline import PrivatePipeline
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
@@ -860,6 +861,23 @@ SENTENCES = {
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_decomposition.py::test_bad_rows_are_refused_before_any_charge",
+        ],
+    },
+    PrivatePipeline: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the whole of its steps, each of which "
+        "may depend on what the ones before it released (adaptive composition).": [
+            "tests/test_pipeline.py::test_the_joint_price_meets_the_budget",
+            "tests/test_pipeline.py::test_the_steps_ran_with_the_noise_that_was_priced",
+            "tests/test_pipeline.py::test_each_adjacency",
+        ],
+        "The steps' accountant is charged once, with the joint event, before the first row is read.": [
+            "tests/test_pipeline.py::test_the_accountant_is_charged_once_and_jointly",
+            "tests/test_pipeline.py::test_the_charge_stands_before_the_rows_are_read",
+            "tests/test_pipeline.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
+        ],
+        "A step that reads its rows without paying is refused.": [
+            "tests/test_pipeline.py::test_a_step_that_reads_without_paying_is_refused",
+            "tests/test_pipeline.py::test_a_forbidden_step_that_is_set_later_is_refused_at_fit",
         ],
     },
     MomentSum: {

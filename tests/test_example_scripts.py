@@ -1,0 +1,96 @@
+"""The examples about networks, run as a user runs them, at the CI size; `test_examples.py` has the demo."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ("plot_adam_clipping.py", "plot_mnist_abadi.py", "plot_mnist_sweeps.py")
+
+
+def run(script, *arguments):
+    """Run an example on a machine without the data folder."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for name in ("SKDP_DATA", "NUMBA_DISABLE_JIT"):
+        environment.pop(name, None)
+    command = [sys.executable, str(ROOT / "examples" / script), *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module", params=SCRIPTS)
+def quick(request, tmp_path_factory):
+    picture = tmp_path_factory.mktemp("example") / "picture.png"
+    done = run(request.param, "--quick", "--output", picture)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""  # no warning of a leak, of a weak delta, of an old parameter
+    return request.param, done.stdout, picture
+
+
+def test_the_picture_is_drawn(quick):
+    pytest.importorskip("matplotlib")
+    _, output, picture = quick
+    assert output.strip().endswith(f"Picture: {picture}")
+    content = picture.read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(content) > 20_000
+
+
+def test_the_figures_are_plausible(quick):
+    """Each example's own statement, as far as the quick size can show it."""
+    {
+        "plot_adam_clipping.py": adam_hardly_sees_the_clip,
+        "plot_mnist_abadi.py": pld_is_below_moments_and_budgets_are_met,
+        "plot_mnist_sweeps.py": every_choice_was_swept,
+    }[quick[0]](quick[1])
+
+
+def adam_hardly_sees_the_clip(output):
+    apart = [float(value) for value in re.findall(r"two smallest C: ([\d.e+-]+)", output)]
+    rows = re.findall(r"^(sgd|adam|adam, bias corrected) +([\d.e-]+) +([\d.]+) +([\d.]+) +([\d.]+)$", output, re.M)
+    last = {(name, float(clip)): float(score) for name, clip, _, _, score in rows}
+    assert len(apart) == 3
+    assert len(last) == 12
+    spread = {
+        name: np.ptp([score for (solver, _), score in last.items() if solver == name]) for name in ("sgd", "adam")
+    }
+    assert spread["adam"] < 0.1 < spread["sgd"]
+
+
+def pld_is_below_moments_and_budgets_are_met(output):
+    prices = [list(map(float, found)) for found in re.findall(r"(\d+\.\d{3}) +(\d+\.\d{3})$", output, re.M)]
+    assert len(prices) == 3
+    assert all(pld < moments for moments, pld in prices)
+    rows = re.findall(r"^ +([\d.]+) (defaults|best|straightened) +([\d.]+) \+/- [\d.]+ +([\d.]+)", output, re.M)
+    assert len(rows) == 9
+    for epsilon, _, accuracy, spent in rows:
+        assert 0.999 * float(epsilon) <= float(spent) + 1e-4 <= float(epsilon) + 1e-4
+        assert float(accuracy) > 30  # ten digits: chance is 10
+
+
+def every_choice_was_swept(output):
+    rows = re.findall(r"^ *(\w+) +([\d.]+): +([\d.]+) %", output, re.M)
+    assert {name for name, _, _ in rows} == {"components", "hidden", "lot", "step", "clip", "epochs"}
+    assert len(rows) == 12
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_picture_that_cannot_be_written_is_refused_before_the_work(script, tmp_path):
+    done = run(script, "--quick", "--output", tmp_path / "nowhere" / "picture.png")
+    assert done.returncode != 0
+    (line,) = done.stderr.strip().splitlines()
+    assert script in line
+    assert "nowhere" in line
+
+
+@pytest.mark.parametrize("script", SCRIPTS[1:])
+def test_a_wrong_path_gives_one_line(script):
+    done = run(script, "--data", "no/such/mnist.npz")
+    (line,) = done.stderr.strip().splitlines()
+    assert "no/such/mnist.npz" in line
