@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from skdp import DPLogisticRegression
+from skdp import DPLogisticRegression, DPMLPClassifier
 from skdp.datasets import load_pums
 
 ADULT_NUMBERS = {
@@ -71,7 +71,7 @@ def splits(table: Table, n: int) -> Iterator[list[np.ndarray]]:
         yield train_test_split(table.X, table.y, test_size=0.2, random_state=seed)
 
 
-def measure(table: Table, n_splits: int, epsilons: list[float]) -> None:
+def measure(table: Table, n_splits: int, epsilons: list[float], estimator: type) -> None:
     print(f"{'epsilon':>12} {'delta':>8} {'AUROC':>8} {'error':>7} {'accuracy':>9} {'error':>7} {'s/fit':>6}")
     for epsilon in [None, *epsilons]:
         rows = []
@@ -79,14 +79,12 @@ def measure(table: Table, n_splits: int, epsilons: list[float]) -> None:
             if epsilon is None:
                 model = LogisticRegression(max_iter=1000)
             else:
-                model = DPLogisticRegression(
-                    epsilon=epsilon, delta=table.delta, data_norm=table.data_norm, classes=[0, 1]
-                )
+                model = estimator(epsilon=epsilon, delta=table.delta, data_norm=table.data_norm, classes=[0, 1])
             start = time.perf_counter()
             model.fit(X, y)
             seconds = time.perf_counter() - start
-            scores = model.decision_function(X_test)
-            rows.append((roc_auc_score(y_test, scores), np.mean((scores > 0) == y_test), seconds))
+            scores = model.predict_proba(X_test)[:, 1]
+            rows.append((roc_auc_score(y_test, scores), np.mean((scores > 0.5) == y_test), seconds))
         (auc, accuracy, seconds), (auc_sd, accuracy_sd, _) = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1)
         root = n_splits**0.5
         name = "not private" if epsilon is None else f"{epsilon:g}"
@@ -102,17 +100,19 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of the tables")
     parser.add_argument("--splits", type=int, default=25, help="random 80/20 splits of Adult")
     parser.add_argument("--seeds", type=int, default=10, help="random 80/20 splits of Fulton")
+    parser.add_argument("--network", action="store_true", help="DPMLPClassifier in the place of DPLogisticRegression")
     arguments = parser.parse_args()
+    estimator = DPMLPClassifier if arguments.network else DPLogisticRegression
     if arguments.data is None:
         sys.exit("SKDP_DATA is not set: name the folder of the tables with --data or SKDP_DATA.")
     folder = Path(arguments.data)
     print("Fulton PUMS (Census 2000), who is not employed, 11 columns")
-    measure(fulton(folder), arguments.seeds, [0.1, 0.5, 1, 4, 8])
+    measure(fulton(folder), arguments.seeds, [0.1, 0.5, 1, 4, 8], estimator)
     table = adult(folder)
     print(f"\nAdult, income above 50K, {table.X.shape[1]} columns")
-    measure(table, arguments.splits, [0.1, 0.5, 1, 4])
+    measure(table, arguments.splits, [0.1, 0.5, 1, 4], estimator)
     print("\nAdult at delta 1e-5")
-    measure(table._replace(delta=1e-5), arguments.splits, [0.1])
+    measure(table._replace(delta=1e-5), arguments.splits, [0.1], estimator)
 
 
 if __name__ == "__main__":
