@@ -13,7 +13,7 @@ from skdp._kernels._gram import add_lower_triangle, rows_into_ball
 
 Vector = NDArray[np.float64]
 
-BLOCK_ROWS = 512
+BLOCK_ROWS: dict[type, int] = {np.float32: 512, np.float64: 2048}
 """Rows of one product. With more, rounding in float32 would ask for more noise (here 1.6 %); fewer take longer."""
 
 
@@ -103,10 +103,10 @@ class MomentSum:
     def add(self, X: NDArray[Any]) -> None:
         """Add rows, of shape (m, d) and any real dtype."""
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
-        buffer, gram = self._scratch_of(dtype)
+        (buffer, gram), step = self._scratch_of(dtype), BLOCK_ROWS[dtype]
         syrk = blas.ssyrk if dtype is np.float32 else blas.dsyrk
-        for start in range(0, len(X), BLOCK_ROWS):
-            block = X[start : start + BLOCK_ROWS]
+        for start in range(0, len(X), step):
+            block = X[start : start + step]
             rows = buffer[: len(block)]
             self.ball.bring_in(block, rows)
             syrk(1.0, rows.T, c=gram, overwrite_c=1)  # in Fortran's order, so the upper triangle is our lower one
@@ -118,14 +118,14 @@ class MomentSum:
     def _scratch_of(self, dtype: type) -> tuple[Any, Any]:
         if dtype not in self._scratch:
             d = len(self.ball.center)
-            self._scratch[dtype] = np.empty((BLOCK_ROWS, d), dtype), np.zeros((d, d), dtype, order="F")
+            self._scratch[dtype] = np.empty((BLOCK_ROWS[dtype], d), dtype), np.zeros((d, d), dtype, order="F")
         return self._scratch[dtype]
 
     @property
     def rounding(self) -> float:
         """Factor by which rounding may lengthen what a row changes; depends on dtype and width alone."""
-        roundoff = 2.0**-24 if np.float32 in self._scratch else 2.0**-53
-        b = BLOCK_ROWS
+        dtype = np.float32 if np.float32 in self._scratch else np.float64
+        roundoff, b = 2.0**-24 if dtype is np.float32 else 2.0**-53, BLOCK_ROWS[dtype]
         gamma = b * roundoff / (1.0 - b * roundoff)
         theta = 4.0 * roundoff + len(self.ball.center) * 2.0**-52
         return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))

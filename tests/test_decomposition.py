@@ -190,7 +190,7 @@ def test_a_block_of_equal_rows_in_single_precision(released, adjacency):
     rng = np.random.default_rng(2)
     for _ in range(5):
         released.clear()
-        X = np.tile(rng.uniform(0.5, 1.0, 7), (BLOCK_ROWS, 1)).astype(np.float32)
+        X = np.tile(rng.uniform(0.5, 1.0, 7), (BLOCK_ROWS[np.float32], 1)).astype(np.float32)
         for rows in (X, neighbour(X, 100, adjacency, False)):
             pca(adjacency=adjacency, normalize=True).fit(rows)
         (one, mechanism), (other, _) = released
@@ -202,14 +202,15 @@ def test_a_block_of_equal_rows_in_single_precision(released, adjacency):
 @pytest.mark.parametrize("d", [1, 7, 64])
 def test_rounding_of_a_block_is_within_what_is_declared(dtype, d):
     """Equal rows, for which the bound is meant: the error of half of it belongs to either of two neighbours."""
-    X = np.tile(np.random.default_rng(3).uniform(0.1, 1.0, d), (BLOCK_ROWS, 1)).astype(dtype)
+    b = BLOCK_ROWS[dtype]
+    X = np.tile(np.random.default_rng(3).uniform(0.1, 1.0, d), (b, 1)).astype(dtype)
     sums = MomentSum(UnitBall(np.zeros(d), 0.0), 0.3, by_position=True)
     sums.add(X)
     unit = X[0].copy()[None]
     sums.ball.bring_in(unit, unit)
-    exact = BLOCK_ROWS * reference.moment_vector(unit[0].astype(np.float64), 0.3)
+    exact = b * reference.moment_vector(unit[0].astype(np.float64), 0.3)
     allowed = (sums.rounding - 1.0) / 2.0 * sensitivity(0.3, "zero_out")
-    assert np.linalg.norm(sums.isometric * sums.rounding - exact) <= allowed + 1e-12 * BLOCK_ROWS
+    assert np.linalg.norm(sums.isometric * sums.rounding - exact) <= allowed + 1e-12 * b
     assert sums.rounding < (1.02 if dtype is np.float32 else 1 + 1e-9)
 
 
@@ -251,7 +252,7 @@ def test_rows_of_any_length_end_in_the_ball(dtype, radius, d):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 @pytest.mark.parametrize("weight", [0.0, 0.25])
 @pytest.mark.parametrize("by_position", [True, False])
-@pytest.mark.parametrize("n", [1, BLOCK_ROWS, 2 * BLOCK_ROWS + 5])
+@pytest.mark.parametrize("n", [1, 512, 1029, 4101])
 def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
     X = (40 * np.random.default_rng(n).random((n, 5))).astype(dtype)
     center = np.arange(5.0)
