@@ -13,7 +13,7 @@ FLOORS = (
     ("_kernels", "_random", "mechanisms", "_sampling"),
     ("_plan", "_models", "_networks", "_gram", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
     (
-        *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline"),
+        *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline", "model_selection"),
         *("datasets", "_census_tables", "_mnist", "plotting"),
     ),
 )
