@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, calibrate_jointly, compose, get_epsilon
-from skdp.base import PrivateEstimator, StepPlan
+from skdp.base import PrivateEstimator, StepPlan, report_unpaid_scores
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -312,6 +312,7 @@ class PrivatePipeline(Pipeline):
         allocation = self._solve(*table_shape(X))
         epsilon = get_epsilon(allocation.event, self.delta, adjacency=adjacency)
         accountant = next((s.accountant for _, s in steps if s.accountant is not None), None)
+        report_unpaid_scores()
         if accountant is not None:
             accountant.spend(allocation.event, type(self).__name__, adjacency=adjacency)
         with self._steps_allotted(steps, allocation):

@@ -13,7 +13,8 @@ FLOORS = (
     ("_kernels", "_random", "mechanisms", "_sampling"),
     ("_plan", "_models", "_networks", "_gram", "_optimizers", "_averaging", "_training", "_defaults", "_progress"),
     (
-        *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline", "model_selection"),
+        *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline"),
+        *("_scores", "_candidates", "_search_plan", "_search", "model_selection"),
         *("datasets", "_census_tables", "_mnist", "plotting"),
     ),
 )
