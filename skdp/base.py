@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -129,6 +131,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _charge(self, event: DpEvent, note: str = "") -> None:
         """Draw `event` on the shared accountant, if there is one, before the rows are read."""
+        report_unpaid_scores()
         if self.accountant is not None:
             parameters = self._public_parameters()
             self.accountant.spend(
@@ -164,6 +167,40 @@ class PrivateEstimator(BaseEstimator):
             raise
 
 
+_DEEPEST = 40  # frames between a fit and the search that calls it: pipelines in pipelines have some eight each
+_told: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def report_unpaid_scores() -> None:
+    """Say, once a search or cross-validation, that scikit-learn scores its folds on private rows for nothing.
+
+    Such a fit is called by scikit-learn's ``_fit_and_score``. All folds share a scorer, made for them alone (but in
+    worker processes, each of which has copies), so that tells one search from the next.
+    """
+    frame = sys._getframe(1)
+    for _ in range(_DEEPEST):
+        if frame.f_code.co_name == "_fit_and_score":
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith("sklearn.model_selection."):
+                return _report_once(frame.f_locals.get("scorer"))
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def _report_once(scorer: Any) -> None:
+    if _told.get(id(scorer)) is scorer is not None:
+        return
+    report_leak(
+        "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a "
+        "choice by them: use skdp.DPGridSearchCV, or score on public rows and ignore this warning.",
+        stacklevel=4,
+    )
+    with contextlib.suppress(TypeError):  # what cannot be referred to weakly is told of each time
+        _told[id(scorer)] = scorer
+
+
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Positions of the labels `y` in the sorted `classes`; a label that is not among them is refused."""
     try:
@@ -192,4 +229,4 @@ def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
     return distinct
 
 
-__all__ = ["Budget", "PrivateEstimator", "StepPlan", "distinct_classes", "encode_labels"]
+__all__ = ["Budget", "PrivateEstimator", "StepPlan", "distinct_classes", "encode_labels", "report_unpaid_scores"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._validation import check_real
-from skdp.accounting import calibrate_jointly, compose, get_epsilon
-from skdp.base import PrivateEstimator, StepPlan
+from skdp.accounting import DpEvent, calibrate_jointly, compose, get_epsilon
+from skdp.base import PrivateEstimator, StepPlan, report_unpaid_scores
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -151,6 +151,14 @@ def allocate_budget(
     return budgeted
 
 
+class Allocation(NamedTuple):
+    """Plans of the private steps, the noise multiplier of each, and what all of them cost together."""
+
+    plans: list[StepPlan]
+    noises: tuple[float, ...]
+    event: DpEvent
+
+
 class PrivatePipeline(Pipeline):
     """A pipeline whose private steps are given their noise so that all of them together cost `epsilon`.
 
@@ -283,12 +291,9 @@ class PrivatePipeline(Pipeline):
         found.update(dict.fromkeys(left, rest / max(1, len(left))))
         return {name: found[name] / sum(found.values()) for name in names}
 
-    @contextlib.contextmanager
-    def _under_one_budget(self, X: Any) -> Iterator[None]:
-        """Solve for the noise, charge, and let the steps be fitted with that noise; then publish what was spent."""
-        self._check()
+    def _solve(self, n_samples: int, n_features: int) -> Allocation:
+        """The noise of each private step for a table of this shape, and what all of them will cost."""
         steps = self._private_steps()
-        n_samples, n_features = _shape(X)
         plans = [step._plan_step(n_samples, n_features) for _, step in steps]
         shares = self._check_shares([name for name, _ in steps])
         noises = calibrate_jointly(
@@ -296,25 +301,38 @@ class PrivatePipeline(Pipeline):
             adjacency=steps[0][1].adjacency,
         )  # fmt: skip
         event = compose(plan.event_at(sigma) for plan, sigma in zip(plans, noises, strict=True))
-        epsilon = get_epsilon(event, self.delta, adjacency=steps[0][1].adjacency)
-        accountant = next((s.accountant for _, s in steps if s.accountant is not None), None)
-        if accountant is not None:
-            accountant.spend(event, type(self).__name__, adjacency=steps[0][1].adjacency)
-        with self._steps_allotted(steps, plans, noises):
-            yield
-        spent = compose(step.privacy_event_ for _, step in self._private_steps())
-        if spent != event:
-            raise RuntimeError(f"the steps spent {spent!r} where {event!r} was planned: please report this as a bug.")
-        self.privacy_event_, self.epsilon_, self.delta_ = event, epsilon, self.delta
-        self.adjacency_ = steps[0][1].adjacency
+        return Allocation(plans, noises, event)
 
     @contextlib.contextmanager
-    def _steps_allotted(
-        self, steps: list[tuple[str, PrivateEstimator]], plans: list[StepPlan], noises: tuple[float, ...]
-    ) -> Iterator[None]:
+    def _under_one_budget(self, X: Any) -> Iterator[None]:
+        """Solve for the noise, charge, and let the steps be fitted with that noise; then publish what was spent."""
+        self._check()
+        steps = self._private_steps()
+        adjacency = steps[0][1].adjacency
+        allocation = self._solve(*table_shape(X))
+        epsilon = get_epsilon(allocation.event, self.delta, adjacency=adjacency)
+        accountant = next((s.accountant for _, s in steps if s.accountant is not None), None)
+        report_unpaid_scores()
+        if accountant is not None:
+            accountant.spend(allocation.event, type(self).__name__, adjacency=adjacency)
+        with self._steps_allotted(steps, allocation):
+            yield
+        spent = compose(step.privacy_event_ for _, step in self._private_steps())
+        if spent != allocation.event:
+            raise RuntimeError(f"spent {spent!r} where {allocation.event!r} was planned: please report this as a bug.")
+        self.privacy_event_, self.epsilon_, self.delta_ = allocation.event, epsilon, self.delta
+        self.adjacency_ = adjacency
+
+    def _fit_allotted(self, allocation: Allocation, X: Any, y: Any) -> None:
+        """Fit with noise that was solved, and charged, elsewhere."""
+        with self._steps_allotted(self._private_steps(), allocation):
+            super().fit(X, y)
+
+    @contextlib.contextmanager
+    def _steps_allotted(self, steps: list[tuple[str, PrivateEstimator]], allocation: Allocation) -> Iterator[None]:
         """The steps' parameters are the allotted ones inside, and the user's own after."""
         own = {}
-        for (name, step), plan, sigma in zip(steps, plans, noises, strict=True):
+        for (name, step), plan, sigma in zip(steps, allocation.plans, allocation.noises, strict=True):
             allotted = {
                 **plan.parameters, "epsilon": None, "noise_multiplier": sigma, "delta": self.delta, "accountant": None,
             }  # fmt: skip
@@ -333,6 +351,7 @@ class PrivatePipeline(Pipeline):
         return {name: step.epsilon_ for name, step in self._private_steps()}
 
 
-def _shape(X: Any) -> tuple[int, int]:
+def table_shape(X: Any) -> tuple[int, int]:
+    """Rows and columns of a table of any kind."""
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1

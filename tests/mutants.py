@@ -41,6 +41,8 @@ ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_method
 LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
 SERIAL = "skdp/accounting/_serial.py"
 
+SEARCH, SEARCH_PLAN, SCORES = "skdp/_search.py", "skdp/_search_plan.py", "skdp/_scores.py"
+CANDIDATES = "skdp/_candidates.py"
 PROFILES, REPEATS = "skdp/accounting/_profiles.py", "skdp/accounting/_repeats.py"
 RENYI, DIRECTIONS = "skdp/accounting/_rdp.py", "skdp/accounting/_directions.py"
 
@@ -1022,6 +1024,118 @@ MUTANTS = [
         "network: predictions of rows as long as they come",
         (NETWORKS, "row_scales(X, radius, 1.0)", "row_scales(X, 1e30, 1.0)"),
         tests="networks",
+    ),
+    # --- a search ---
+    mutant(
+        "the score of a search released without noise",
+        (
+            SEARCH,
+            'noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))',
+            "noisy = [total for _, total in totals]",
+        ),
+        tests="model_selection",
+        select="noise_of_its_price or what_ran",
+    ),
+    mutant(
+        "the refit of a search not charged",
+        (
+            SEARCH_PLAN,
+            "return compose([choice, _worst_of([each.event(scale) for each in possible])]) if finals else choice",
+            "return choice",
+        ),
+        tests="model_selection",
+        select="what_ran or every_try",
+    ),
+    mutant(
+        "a search that charges training and not scores",
+        (SEARCH_PLAN, "return tries.event(_worst_of([*trained, scored]))", "return tries.event(_worst_of(trained))"),
+        tests="model_selection",
+        select="what_ran",
+    ),
+    mutant(
+        "one of all tries charged where all are tried",
+        (
+            SEARCH_PLAN,
+            "return _worst_of([compose(trained), compose([scored] * len(tried))])",
+            "return _worst_of([trained[0], scored])",
+        ),
+        tests="model_selection",
+        select="every_try",
+    ),
+    mutant(
+        "a search that is split by the labels",
+        (
+            SEARCH,
+            'scored = self._split(len(y), stream.spawn("split"), terms.adjacency)',
+            'scored = self._split(len(y), stream.spawn("split", repr(y.tolist())), terms.adjacency)',
+        ),
+        tests="model_selection",
+        select="labels_move_nobody",
+    ),
+    mutant(
+        "sensitivity of log-loss 1",
+        (
+            SCORES,
+            'PrivateScore("neg_log_loss", _log_losses, LOSS_BOUND,',
+            'PrivateScore("neg_log_loss", _log_losses, 1.0,',
+        ),
+        (SCORES, "0.0, self.bound) - self.sensitivity", "0.0, LOSS_BOUND) - self.sensitivity"),
+        tests="model_selection",
+        select="within_the_bound or exchanged",
+    ),
+    mutant(
+        "contributions of rows that are not cut off",
+        (SCORES, "np.clip(np.nan_to_num(found, nan=0.0), 0.0, self.bound)", "np.nan_to_num(found, nan=0.0)"),
+        tests="model_selection",
+        select="cut_off",
+    ),
+    mutant(
+        "the winner priced as one fit",
+        (
+            SEARCH,
+            "estimator.privacy_event_, estimator.epsilon_, estimator.delta_ = plan.event, epsilon, terms.delta",
+            "pass",
+        ),
+        tests="model_selection",
+        select="charged_once",
+    ),
+    mutant(
+        "scores of all tries shown under random stopping",
+        (
+            SEARCH,
+            "for each in tried if plan.tries is None else filter(None, [best]):",
+            "for each in tried:",
+        ),
+        tests="model_selection",
+        select="not_told",
+    ),
+    mutant(
+        "progress of tries shown under random stopping",
+        (SEARCH, "shown = self.verbose if plan.tries is None else 0", "shown = self.verbose"),
+        tests="model_selection",
+        select="not_told",
+    ),
+    mutant(
+        "tries that charge the accountant each",
+        (CANDIDATES, '_SILENT = {"accountant": None, ', "_SILENT = {"),
+        tests="model_selection",
+        select="charged_once",
+    ),
+    mutant(
+        "a cache that hands the noise of one try to another",
+        (CANDIDATES, "if estimator.memory is not None:", "if False:"),
+        tests="model_selection",
+        select="cache",
+    ),
+    mutant(
+        "the search charged after its rows are read",
+        (
+            SEARCH,
+            "        self._charge(plan, terms, accountant)\n",
+            "        np.asarray(X)\n        self._charge(plan, terms, accountant)\n",
+        ),
+        tests="model_selection",
+        select="rows_are_read or no_row",
     ),
     # --- how it is built ---
     mutant(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV
 
 ESTIMATORS = [
     DPLogisticRegression(),
@@ -27,6 +27,17 @@ ESTIMATORS = [
     ),
     DPPCA(),
     DPPCA("auto", center=False, normalize=True, whiten=True),
+    DPGridSearchCV(DPLogisticRegression(max_iter=5), {"alpha": [0.0, 0.1]}, epsilon=50.0, random_state=0),
+    DPRandomizedSearchCV(
+        DPLogisticRegression(max_iter=5),
+        {"alpha": [0.0, 0.1, 0.2]},
+        n_iter=2,
+        epsilon=50.0,
+        strategy="compose",
+        scoring="neg_log_loss",
+        refit=False,
+        random_state=0,
+    ),
     DPPCA(1, epsilon=None, noise_multiplier=0.5, adjacency="replace_one", accounting="rdp"),
 ]
 

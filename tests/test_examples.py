@@ -1,4 +1,4 @@
-"""The demo, run as a user runs it: in a process of its own, at the CI size."""
+"""The demo and other examples, run as a user runs it: in a process of its own, at the CI size."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ ROW = re.compile(
 )
 
 
-def run(*arguments: str | Path, first_on_path: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str | Path, first_on_path: Path | None = None, script: Path = SCRIPT
+) -> subprocess.CompletedProcess[str]:
     """Run the demo with the checkout in front, and what `first_on_path` holds before that."""
     folders = [first_on_path, ROOT, os.environ.get("PYTHONPATH")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(folder) for folder in folders if folder)}
     environment.pop("NUMBA_DISABLE_JIT", None)  # The demo shows the compiled kernels; plain ones would take minutes.
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    command = [sys.executable, str(script), *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -152,3 +154,55 @@ def test_file_of_another_kind_gives_one_line(tmp_path):
 def test_picture_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     assert "nowhere" in one_line(run("--quick", "--output", tmp_path / "nowhere" / "picture.png"))
     assert "picture.txt" in one_line(run("--quick", "--output", tmp_path / "picture.txt"))
+
+
+# --- what a grid search costs ---
+
+BUDGET = ROOT / "examples" / "plot_grid_search_budget.py"
+WAY = re.compile(r"^(?P<name>\S.*?) +(?P<says>-|\d+\.\d+) +(?P<costs>-|\d+\.\d+) +(?P<auroc>\d\.\d+) \+/- \d\.\d+$")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Output and picture of one quick run on made-up people."""
+    picture = tmp_path_factory.mktemp("search") / "picture.png"
+    done = run("--quick", "--output", picture, script=BUDGET)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout, picture
+
+
+def test_searches_cost_what_they_say_and_the_plain_one_does_not(searched):
+    ways = {match["name"]: match for line in searched[0].splitlines() if (match := WAY.match(line))}
+    assert list(ways) == [
+        "GridSearchCV", "DPGridSearchCV", "DPGridSearchCV, compose", "default, untuned", "non-private",
+    ]  # fmt: skip
+    for name, way in ways.items():
+        assert 0.5 < float(way["auroc"]) < 1
+        if name != "non-private":
+            assert 0.999 <= float(way["says"]) <= 1
+            assert (float(way["costs"]) > 10) == (name == "GridSearchCV")
+            assert name == "GridSearchCV" or way["costs"] == way["says"]
+
+
+def test_what_is_said_of_the_searches(searched):
+    text = " ".join(searched[0].split())
+    assert "40 candidates, epsilon 1" in text
+    assert "GridSearchCV fits 121 times and prints the epsilon of the last fit" in text
+    assert "exact scores that it chose by are not in that" in text
+    costs, least = re.search(r"cost epsilon ([\d.]+), each .* so ([\d.]+) at the least", text).groups()
+    assert 10 < float(least) < float(costs)
+    assert "The default at the full budget needed no search" in text or "The search was worth its budget" in text
+    assert "taken as public" in text
+
+
+def test_picture_of_the_searches(searched):
+    pytest.importorskip("matplotlib")
+    content = searched[1].read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", content[16:24]) == (1500, 750)
+
+
+def test_mistakes_give_one_line_here_too(tmp_path):
+    assert "no such file" in one_line(run("--data", "no/such/file.csv", script=BUDGET))
+    assert "picture.txt" in one_line(run("--quick", "--output", tmp_path / "picture.txt", script=BUDGET))

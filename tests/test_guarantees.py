@@ -26,6 +26,7 @@ import skdp.neural_network
 from skdp import (
     DPPCA,
     BudgetExceededError,
+    DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
@@ -40,6 +41,8 @@ from skdp._optimizers import constant, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
+from skdp._scores import PrivateScore
+from skdp._search_plan import SearchPlan
 from skdp._training import run_dpsgd
 from skdp.accounting import (
     GaussianDpEvent,
@@ -953,6 +956,50 @@ SENTENCES = {
             "test_noise_of_a_release_has_the_stated_standard_deviation",
         ],
         "The event states the same `noise_multiplier`.": ["test_a_mechanism_states_the_noise_it_adds"],
+    },
+    PrivateScore: {
+        "One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`; "
+        "exchanged for another, by at most twice that.": [
+            "tests/test_model_selection.py::test_contributions_of_a_row_are_within_the_bound",
+            "tests/test_model_selection.py::test_contributions_outside_the_bound_are_cut_off",
+            "tests/test_model_selection.py::test_an_exchanged_row_moves_releases_by_twice_their_sensitivity",
+        ],
+    },
+    SearchPlan: {
+        "`event` is the price of: a split of the rows that no row has a say in; tries, each of which fits one of "
+        "`tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part "
+        "that scores; the best of them by that score; then one of `finals`, fitted to all rows.": [
+            "tests/test_model_selection.py::test_what_ran_is_what_was_priced",
+            "tests/test_model_selection.py::test_every_try_of_compose_is_paid_for",
+            "tests/test_model_selection.py::test_the_choice_has_its_exact_law",
+            "tests/test_model_selection.py::test_the_choice_is_as_private_as_its_price",
+        ],
+    },
+    DPGridSearchCV: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, the choice and the final fit included, "
+        "if the estimator names its classes and `random_state` is None.": [
+            "tests/test_model_selection.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
+            "tests/test_model_selection.py::test_a_row_that_leaves_moves_releases_by_their_sensitivity",
+            "tests/test_model_selection.py::test_the_whole_costs_the_budget",
+            "tests/test_model_selection.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "A row is in the part that trains or in the part that scores, and no label moves another row.": [
+            "tests/test_model_selection.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
+            "tests/test_model_selection.py::test_labels_move_nobody",
+        ],
+        "The accountant is charged once, for all of it, before the first row is read.": [
+            "tests/test_model_selection.py::test_the_accountant_is_charged_once",
+            "tests/test_model_selection.py::test_the_charge_stands_before_the_rows_are_read",
+            "tests/test_model_selection.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
+        ],
+        "Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no "
+        "entry of the bill, no warning, no progress.": [
+            "tests/test_model_selection.py::test_the_number_of_tries_is_not_told",
+            "tests/test_model_selection.py::test_a_try_that_warns_is_not_heard",
+        ],
+        "A search over one candidate skips choice and score and costs one fit.": [
+            "tests/test_model_selection.py::test_a_grid_of_one_costs_one_fit",
+        ],
     },
 }
 

@@ -25,6 +25,7 @@ FLOORS = (
     ),
     (
         *("base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline"),
+        *("_scores", "_candidates", "_search_plan", "_search", "model_selection"),
         *("datasets", "_census_tables", "_mnist", "plotting"),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ._calibration import calibrate_noise_multiplier
@@ -66,6 +66,7 @@ def calibrate_selection(
     *,
     method: str = "pld",
     adjacency: str = "zero_out",
+    shapes: Sequence[float] = SHAPES,
 ) -> CalibratedSelection:
     """The law of the number of tries that needs least noise, and that noise.
 
@@ -81,6 +82,8 @@ def calibrate_selection(
         In (0, 1).
     method, adjacency : str
         As in `get_epsilon`.
+    shapes : sequence of float
+        The laws to choose from, as `NumberOfTries` names them.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def calibrate_selection(
         The price of its event is at most `epsilon`. Laws of the same mean are compared by price alone.
     """
     best: CalibratedSelection | None = None
-    for shape in SHAPES:
+    for shape in shapes:
         law = NumberOfTries(expected, shape)
 
         def made(noise_multiplier: float, law: NumberOfTries = law) -> DpEvent:

@@ -1,0 +1,930 @@
+"""Private search: what it costs, what it hides, how it chooses; and what a plain search is told."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy import integrate, stats
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import skdp._search
+import skdp._search_plan
+from skdp import (
+    DPPCA,
+    BudgetExceededError,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRandomizedSearchCV,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    config_context,
+)
+from skdp._random import SecretStream
+from skdp.accounting import (
+    ComposedDpEvent,
+    GaussianDpEvent,
+    NumberOfTries,
+    RepeatAndSelectDpEvent,
+    get_epsilon,
+)
+from skdp.base import PrivateEstimator, StepPlan
+from skdp.mechanisms import GaussianMechanism
+from skdp.model_selection import SCORES, PrivateScore
+
+FALSE_ALARM = 1e-6
+STRATEGIES = ("random_stopping", "compose")
+GRID = {"max_grad_norm": [0.1, 0.5, 2.0], "alpha": [0.0, 0.1]}
+N = 400
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(N, 3))
+Y = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
+
+silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+
+def model(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 8, "delta": 1e-4, **parameters})
+
+
+def search(estimator=None, grid=None, **parameters):
+    given = {"epsilon": 1.0, "delta": 1e-4, **parameters}
+    return DPGridSearchCV(model() if estimator is None else estimator, GRID if grid is None else grid, **given)
+
+
+def pipeline(**parameters):
+    steps = [("pca", DPPCA(2, center=False, **parameters)), ("model", model(**parameters))]
+    return Pipeline(steps)
+
+
+# --- the price --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
+def test_the_whole_costs_the_budget(strategy, refit, epsilon):
+    found = search(epsilon=epsilon, strategy=strategy, refit=refit).fit(X, Y)
+    assert found.epsilon_ == get_epsilon(found.privacy_event_, 1e-4)
+    assert 0.999 * epsilon <= found.epsilon_ <= epsilon
+    assert found.delta_ == 1e-4
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_each_adjacency(adjacency, strategy):
+    estimator = model(adjacency=adjacency, n_samples_public=N + 20)
+    found = search(estimator, strategy=strategy).fit(X, Y)
+    assert found.adjacency_ == adjacency
+    assert found.epsilon_ == get_epsilon(found.privacy_event_, 1e-4, adjacency=adjacency)
+    assert 0.999 <= found.epsilon_ <= 1.0
+    assert found.best_estimator_.n_samples_public == N + 20
+
+
+def test_candidates_of_unequal_plans_are_priced_at_the_worst():
+    grid = {"max_iter": [2, 8], "sampling_rate": [0.3, 1.0]}
+    for strategy in STRATEGIES:
+        found = search(grid=grid, strategy=strategy).fit(X, Y)
+        assert 0.999 <= found.epsilon_ <= 1.0
+
+
+def ran(monkeypatch):
+    """Events of all releases, as they come."""
+    release, events = GaussianMechanism.release, []
+
+    def recorded(mechanism, value, stream):
+        events.append((mechanism.event, np.array(value)))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    return events
+
+
+def test_what_ran_is_what_was_priced(monkeypatch):
+    """Tries, one score a try, and the refit: with the noise of the event, so many times."""
+    monkeypatch.setattr(NumberOfTries, "draw", lambda self, words: 3)
+    events = ran(monkeypatch)
+    found = search().fit(X, Y)
+    select, refit = found.privacy_event_.events
+    trained, scored = select.event.events
+    steps = trained.count
+    assert [event for event, _ in events] == [trained.event] * 3 * steps + [scored] + [refit.event] * refit.count
+    assert events[3 * steps][1].shape == (3,)
+
+
+def test_every_try_of_compose_is_paid_for(monkeypatch):
+    events = ran(monkeypatch)
+    found = search(strategy="compose").fit(X, Y)
+    tries, refit = found.privacy_event_.events
+    trained, scored = tries.events
+    assert (trained.count, scored.count) == (6 * 8, 6)
+    assert len(events) == trained.count + 1 + refit.count
+
+
+def test_a_search_costs_more_than_a_candidate():
+    """At the noise of the search a single fit would cost less than half."""
+    found = search().fit(X, Y)
+    fit = found.privacy_event_.events[1]
+    assert get_epsilon(fit, 1e-4) < 0.8 * found.epsilon_
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_grid_of_one_costs_one_fit(strategy, monkeypatch):
+    accountant = PrivacyAccountant()
+    events = ran(monkeypatch)
+    found = search(model(accountant=accountant), {"alpha": [0.1]}, strategy=strategy).fit(X, Y)
+    assert found.privacy_event_ == model(epsilon=1.0, alpha=0.1).fit(X, Y).privacy_event_
+    assert len(events) == 2 * found.privacy_event_.count
+    assert (found.best_params_, found.best_index_) == ({"alpha": 0.1}, 0)
+    assert math.isnan(found.best_score_)
+    assert len(accountant.history) == 1
+
+
+# --- the accountant ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_accountant_is_charged_once(strategy):
+    accountant = PrivacyAccountant(1.0, 1e-4)
+    found = search(model(accountant=accountant), strategy=strategy).fit(X, Y)
+    (charge,) = accountant.history
+    assert charge.event == found.privacy_event_
+    assert charge.label == "DPGridSearchCV"
+    assert accountant.get_epsilon() == pytest.approx(found.epsilon_, rel=1e-9)
+    assert found.best_estimator_.accountant is accountant
+    assert found.best_estimator_.privacy_event_ == found.privacy_event_
+    assert found.best_estimator_.epsilon_ == found.epsilon_
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_budget_in_a_file_and_workers(tmp_path, refit):
+    accountant = PrivacyAccountant(1.0, 1e-4, path=tmp_path / "census.budget")
+    with joblib.parallel_config("loky", n_jobs=2):
+        found = search(model(accountant=accountant), n_jobs=2, refit=refit).fit(X, Y)
+    assert accountant.verify() == 1
+    assert accountant.event == found.privacy_event_
+    again = PrivacyAccountant.from_json(PrivacyAccountant.open(accountant.path).to_json())
+    assert again.event == found.privacy_event_
+
+
+class Untouchable:
+    """A table of a public shape whose rows may not be read."""
+
+    shape = (N, 3)
+
+    def __array__(self, *arguments, **keywords):
+        raise AssertionError("the rows were read")
+
+    def __getitem__(self, rows):
+        raise AssertionError("the rows were read")
+
+    def __len__(self):
+        return N
+
+
+def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
+    accountant = PrivacyAccountant(0.5, 1e-4)
+    with pytest.raises(BudgetExceededError):
+        search(model(accountant=accountant)).fit(Untouchable(), Untouchable())
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_charge_stands_before_the_rows_are_read(strategy):
+    accountant = PrivacyAccountant()
+    with pytest.raises(AssertionError, match="the rows were read"):
+        search(model(accountant=accountant), strategy=strategy).fit(Untouchable(), Y)
+    assert len(accountant.history) == 1
+
+
+def test_the_winner_goes_on_paying():
+    """`partial_fit` of the winner is on the bill, and on top of the search."""
+    accountant = PrivacyAccountant()
+    found = search(model(accountant=accountant)).fit(X, Y)
+    best = found.best_estimator_.partial_fit(X, Y)
+    assert len(accountant.history) == 2
+    assert best.epsilon_ > 1.2 * found.epsilon_
+
+
+# --- one row changed --------------------------------------------------------------------------------------------------
+
+
+class Mutable(DPLogisticRegression):
+    """Rows whose first column is `void` are null records."""
+
+    void = 7.0
+
+    def fit(self, X, y):
+        return super().fit(X, y, sample_weight=(X[:, 0] != self.void).astype(float))
+
+
+def hits_of_the_others(estimator, X, y):
+    return np.where(X[:, 0] == Mutable.void, 0.5, estimator.predict(X) == y)
+
+
+class Run:
+    """What a search put into its releases, and all that it let out."""
+
+    def __init__(self, made, rows, labels, outputs, monkeypatch):
+        release, fresh = GaussianMechanism.release, not outputs
+        self.inputs, self.bounds = [], []
+
+        def replayed(mechanism, value, stream):
+            self.inputs.append(np.array(value))
+            self.bounds.append(mechanism.sensitivity)
+            if fresh:
+                outputs.append(release(mechanism, value, stream))
+            return outputs[len(self.inputs) - 1].copy()
+
+        with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+            patch.setattr(GaussianMechanism, "release", replayed)
+            warnings.simplefilter("always")
+            self.search = made.fit(rows, labels)
+        self.messages = [(each.category, str(each.message)) for each in caught]
+
+    def published(self):
+        best = self.search.best_estimator_
+        arrays = {name: np.asarray(value) for name, value in vars(best).items() if isinstance(value, np.ndarray)}
+        plain = {name: repr(value) for name, value in vars(self.search).items() if name != "best_estimator_"}
+        return {**plain, **{name: value.tolist() for name, value in arrays.items()}, "epsilon": best.epsilon_}
+
+
+def replayed(made, other, monkeypatch):
+    """The moves of all inputs between (X, Y) and a neighbour, in units of the sensitivity; all else is equal."""
+    outputs = []
+    one = Run(made, X, Y, outputs, monkeypatch)
+    two = Run(clone(made), *other, outputs, monkeypatch)
+    assert one.published() == two.published()
+    assert one.messages == two.messages
+    assert one.bounds == two.bounds
+    at, moves = scores_at(one), []
+    for i, (a, b, bound) in enumerate(zip(one.inputs, two.inputs, one.bounds, strict=True)):
+        moves.append((np.abs(a - b).max() if i == at else np.linalg.norm(a - b)) / bound)
+    return np.array(moves), at
+
+
+def scores_at(run):
+    """Position of the release of all scores: after the tries, before the steps of the refit."""
+    refit = 8 if run.search.refit else 0
+    return len(run.inputs) - 1 - refit
+
+
+def muted(row):
+    other = X.copy()
+    other[row, 0] = Mutable.void
+    return other, Y
+
+
+MUTABLE = Mutable(classes=[0, 1], max_iter=8, data_norm=math.sqrt(3))
+SCORE = PrivateScore("hits", hits_of_the_others, 1.0)
+
+
+def part_of(made, n=N):
+    """Rows that score, for the seed of the search."""
+    stream = SecretStream.from_random_state(made.random_state).spawn("split")
+    return made._split(n, stream, made.estimator.adjacency)
+
+
+@silent
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("scores", [True, False])
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_muted_row_moves_its_own_releases_by_their_sensitivity(strategy, scores, refit, monkeypatch):
+    made = search(MUTABLE, strategy=strategy, scoring=SCORE, random_state=5, refit=refit)
+    row = np.flatnonzero(part_of(made) == scores)[3]
+    moves, at = replayed(made, muted(row), monkeypatch)
+    assert moves.max() <= 1 + 1e-6
+    assert (moves[at] > 0) == scores
+    assert (moves[:at].max() > 0) != scores  # it trains or it scores
+    assert not refit or moves[at + 1 :].max() > 0
+
+
+@silent
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
+def test_an_exchanged_row_moves_releases_by_twice_their_sensitivity(scoring, monkeypatch):
+    made = search(model(adjacency="replace_one"), scoring=scoring, random_state=5)
+    largest = 0.0
+    for row in np.flatnonzero(part_of(made))[:6]:
+        other = X.copy(), Y.copy()
+        other[0][row], other[1][row] = -2 * X[row], 1 - Y[row]
+        moves, at = replayed(made, other, monkeypatch)
+        assert moves.max() <= 2 + 1e-6
+        assert moves[:at].max() == 0
+        largest = max(largest, moves[at])
+    assert largest == 2.0 or scoring == "neg_log_loss"  # an exchange reaches what it is priced at
+
+
+@silent
+def test_a_row_that_leaves_moves_releases_by_their_sensitivity(monkeypatch):
+    """Under add_remove: the last row, so that the coins of the others are theirs still."""
+    estimator = model(adjacency="add_remove", n_samples_public=N)
+    for seed in range(4):
+        moves, at = replayed(search(estimator, random_state=seed), (X[:-1], Y[:-1]), monkeypatch)
+        assert moves.max() <= 1 + 1e-6
+        assert (moves[at] > 0) != (moves[:at].max() > 0)
+
+
+def test_the_split_is_by_number_and_seed_alone():
+    made, stream = search(), SecretStream.from_random_state(3)
+    scored = made._split(1000, stream.spawn("split"), "zero_out")
+    assert scored.sum() == 200
+    assert list(inspect.signature(made._split).parameters) == ["n", "stream", "adjacency"]
+    fewer = made._split(999, stream.spawn("split"), "add_remove")
+    np.testing.assert_array_equal(made._split(1000, stream.spawn("split"), "add_remove")[:999], fewer)
+    assert 100 < fewer.sum() < 300
+
+
+@silent
+def test_labels_move_nobody(monkeypatch):
+    """All labels turned round: the same rows train and the same rows score."""
+    seen = []
+    fit = DPLogisticRegression.fit
+    monkeypatch.setattr(DPLogisticRegression, "fit", lambda self, X, y: seen.append(X) or fit(self, X, y))
+    for labels in (Y, 1 - Y):
+        search(random_state=1).fit(X, labels)
+    half = len(seen) // 2
+    for one, other in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# --- the score --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(SCORES))
+def test_contributions_of_a_row_are_within_the_bound(name):
+    score, fitted = SCORES[name], model(epsilon=50.0).fit(X, Y)
+    found = score.contributions(fitted, 100 * X, Y)
+    assert found.min() >= 0
+    assert found.max() <= score.bound
+    assert score.contributions(fitted, 100 * X, 1 - Y).max() > 0.5 * score.bound
+    alone = [score.total(fitted, X[i : i + 1], Y[i : i + 1]) for i in range(N)]
+    assert np.abs(alone).max() <= score.sensitivity
+    assert score.total(fitted, X, Y) == pytest.approx(sum(alone))
+
+
+def test_sensitivity_is_half_of_the_range():
+    """Contributions are counted from the middle, where a void row is too."""
+    assert SCORES["accuracy"].sensitivity == 0.5
+    assert SCORES["neg_log_loss"].sensitivity == 2.5
+
+
+def test_contributions_outside_the_bound_are_cut_off():
+    wild = PrivateScore("wild", lambda estimator, X, y: np.array([np.nan, np.inf, -np.inf, 9.0]), 2.0)
+    assert wild.total(None, np.zeros((4, 1)), np.zeros(4)) == -1.0 + 1.0 - 1.0 + 1.0
+    assert wild.total(None, np.zeros((0, 1)), np.zeros(0)) == 0.0
+    with pytest.raises(ValueError, match=r"scoring='wild' gave shape \(4,\)"):
+        wild.total(None, np.zeros((3, 1)), np.zeros(3))
+    with pytest.raises(ValueError, match="bound=0 is out of range"):
+        PrivateScore("none", len, 0)
+
+
+def test_log_loss_is_that_of_scikit_learn_where_nothing_is_cut_off():
+    from sklearn.metrics import log_loss
+
+    found = search(scoring="neg_log_loss").fit(X, Y)
+    assert found.score(X, Y) == pytest.approx(-log_loss(Y, found.predict_proba(X)), rel=1e-6)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
+def test_the_score_has_the_noise_of_its_price(scoring, monkeypatch):
+    """The winner's score, less the exact one, over many searches is normal with the stated spread."""
+    monkeypatch.setattr(NumberOfTries, "draw", lambda self, words: 1)
+    plan = []
+    once = skdp._search.plan_search
+    monkeypatch.setattr(skdp._search, "plan_search", lambda *a: plan[0] if plan else plan.append(once(*a)) or plan[0])
+    exact = PrivateScore("level", lambda e, X, y: np.full(len(y), 0.6 * SCORES[scoring].bound), SCORES[scoring].bound)
+    values = []
+    for _ in range(200):
+        found = search(model(max_iter=1), scoring=exact, refit=False).fit(X, Y)
+        values.append((found.best_score_ - 0.6 * exact.bound) / found.score_noise_)
+    sigma = found.privacy_event_.event.noise_multiplier  # one step costs what a score costs
+    assert found.score_noise_ == pytest.approx(sigma * exact.bound / 2 / (0.2 * N))
+    assert stats.kstest(values, "norm").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "balanced_accuracy", 3, len, {"a": "accuracy"}])
+def test_other_scores_are_refused_by_name(scoring):
+    with pytest.raises(ValueError, match=r"scoring=.* has no private mechanism here .*'accuracy', 'neg_log_loss'"):
+        search(scoring=scoring).fit(Untouchable(), Y)
+
+
+# --- nothing is said of the tries -------------------------------------------------------------------------------------
+
+
+def shape_of(value):
+    if isinstance(value, dict):
+        return {name: shape_of(each) for name, each in value.items()}
+    return type(value), np.shape(value) if not isinstance(value, GaussianDpEvent) else value
+
+
+@silent
+@pytest.mark.parametrize("refit", [True, False])
+def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
+    outcomes = []
+    for count in (1, 9):
+        monkeypatch.setattr(NumberOfTries, "draw", lambda self, words, count=count: count)
+        accountant = PrivacyAccountant()
+        made = search(model(accountant=accountant, verbose=1), refit=refit, verbose=10)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            made.fit(X, Y)
+        (charge,) = accountant.history
+        bill = (charge.event, charge.label, charge.parameters, charge.note)
+        names = {name: type(value) for name, value in vars(made).items()}
+        best = {name: type(value) for name, value in vars(made.best_estimator_).items()}
+        shown = int(np.isfinite(made.cv_results_["mean_test_score"]).sum())
+        outcomes.append((names, best, bill, shown, len(made.cv_results_["params"]), len(caught), capfd.readouterr()))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][3] == 1
+    assert outcomes[0][-1] == ("", "")
+
+
+@silent
+def test_a_try_that_warns_is_not_heard(monkeypatch):
+    fit = DPLogisticRegression.fit
+
+    def warned(self, X, y):
+        warnings.warn("here I am", UserWarning, stacklevel=2)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", warned)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search().fit(X, Y)
+
+
+@silent
+@pytest.mark.parametrize("refit", [True, False])
+def test_tries_in_threads(refit):
+    accountant = PrivacyAccountant()
+    with joblib.parallel_config("threading", n_jobs=2), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        one = search(model(accountant=accountant), refit=refit, random_state=2).fit(X, Y)
+    two = search(refit=refit, random_state=2).fit(X, Y)
+    assert len(accountant.history) == 1
+    assert one.best_params_ == two.best_params_
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
+    import skdp._classifier
+
+    accountant = PrivacyAccountant()
+
+    def interrupted(*arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(skdp._classifier, "run_dpsgd", interrupted)
+    made = search(model(accountant=accountant))
+    with pytest.raises(KeyboardInterrupt):
+        made.fit(X, Y)
+    assert len(accountant.history) == 1
+    assert not hasattr(made, "best_estimator_")
+
+
+def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch):
+    monkeypatch.setattr(skdp._search_plan, "SHAPES", (math.inf,))
+    accountant, events = PrivacyAccountant(), []
+    for count in (0, 2):
+        monkeypatch.setattr(NumberOfTries, "draw", lambda self, words, count=count: count)
+        found = search(model(accountant=accountant, alpha=0.7)).fit(X, Y)
+        events.append(found.privacy_event_)
+        if count == 0:
+            assert (found.best_params_, found.best_index_) == ({}, -1)
+            assert math.isnan(found.best_score_)
+            assert np.isnan(found.cv_results_["mean_test_score"]).all()
+            assert found.best_estimator_.alpha == 0.7
+            assert 0.999 <= found.epsilon_ <= 1.0
+    assert events[0] == events[1]
+    assert accountant.history[0].event == accountant.history[1].event
+
+
+def test_poisson_is_not_drawn_without_a_refit(monkeypatch):
+    monkeypatch.setattr(skdp._search_plan, "SHAPES", (math.inf, 1.0))
+    assert search(refit=False).fit(X, Y).privacy_event_.shape == 1.0
+
+
+@pytest.mark.parametrize("n_candidates", [2, 6, 40])
+def test_laws_are_compared_at_an_equal_chance_to_try_a_good_candidate(n_candidates):
+    missed = 1.0 - max(0.1, 1.0 / n_candidates)
+    means = {s: skdp._search_plan._mean_of_equal_chance(s, 8.0, n_candidates) for s in skdp._search_plan.SHAPES}
+    assert means[math.inf] < means[1.0] == 8.0 < means[0.0]
+    chances = [NumberOfTries(mean, shape).pgf(missed) for shape, mean in means.items()]
+    assert max(chances) == pytest.approx(min(chances), rel=1e-4)
+
+
+def test_means_at_the_ends():
+    mean_of = skdp._search_plan._mean_of_equal_chance
+    assert [mean_of(shape, 1.0, 6) for shape in (1.0, 0.0)] == [1.0, 1.0]
+    assert math.exp(-mean_of(math.inf, 1.0, 6) / 6) == pytest.approx(5 / 6, rel=1e-5)
+    assert mean_of(0.0, 1000.0, 40) is None  # too many to be drawn
+    for n_tries in (1, 1000):
+        found = search(n_tries=n_tries).fit(X[:60], Y[:60])
+        assert 0.999 <= found.epsilon_ <= 1.0
+
+
+def test_the_law_that_needs_least_noise_is_taken(monkeypatch):
+    noises = {}
+    for shapes in (*((shape,) for shape in skdp._search_plan.SHAPES), skdp._search_plan.SHAPES):
+        monkeypatch.setattr(skdp._search_plan, "SHAPES", shapes)
+        noises[shapes] = search().fit(X, Y).score_noise_
+    *alone, of_all = noises.values()
+    assert of_all == min(alone)
+
+
+def test_compose_shows_all_scores():
+    found = search(strategy="compose").fit(X, Y)
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+    assert found.best_index_ == np.argmax(found.cv_results_["mean_test_score"])
+    assert found.best_score_ == found.cv_results_["mean_test_score"].max()
+    assert found.best_params_ == found.cv_results_["params"][found.best_index_]
+
+
+PUBLISHED = {
+    "best_estimator_": "the winner: the last release, or that of the best try",
+    "best_params_, best_index_, best_score_": "the choice and its noisy score, the release of the selection",
+    "cv_results_": "public parameters, and the scores above",
+    "score_noise_, scorer_": "public constants",
+    "epsilon_, delta_, privacy_event_, adjacency_": "public constants",
+}
+
+
+def test_fit_publishes_what_is_on_the_list():
+    found = search().fit(X, Y)
+    names = {name for entry in PUBLISHED for name in entry.split(", ")}
+    assert set(vars(found)) - set(found.get_params(deep=False)) == names
+    assert set(found.cv_results_) == {"params", "mean_test_score"}
+
+
+# --- the choice, against its exact law --------------------------------------------------------------------------------
+
+
+class Level(PrivateEstimator):
+    """Learns nothing: its score is its parameter, so that the law of the choice is known."""
+
+    def __init__(
+        self, level=0.5, *, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out", accounting="pld",
+        accountant=None, n_samples_public=None, random_state=None,
+    ):  # fmt: skip
+        self.level, self.epsilon, self.delta, self.noise_multiplier = level, epsilon, delta, noise_multiplier
+        self.adjacency, self.accounting, self.accountant = adjacency, accounting, accountant
+        self.n_samples_public, self.random_state = n_samples_public, random_state
+
+    def _plan_step(self, n_samples, n_features):
+        return StepPlan(GaussianDpEvent, {})
+
+    def fit(self, X, y):
+        self.privacy_event_ = GaussianDpEvent(self.noise_multiplier)
+        return self
+
+
+LEVELS = (0.5, 0.55)
+BY_LEVEL = PrivateScore("level", lambda estimator, X, y: np.full(len(y), estimator.level), 1.0)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
+def test_the_choice_has_its_exact_law(shape, monkeypatch):
+    """Best of K draws of an even mixture of N(level, s): density of candidate j at x is f_j(x) phi'(F(x)) / 2."""
+
+    monkeypatch.setattr(skdp._search_plan, "SHAPES", (shape,))
+    once, plans = skdp._search.plan_search, []
+    monkeypatch.setattr(
+        skdp._search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]
+    )
+    price = skdp._search.get_epsilon
+    monkeypatch.setattr(skdp._search, "get_epsilon", lambda *a, **k: 1.0)
+    made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_tries=3, scoring=BY_LEVEL)
+    found = [made.fit(X, Y) and (made.best_index_, made.best_score_) for _ in range(2500)]
+    chosen, values = np.array(found).T
+    spread, (plan,) = made.score_noise_, plans
+    assert 0.999 < price(plan.event, 1e-4) <= 1.0
+    assert 0.01 < spread < 0.5
+
+    def density(x, j):
+        below = np.mean([stats.norm.cdf(x, level, spread) for level in LEVELS])
+        return 0.5 * stats.norm.pdf(x, LEVELS[j], spread) * float(plan.tries.slope(np.array(1.0 - below)))
+
+    for j in (0, 1):
+        exact = integrate.quad(density, -2, 3, args=(j,), points=[0.5])[0]
+        width = stats.norm.isf(FALSE_ALARM / 2) * math.sqrt(exact * (1 - exact) / len(chosen))
+        assert np.mean(chosen == j) == pytest.approx(exact, abs=width)
+    none = plan.tries.none
+    assert np.mean(chosen == -1) == pytest.approx(none, abs=6 * math.sqrt(none / len(chosen)) + 1e-9)
+    values = values[chosen >= 0]
+
+    def below(x):
+        chance = np.mean([stats.norm.cdf(x, level, spread) for level in LEVELS], axis=0)
+        return (np.array([plan.tries.pgf(c) for c in np.atleast_1d(chance)]) - none) / (1.0 - none)
+
+    assert stats.kstest(values, below).pvalue > FALSE_ALARM
+
+
+def test_the_choice_is_as_private_as_its_price():
+    """The exact law of (winner, score) on neighbours: a scoring row that counts for nothing or for all."""
+    made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_tries=3, scoring=BY_LEVEL, refit=False)
+    made.fit(X, Y)
+    tries = NumberOfTries(made.privacy_event_.mean, made.privacy_event_.shape)
+    spread, move = made.score_noise_, BY_LEVEL.sensitivity / (0.2 * N)
+
+    def density(x, j, shift):
+        below = np.mean([stats.norm.cdf(x, level + shift, spread) for level in LEVELS], axis=0)
+        return 0.5 * stats.norm.pdf(x, LEVELS[j] + shift, spread) * tries.slope(1.0 - below)
+
+    grid = np.linspace(0.5 - 12 * spread, 0.5 + 12 * spread, 100_001)
+    for shift, other in ((move, 0.0), (0.0, move)):
+        beyond = sum(np.maximum(0.0, density(grid, j, shift) - math.e * density(grid, j, other)) for j in (0, 1))
+        assert 0 < np.sum(beyond) * (grid[1] - grid[0]) <= 1e-4
+
+
+def test_candidates_are_drawn_evenly():
+    made, stream = search(), SecretStream.from_random_state(4)
+    plan = skdp._search_plan.SearchPlan([None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None)
+    drawn = np.concatenate([made._numbers(plan, stream.spawn(i)) for i in range(2000)])
+    assert stats.chisquare(np.bincount(drawn.astype(int), minlength=6)).pvalue > FALSE_ALARM
+
+
+def test_the_best_is_found_where_there_is_room():
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-1, 1, (20_000, 3))
+    labels = (rows[:, 0] > 0).astype(int)
+    for strategy in STRATEGIES:
+        made = search(grid={"alpha": [0.0, 1e4]}, epsilon=8.0, delta=1e-5, n_tries=20, random_state=1)
+        made.set_params(strategy=strategy, scoring="neg_log_loss")
+        with pytest.warns(PrivacyLeakWarning, match="random_state=1 makes split, noise"):
+            made.fit(rows, labels)
+        assert made.best_params_ == {"alpha": 0.0}
+        assert made.score(rows, labels) > -0.5
+        assert made.best_score_ == pytest.approx(made.score(rows, labels), abs=0.1)
+        again = clone(made)
+        with pytest.warns(PrivacyLeakWarning):
+            np.testing.assert_array_equal(again.fit(rows, labels).predict(rows), made.predict(rows))
+
+
+# --- pipelines and randomized search ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_pipeline_of_private_steps(strategy):
+    accountant = PrivacyAccountant()
+    grid = {"pca__n_components": [1, 2], "model__alpha": [0.0, 0.1]}
+    found = search(pipeline(accountant=accountant), grid, strategy=strategy).fit(X, Y)
+    assert 0.999 <= found.epsilon_ <= 1.0
+    assert len(accountant.history) == 1
+    assert found.best_estimator_.epsilon_ == found.epsilon_
+    assert found.predict(X).shape == (N,)
+    assert found.n_features_in_ == 3
+    given = allocate_budget(pipeline(), 5.0, 1e-4, shares={"pca": 0.5})
+    found = search(given, grid, strategy=strategy).fit(X, Y)
+    assert 0.999 <= found.epsilon_ <= 1.0
+    assert found.best_estimator_.shares == {"pca": 0.5}
+
+
+def test_whole_steps_can_be_searched():
+    steps = {"model": [model(), model(max_iter=2)]}
+    found = search(pipeline(), steps).fit(X, Y)
+    assert found.epsilon_ <= 1.0
+    for bad, message in (
+        ({"model": [model(), model(accountant=PrivacyAccountant())]}, "accountant differs between the candidates"),
+        ({"model": [model(), model(adjacency="replace_one")]}, "adjacency"),
+        ({"pca": [DPPCA(2), PCA(2)]}, "PCA reads the rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            search(pipeline(), bad).fit(Untouchable(), Y)
+
+
+def test_a_cache_would_repeat_noise(tmp_path):
+    cached = pipeline().set_params(memory=str(tmp_path))
+    with pytest.raises(ValueError, match=r"memory=.* set memory=None"):
+        search(cached, {"model__alpha": [0.0, 0.1]}).fit(Untouchable(), Y)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_randomized_search(strategy):
+    accountant = PrivacyAccountant()
+    made = DPRandomizedSearchCV(
+        model(accountant=accountant), {"alpha": stats.loguniform(1e-4, 1.0)}, n_iter=4, delta=1e-4, strategy=strategy
+    )
+    found = made.fit(X, Y)
+    settings = found.cv_results_["params"]
+    assert len({each["alpha"] for each in settings}) == 4
+    assert 0.999 <= found.epsilon_ <= 1.0
+    assert accountant.history[0].label == "DPRandomizedSearchCV"
+    assert clone(made).fit(X, Y).cv_results_["params"] != settings  # drawn anew
+    with pytest.raises(ValueError, match="n_iter=0 is out of range"):
+        clone(made).set_params(n_iter=0).fit(X, Y)
+
+
+# --- manners ----------------------------------------------------------------------------------------------------------
+
+
+def test_frames_sparse_rows_and_lists():
+    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(N)[::-1])
+    found = search().fit(frame, pd.Series(Y, index=frame.index))
+    assert list(found.feature_names_in_) == list("abc")
+    assert found.predict(frame).shape == (N,)
+    for rows in (sp.csr_matrix(X), sp.coo_array(X), X.tolist()):
+        assert search().fit(rows, Y.tolist()).n_features_in_ == 3
+    polars = pytest.importorskip("polars")
+    found = search().fit(polars.DataFrame(dict(zip("abc", X.T, strict=True))), Y)
+    assert list(found.feature_names_in_) == list("abc")
+
+
+def test_it_is_an_estimator_of_scikit_learn():
+    made = search(scoring="neg_log_loss", n_jobs=1)
+    assert set(inspect.signature(DPGridSearchCV).parameters) == set(made.get_params(deep=False))
+    assert made.get_params()["estimator__alpha"] == 0.0
+    made.set_params(estimator__alpha=0.2, epsilon=2.0)
+    copy = clone(made)
+    assert (copy.estimator.alpha, copy.epsilon, copy.scoring) == (0.2, 2.0, "neg_log_loss")
+    assert not hasattr(copy, "n_features_in_")
+    found = copy.fit(X, Y)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
+    np.testing.assert_array_equal(found.predict_log_proba(X), np.log(found.predict_proba(X)))
+    assert found.decision_function(X).shape == (N,)
+    np.testing.assert_array_equal(found.classes_, [0, 1])
+    assert found.get_params() == copy.get_params()
+    assert "DPGridSearchCV" in repr(found)
+    assert not hasattr(DPGridSearchCV(DPPCA(2), {}), "predict")
+
+
+def test_the_estimator_that_is_given_stays_as_it_is():
+    given = model(epsilon=3.0, random_state=9, verbose=1)
+    before = given.get_params()
+    found = search(given).fit(X, Y)
+    assert given.get_params() == before
+    assert found.best_estimator_.epsilon == 3.0  # the parameter; what was spent is epsilon_
+    assert found.best_estimator_.noise_multiplier is None
+    assert found.best_estimator_.random_state is None  # the seed of the estimator was not used
+    assert not hasattr(given, "coef_")
+
+
+def test_inside_a_pipeline_and_a_cross_validation():
+    accountant = PrivacyAccountant()
+    made = search(model(accountant=accountant))
+    assert make_pipeline(FunctionTransformer(), made).fit(X, Y).score(X, Y) > 0.5
+    with pytest.warns(PrivacyLeakWarning, match="not paid for") as caught:
+        assert cross_val_score(made, X, Y, cv=KFold(2), error_score="raise").shape == (2,)
+    assert len(caught) == 1
+    assert len(accountant.history) == 3
+
+
+def test_classes_that_are_not_named_are_read_once():
+    with pytest.warns(PrivacyLeakWarning, match="classes=None") as caught:
+        found = search(model(classes=None)).fit(X, Y)
+    assert len(caught) == 1
+    np.testing.assert_array_equal(found.classes_, [0, 1])
+    accountant = PrivacyAccountant()
+    for leaking in ({"classes": None}, {"random_state": 0}):
+        estimator = model(accountant=accountant, classes=leaking.get("classes", [0, 1]))
+        made = search(estimator, random_state=leaking.get("random_state"))
+        with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+            made.fit(X, Y)
+    assert accountant.history == ()
+
+
+def test_three_classes_and_strings():
+    labels = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.3, 0.3])]
+    for scoring in SCORES:
+        found = search(model(classes=list("abc")), scoring=scoring).fit(X, labels)
+        assert set(found.predict(X)) <= set("abc")
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is(refit):
+    for row in (0, 1, 2, 3, 4, 5):
+        labels = Y.copy()
+        labels[row] = 5
+        with pytest.raises(ValueError, match="labels that are not in classes"):
+            search(refit=refit, scoring="neg_log_loss").fit(X, labels)
+    with pytest.raises(ValueError, match=r"X has 400 rows and y has 399"):
+        search().fit(X, Y[:-1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epsilon": 0}, "epsilon=0 is out of range"),
+        ({"delta": 1.0}, "delta=1.0 is out of range"),
+        ({"strategy": "all"}, "strategy='all' is not known: use one of 'random_stopping', 'compose'"),
+        ({"n_tries": 0.5}, "n_tries=0.5 is out of range"),
+        ({"n_tries": "many"}, "n_tries='many' is out of range"),
+        ({"test_size": 1.0}, "test_size=1.0 is out of range"),
+        ({"test_size": 0.001}, "test_size=0.001 leaves no row"),
+        ({"grid": []}, "no candidate"),
+        ({"grid": {"alpha": [0.0, -1.0]}}, "alpha=-1.0"),
+        ({"grid": {"max_grad_norm": [1.0, "some"]}}, "max_grad_norm='some'"),
+        ({"grid": {"beta": [0.0, -1.0]}}, "Invalid parameter 'beta'"),
+        ({"estimator": StandardScaler()}, "neither a private estimator nor a Pipeline"),
+        ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler reads the rows"),
+        ({"random_state": "x"}, "random_state='x'"),
+        *(
+            ({"grid": {name: [None, 1]}}, f"parameter '{name}' cannot be searched")
+            for name in ("epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "classes")
+        ),
+        ({"estimator": model(adjacency="add_remove")}, "n_samples_public=None with adjacency='add_remove'"),
+    ],
+)
+def test_unusable_parameters_are_refused_before_the_charge(given, message):
+    accountant = PrivacyAccountant()
+    given = {"estimator": model(), **given}
+    if hasattr(given["estimator"], "accountant"):
+        given["estimator"].set_params(accountant=accountant)
+    with pytest.raises(ValueError, match=message) as caught:
+        search(**given).fit(Untouchable(), Y)
+    assert accountant.history == ()
+    assert "\n" not in str(caught.value) or "beta" in message
+
+
+def test_there_is_nothing_to_stratify_by_and_no_weight():
+    for kind in (DPGridSearchCV, DPRandomizedSearchCV):
+        assert not {"cv", "splitter", "stratify"} & set(inspect.signature(kind).parameters)
+    with pytest.raises(TypeError, match="cv"):
+        DPGridSearchCV(model(), GRID, cv=3)
+    with pytest.raises(TypeError, match="sample_weight"):
+        search().fit(X, Y, sample_weight=np.ones(N))
+
+
+def test_a_weak_delta_is_told_once():
+    with pytest.warns(UserWarning, match="at least 1/n") as caught:
+        search(delta=0.01).fit(X, Y)
+    assert len(caught) == 1
+
+
+# --- a plain search ---------------------------------------------------------------------------------------------------
+
+
+def leaks(caught):
+    return [str(each.message) for each in caught if issubclass(each.category, PrivacyLeakWarning)]
+
+
+@pytest.mark.parametrize("estimator", [model(), allocate_budget(pipeline(), 1.0, 1e-4)], ids=["model", "pipeline"])
+def test_a_plain_search_pays_for_each_fit_and_is_told_of_its_scores(estimator):
+    accountant = PrivacyAccountant()
+    estimator = clone(estimator)
+    if isinstance(estimator, Pipeline):
+        estimator.set_params(pca__accountant=accountant, model__accountant=accountant)
+        grid = {"model__alpha": [0.0, 0.1]}
+    else:
+        estimator.set_params(accountant=accountant)
+        grid = {"alpha": [0.0, 0.1]}
+    for count in (1, 2):  # each search is told
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = GridSearchCV(estimator, grid, cv=KFold(3), error_score="raise").fit(X, Y)
+        (message,) = leaks(caught)
+        assert "not paid for" in message
+        assert "use skdp.DPGridSearchCV, or score on public rows" in message
+        assert "\n" not in message
+        assert len(accountant.history) == count * (2 * 3 + 1)
+    assert accountant.get_epsilon(1e-4) > 2 * found.best_estimator_.epsilon_
+
+
+def test_a_leak_of_scores_can_be_an_error_before_any_charge():
+    accountant = PrivacyAccountant()
+    estimators = [model(accountant=accountant), allocate_budget(pipeline(accountant=accountant), 1.0, 1e-4)]
+    for estimator in [*estimators, search(model(accountant=accountant))]:
+        with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="not paid for"):
+            cross_val_score(estimator, X, Y, cv=KFold(2), error_score="raise")
+    assert accountant.history == ()
+
+
+def test_fits_outside_of_a_plain_search_are_not_told():
+    def _fit_and_score():  # a name alone is not scikit-learn
+        return model().fit(X, Y)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        _fit_and_score()
+        make_pipeline(FunctionTransformer(), model()).fit(X, Y)
+        allocate_budget(pipeline(), 1.0, 1e-4).fit(X, Y)
+        search().fit(X, Y)
+        search(strategy="compose").fit(X, Y)
+
+
+def test_looking_for_a_plain_search_costs_next_to_nothing():
+    import timeit
+
+    from skdp.base import report_unpaid_scores
+
+    assert min(timeit.repeat(report_unpaid_scores, number=200, repeat=5)) / 200 < 2e-5
+
+
+def test_events_are_as_documented():
+    found = search().fit(X, Y)
+    assert isinstance(found.privacy_event_, ComposedDpEvent)
+    assert isinstance(found.privacy_event_.events[0], RepeatAndSelectDpEvent)
+    assert found.privacy_event_.events[0].mean == 6.0
