@@ -26,6 +26,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import skdp
+import skdp._classifier
 from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp.accounting import (
     GaussianDpEvent,
@@ -390,14 +391,14 @@ def test_no_budget_is_begun_by_a_slip(tmp_path, path):
 def test_what_a_fit_leaves_on_the_bill(path, rows):
     accountant = PrivacyAccountant(8.0, 1e-5, path=path)
     with pytest.warns(skdp.PrivacyLeakWarning):
-        model(accountant, random_state=712, n_jobs=1, data_norm=1.5).fit(*rows)
+        model(accountant, random_state=71_203_118, n_jobs=1, data_norm=1.5).fit(*rows)
     (charge,) = accountant.history
     assert charge.label == "DPLogisticRegression"
     assert charge.parameters["noise_multiplier"] == 38.0
     assert (charge.parameters["data_norm"], charge.parameters["classes"]) == (1.5, [0, 1])
     assert not {"random_state", "accountant", "n_jobs", "verbose"} & set(charge.parameters)
-    assert "712" not in json.dumps(charge.parameters)
-    assert b"712" not in pathlib.Path(path).read_bytes()[4096:].replace(charge.time.encode(), b"")
+    assert "71203118" not in json.dumps(charge.parameters)
+    assert b"71203118" not in pathlib.Path(path).read_bytes()[4096:].replace(charge.time.encode(), b"")
 
 
 def test_parameters_hold_no_data():
@@ -459,7 +460,7 @@ def test_an_interrupted_fit_pays_in_full(path, budget, rows, monkeypatch):
         seen.append(len(fresh(path).history))  # on the disk before the first row is read
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp.linear_model, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._classifier, "run_dpsgd", interrupted)
     with pytest.warns(UserWarning, match="full charge"):
         fitted = model(budget).fit(*rows)
     assert seen == [1]
@@ -474,15 +475,15 @@ accountant = PrivacyAccountant.open(path)
 def spent():
     side.write(b"x")
 if sys.argv[4] == "fit":
-    import numpy as np, skdp.linear_model
+    import numpy as np, skdp._classifier, skdp.linear_model
     X, y = np.tile([[-1.0], [1.0]], (20, 1)), np.tile([0, 1], 20)
     model = skdp.DPLogisticRegression(epsilon=None, noise_multiplier=380.0, sampling_rate=1.0, max_iter=100,
                                       delta=1e-5, classes=[0, 1], accountant=accountant)
-    train = skdp.linear_model.run_dpsgd
+    train = skdp._classifier.run_dpsgd
     def training(*arguments, **options):
         spent()  # the next line reads the first row
         return train(*arguments, **options)
-    skdp.linear_model.run_dpsgd = training
+    skdp._classifier.run_dpsgd = training
     work = lambda: model.fit(X, y)
 else:
     def work():
