@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from skdp._averaging import ema_average, tail_average
-from skdp._defaults import N_STEPS
+from skdp._defaults import N_STEPS, network_batch
 from skdp._models import LinearGeometry, LinearModel
 from skdp._networks import Architecture, Clip, NetworkModel
 from skdp._optimizers import constant, momentum_sgd
@@ -129,7 +129,7 @@ def network_step() -> None:
         architecture = Architecture(widths, "relu", "softmax" if softmax else "logistic")
         model = NetworkModel(
             X, labels if softmax else labels[:, None].astype(np.float32), 1.0, architecture, Clip("flat", (1.0, 1.0)),
-            radius=1e3, unit=1.0, dtype=np.float32, batch_size=512,
+            radius=1e3, unit=1.0, dtype=np.float32, batch_size=network_batch(max(widths)),
         )  # fmt: skip
         theta = 0.05 * generator.standard_normal(architecture.n_parameters, dtype=np.float32)
         plan, stream = DPSGDPlan(sampling_at(lot / n), 1.0, 1.0, n_steps, lot), SecretStream.from_random_state(None)

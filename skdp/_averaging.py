@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._kernels._updates import moved_towards
+from skdp._kernels._updates import move_towards
 from skdp._optimizers import Vector
 
 _EMA_SHARE = 0.1
@@ -52,7 +52,9 @@ def ema_average(n_steps: int) -> Averaging:
     def update(step: int, theta: Vector, state: Any) -> Any:
         mean, weight = state
         weight = decay * weight + 1.0
-        return moved_towards(mean, theta, 1.0 / weight), weight
+        moved = np.empty_like(mean)
+        move_towards(mean, theta, 1.0 / weight, moved)
+        return moved, weight
 
     def result(theta: Vector, state: Any) -> Vector:
         mean, weight = state

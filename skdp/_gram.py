@@ -112,7 +112,7 @@ class MomentSum:
             syrk(1.0, rows.T, c=gram, overwrite_c=1)  # in Fortran's order, so the upper triangle is our lower one
             add_lower_triangle(gram.T, self._triangle)
             if self.weight:
-                self._total += np.ones(len(rows), dtype) @ rows
+                self._total += rows.sum(axis=0)  # not by NumPy's BLAS: its threads and those of SciPy's would collide
         self.n_rows += len(X)
 
     def _scratch_of(self, dtype: type) -> tuple[Any, Any]:

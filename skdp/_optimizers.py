@@ -59,8 +59,9 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
     def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
         velocity, n_done = state
         rate = learning_rate(n_done)
-        theta, velocity = momentum_update(gradient, velocity, theta, rate, momentum)
-        return _shrunk(theta, rate, penalty), (velocity, n_done + 1)
+        moved, ahead = np.empty_like(velocity), np.empty_like(theta)
+        momentum_update(gradient, velocity, theta, rate, momentum, moved, ahead)
+        return _shrunk(ahead, rate, penalty), (moved, n_done + 1)
 
     return Optimizer(init, update)
 
@@ -100,15 +101,16 @@ def adam(
         first, second, n_done = state
         rate = learning_rate(n_done)
         unbias = 1.0 / (1.0 - beta_1 ** (n_done + 1)), 1.0 / (1.0 - beta_2 ** (n_done + 1))
-        theta, first, second = adam_update(
-            gradient, first, second, theta, rate, beta_1, beta_2, *unbias, adam_epsilon, noise_variance, floor
-        )
-        return _shrunk(theta, rate, penalty), (first, second, n_done + 1)
+        new = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
+        adam_update(
+            gradient, first, second, theta, rate, beta_1, beta_2, *unbias, adam_epsilon, noise_variance, floor, *new
+        )  # fmt: skip
+        return _shrunk(new[2], rate, penalty), (new[0], new[1], n_done + 1)
 
     return Optimizer(init, update)
 
 
 def _shrunk(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
-    if not np.any(penalty):
+    if isinstance(penalty, float) and penalty == 0.0:
         return theta
     return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")

@@ -226,6 +226,8 @@ class DPLogisticRegression(GradientClassifier):
     def _optimizer(self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int) -> Optimizer:
         momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        if alpha == 0.0:
+            return momentum_sgd(constant(learning_rate), momentum)
         penalty = np.zeros((n_outputs, geometry.width(n_features)))
         penalty[:, :n_features] = alpha * geometry.unit**2  # the user's coefficients, as seen by scaled rows
         return momentum_sgd(constant(learning_rate), momentum, penalty.ravel())

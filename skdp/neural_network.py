@@ -284,7 +284,7 @@ class DPMLPClassifier(GradientClassifier):
         architecture = self._architecture(n_features, labels)
         radius = self._check_radius(n_features)
         max_norm, clip = self._clip(architecture.n_layers)
-        shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once())
+        shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self._sampling_and_steps(n, n_features, labels.n_outputs)
         plan = DPSGDPlan(sampling, max_norm, self._noise(budget, sampling, n_steps), n_steps, sampling.rate * n)
         rate = self._first_rate(plan)
@@ -325,9 +325,9 @@ class DPMLPClassifier(GradientClassifier):
         remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
         return check_real("input_norm", self.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
 
-    def _rows_at_once(self) -> int:
+    def _rows_at_once(self, widest: int) -> int:
         if isinstance(self.batch_size, str) and self.batch_size == "auto":
-            return rule.BATCH_SIZE
+            return rule.network_batch(widest)
         return check_count("batch_size", self.batch_size, remedy="choose a whole number of rows, or 'auto'")
 
     def _first_rate(self, plan: DPSGDPlan) -> float:

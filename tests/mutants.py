@@ -687,8 +687,8 @@ MUTANTS = [
         "the penalty taken of noisy data instead of theta",
         (
             OPTIMIZERS,
-            "        return _shrunk(theta, rate, penalty), (velocity, n_done + 1)",
-            "        return theta - penalty * velocity, (velocity, n_done + 1)",
+            "        return _shrunk(ahead, rate, penalty), (moved, n_done + 1)",
+            "        return ahead - penalty * moved, (moved, n_done + 1)",
         ),
         tests="optimizers training",
         select=BY_PROPERTY,

@@ -1,4 +1,8 @@
-"""One pass over the parameters for a step of an optimiser."""
+"""One pass over the parameters for a step of an optimiser.
+
+Results are written to arrays that the caller made: to box an array, a kernel would call back into Python, and a Ctrl-C
+that arrives there comes out as another error.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +13,27 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**_OPTIONS)
-def momentum_update(gradient, velocity, theta, rate, momentum):
+def momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta):
     """Dampened momentum: ``v = momentum * v + (1 - momentum) * g``, then ``theta - rate * v``.
 
     Parameters
     ----------
     gradient, velocity, theta : ndarray of shape (p,)
     rate, momentum : float
-
-    Returns
-    -------
-    theta, velocity : ndarray of shape (p,)
-        New arrays, of the dtypes of the old ones.
+    new_velocity, new_theta : ndarray of shape (p,)
+        Written.
     """
-    new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
     for j in range(len(theta)):
         v = momentum * velocity[j] + (1.0 - momentum) * gradient[j]
         new_velocity[j] = v
         new_theta[j] = theta[j] - rate * v
-    return new_theta, new_velocity
 
 
 @njit(**_OPTIONS)
-def adam_update(gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, epsilon, noise, floor):
+def adam_update(
+    gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, epsilon, noise, floor,
+    new_first, new_second, new_theta,
+):  # fmt: skip
     """Adam (Kingma & Ba 2015, algorithm 1), with the noise's part of the second moment taken off where it is given.
 
     Parameters
@@ -45,13 +47,9 @@ def adam_update(gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, 
     noise, floor : float
         Variance of a coordinate's noise and the least second moment that is left (Tang, Shpilevskiy & Lecuyer 2024,
         "DP-AdamBC", algorithm 1); both 0 for plain Adam.
-
-    Returns
-    -------
-    theta, first, second : ndarray of shape (p,)
-        New arrays, of the dtypes of the old ones.
+    new_first, new_second, new_theta : ndarray of shape (p,)
+        Written.
     """
-    new_first, new_second, new_theta = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
     for j in range(len(theta)):
         m = beta_1 * first[j] + (1.0 - beta_1) * gradient[j]
         v = beta_2 * second[j] + (1.0 - beta_2) * gradient[j] * gradient[j]
@@ -59,13 +57,10 @@ def adam_update(gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, 
         new_second[j] = v
         spread = np.sqrt(max(v * unbias_2 - noise, floor)) + epsilon
         new_theta[j] = theta[j] - rate * (m * unbias_1) / spread
-    return new_theta, new_first, new_second
 
 
 @njit(**_OPTIONS)
-def moved_towards(mean, theta, share):
-    """``mean + share * (theta - mean)``, arrays of shape (p,), as a new array of the dtype of `mean`."""
-    moved = np.empty_like(mean)
+def move_towards(mean, theta, share, moved):
+    """Write ``mean + share * (theta - mean)`` to `moved`, all of shape (p,)."""
     for j in range(len(mean)):
         moved[j] = mean[j] + share * (theta[j] - mean[j])
-    return moved
