@@ -70,6 +70,8 @@ def candidate(template: Any, parameters: dict[str, Any], accountant: Any) -> Any
         if part.adjacency != adjacency:
             raise ValueError(f"adjacency={part.adjacency!r} differs between the candidates: give all of them one.")
         own = part.get_params(deep=False)
+        if own.get("checkpoint") is not None:
+            raise ValueError(f"checkpoint={part.checkpoint!r} is the file of one run: set checkpoint=None in a search.")
         part.set_params(**{name: value for name, value in _SILENT.items() if name in own})
     return estimator
 

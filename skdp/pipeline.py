@@ -264,6 +264,8 @@ class PrivatePipeline(Pipeline):
         for name, step in steps:
             if getattr(step, "warm_start", False):
                 raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
+            if getattr(step, "checkpoint", None) is not None:  # it would go on from what an earlier fit's steps gave it
+                raise ValueError(f"step {name!r}: checkpoint={step.checkpoint!r} knows one step only; set it to None.")
         for parameter in ("adjacency", "accountant"):
             values = {id(v): v for _, s in steps if (v := getattr(s, parameter)) is not None}.values()
             if len({v if isinstance(v, str) else id(v) for v in values}) > 1:

@@ -928,3 +928,12 @@ def test_events_are_as_documented():
     assert isinstance(found.privacy_event_, ComposedDpEvent)
     assert isinstance(found.privacy_event_.events[0], RepeatAndSelectDpEvent)
     assert found.privacy_event_.events[0].mean == 6.0
+
+
+def test_a_checkpoint_is_refused_before_any_charge(tmp_path):
+    """All tries would write one file, which would be there for the next to go on from."""
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"is the file of one run: set checkpoint=None in a search"):
+        search(model(checkpoint=tmp_path / "run.npz", accountant=accountant)).fit(X, Y)
+    assert accountant.history == ()
+    assert list(tmp_path.iterdir()) == []

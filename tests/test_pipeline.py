@@ -293,6 +293,12 @@ def test_warm_start_is_refused():
         allocate_budget(pipeline(warm_start=True), 1.0, 1e-6)
 
 
+def test_a_checkpoint_is_refused():
+    """A classifier that went on from its file would depend on a projection that this bill does not hold."""
+    with pytest.raises(ValueError, match=r"step 'model': checkpoint='run.npz' knows one step only"):
+        allocate_budget(pipeline(checkpoint="run.npz"), 1.0, 1e-6)
+
+
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_each_adjacency(adjacency):
     common = {"adjacency": adjacency, "n_samples_public": 3000}
