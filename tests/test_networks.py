@@ -243,6 +243,25 @@ def test_one_row_adds_at_most_the_clip(loss, kind, dtype):
                         assert_within_clip(g, max_norm, dtype)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 3, 512])
+def test_each_row_of_a_lot_is_clipped_by_its_own_norm(batch_size, sparse):
+    """Rows of very unequal lengths, asked for one by one and from the end: each adds the clip, and none more."""
+    net, n = network((4,)), 9
+    X, targets = people(n, net)[:2]
+    X = X / np.linalg.norm(X, axis=1, keepdims=True) * np.geomspace(1.0, 100.0, n)[:, None]
+    rows = sp.csr_matrix(X) if sparse else X
+    model = model_of(rows, targets, net=net, radius=1e3, unit=1.0, batch_size=batch_size)
+    theta = np.random.default_rng(5).normal(size=net.n_parameters)
+    for lot in ([8], [0], [8, 0], [5, 8, 1]):
+        for row in lot:
+            alone = model.clipped_gradient_sum(theta, np.array([row]), 1e-3)
+            assert 0.99e-3 < norm_of(alone) <= 1e-3
+        together = model.clipped_gradient_sum(theta, np.array(lot), 1e-3)
+        apart = sum(model.clipped_gradient_sum(theta, np.array([row]), 1e-3) for row in lot)
+        np.testing.assert_allclose(together, apart, rtol=0, atol=1e-15)
+
+
 @pytest.mark.parametrize("kind", CLIPPINGS)
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
