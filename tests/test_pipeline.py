@@ -146,6 +146,7 @@ def test_the_accountant_is_charged_once_and_jointly():
     fitted = allocate_budget(pipeline(accountant), 3.0, 1e-6).fit(X, Y)
     (charge,) = accountant.history
     assert charge.event == fitted.privacy_event_
+    assert charge.parameters["steps"] == {"pca": "DPPCA", "model": "DPLogisticRegression"}
     assert accountant.get_epsilon() == pytest.approx(fitted.epsilon_, rel=1e-9)
 
 
