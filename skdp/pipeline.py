@@ -316,7 +316,7 @@ class PrivatePipeline(Pipeline):
         accountant = next((s.accountant for _, s in steps if s.accountant is not None), None)
         report_unpaid_scores()
         if accountant is not None:
-            kept = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
+            kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
             kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
             accountant.spend(allocation.event, type(self).__name__, adjacency=adjacency, parameters=kept)
         with self._steps_allotted(steps, allocation):
