@@ -110,6 +110,8 @@ def draw(found: dict[str, list[tuple[Any, float]]], output: Path) -> None:
         values, scores = zip(*points, strict=True)
         ax.plot(values, scores, "o-", color="#0072B2")
         ax.set(xscale="log", xlabel=LABELS[name])
+        ax.set_xticks(values, labels=[f"{value:.2g}" if value < 1 else f"{value:g}" for value in values])
+        ax.minorticks_off()
         ax.grid(alpha=0.25)
     for ax in axes[:, 0]:
         ax.set_ylabel("test accuracy, %")
