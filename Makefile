@@ -27,6 +27,9 @@ mutants: .venv/test
 
 benchmarks: .venv/test
 	$(BIN)/python benchmarks/bench_speed.py
+	$(BIN)/python benchmarks/bench_pca.py
+	$(BIN)/python benchmarks/bench_budget.py
+	$(BIN)/python benchmarks/bench_selection.py
 	$(BIN)/python benchmarks/bench_quality.py
 
 clean:
