@@ -107,11 +107,32 @@ def _guess(make_event: Callable[[float], DpEvent], epsilon: float, delta: float,
     return 0.5 * (low + high)
 
 
-def _fit(make_event: Callable[[float], DpEvent], epsilon: float, prices: tuple[Price, Price], start: float) -> float:
-    """Log noise multiplier whose price is just below `epsilon`: coarse grids first."""
+def _prices(make_event: Callable[[float], DpEvent], delta: float, method: str, adjacency: str) -> tuple[Price, Price]:
+    """Price of what `make_event` makes, on a coarse grid and in earnest."""
+
+    def rough(parameter: float) -> float:
+        return rough_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
+
+    def price(parameter: float) -> float:
+        return get_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
+
+    return rough, price
+
+
+def _fit(prices: tuple[Price, Price], epsilon: float, start: float, slope: float, ends: Range = _NOISE) -> float:
+    """Log of the parameter whose price is just below `epsilon`: coarse grids first."""
     goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
-    at, slope = _search(prices[0], goal, _ROUGH, start, -1.2)
-    return _search(prices[1], goal, 0.5 * _NEAR, at, slope)[0]
+    at, slope = _search(prices[0], goal, _ROUGH, start, slope, ends)
+    return _search(prices[1], goal, 0.5 * _NEAR, at, slope, ends)[0]
+
+
+def _affordable(parameter: float, price: Price, epsilon: float, most: float, refusal: str) -> float:
+    """The parameter, raised until its price is no more than `epsilon`; refused where that is beyond `most`."""
+    while price(parameter) > epsilon and parameter < most:
+        parameter *= 1.0 + 1e-5
+    if price(parameter) > epsilon:
+        raise ValueError(refusal)
+    return parameter
 
 
 def calibrate_noise_multiplier(
@@ -149,25 +170,16 @@ def calibrate_noise_multiplier(
     if known is not None and make_event(known[0]) == known[1]:
         return known[0]
 
-    def price(noise_multiplier: float) -> float:
-        return get_epsilon(make_event(noise_multiplier), delta, method=method, adjacency=adjacency)
-
-    def rough(noise_multiplier: float) -> float:
-        return rough_epsilon(make_event(noise_multiplier), delta, method=method, adjacency=adjacency)
-
-    doubled = adjacency == "replace_one"
+    prices, doubled = _prices(make_event, delta, method, adjacency), adjacency == "replace_one"
     if method == "pld" and releases(make_event(1.0)).plain:
         at = _plain(make_event, epsilon, delta, doubled)
     else:
-        at = _fit(make_event, epsilon, (rough, price), _guess(make_event, epsilon, delta, doubled, _NOISE))
-    result = math.exp(at)
-    while price(result) > epsilon and result < _MOST:
-        result *= 1.0 + 1e-5
-    if price(result) > epsilon:
-        raise ValueError(
-            f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {_MOST:g}; "
-            "raise epsilon or delta, or make fewer releases."
-        )
+        at = _fit(prices, epsilon, _guess(make_event, epsilon, delta, doubled, _NOISE), -1.2)
+    result = _affordable(
+        math.exp(at), prices[1], epsilon, _MOST,
+        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {_MOST:g}; "
+        "raise epsilon or delta, or make fewer releases.",
+    )  # fmt: skip
     if len(_memory) >= _REMEMBERED:
         _memory.clear()
     _memory[key] = (result, make_event(result))
@@ -204,26 +216,20 @@ def calibrate_sampling_rate(
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
     method, adjacency = check_method(method), check_adjacency(adjacency)
 
-    def price(inverse: float) -> float:
-        return get_epsilon(make_event(min(1.0, 1.0 / inverse)), delta, method=method, adjacency=adjacency)
+    def at_inverse(inverse: float) -> DpEvent:
+        """The event by the inverse of its rate, with which its price falls as it does with noise."""
+        return make_event(min(1.0, 1.0 / inverse))
 
-    def rough(inverse: float) -> float:
-        return rough_epsilon(make_event(min(1.0, 1.0 / inverse)), delta, method=method, adjacency=adjacency)
-
-    if price(1.0) <= epsilon:
+    prices = _prices(at_inverse, delta, method, adjacency)
+    if prices[1](1.0) <= epsilon:
         return 1.0
     ends = (0.0, -math.log(_LEAST_RATE))
-    goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
-    start = _guess(lambda x: make_event(min(1.0, 1.0 / x)), epsilon, delta, adjacency == "replace_one", ends)
-    at, slope = _search(rough, goal, _ROUGH, start, -1.0, ends)
-    inverse = math.exp(_search(price, goal, 0.5 * _NEAR, at, slope, ends)[0])
-    while price(inverse) > epsilon and inverse < 1.0 / _LEAST_RATE:
-        inverse *= 1.0 + 1e-5
-    if price(inverse) > epsilon:
-        raise ValueError(
-            f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; "
-            "raise epsilon or delta, or add noise."
-        )
+    start = _guess(at_inverse, epsilon, delta, adjacency == "replace_one", ends)
+    inverse = _affordable(
+        math.exp(_fit(prices, epsilon, start, -1.0, ends)), prices[1], epsilon, 1.0 / _LEAST_RATE,
+        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; "
+        "raise epsilon or delta, or add noise.",
+    )  # fmt: skip
     return min(1.0, 1.0 / inverse)
 
 
