@@ -10,9 +10,12 @@ import pytest
 from skdp.accounting import (
     ComposedDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NonPrivateDpEvent,
+    NoOpDpEvent,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
+    _calibration,
     calibrate_jointly,
     calibrate_noise_multiplier,
     calibrate_sampling_rate,
@@ -73,6 +76,90 @@ def test_unreachable_budget_is_one_line_with_a_remedy():
         with pytest.raises(ValueError, match=r"epsilon=0\.01, delta=1e-06 cannot be reached.*raise epsilon") as error:
             calibrate_noise_multiplier(make, 0.01, 1e-6)
         assert "\n" not in str(error.value)
+
+
+def priced(monkeypatch):
+    """The events that a calibration prices, as it goes on."""
+    asked = []
+
+    def counted(true):
+        def price(event, delta, **settings):
+            asked.append(event)
+            return true(event, delta, **settings)
+
+        return price
+
+    for name in ("get_epsilon", "rough_epsilon"):
+        monkeypatch.setattr(_calibration, name, counted(getattr(_calibration, name)))
+    return asked
+
+
+FIXED = dpsgd(0.01, 1_000)(1.0)
+
+
+def test_a_budget_out_of_reach_is_refused_after_few_prices(monkeypatch):
+    asked = priced(monkeypatch)
+    alone = get_epsilon(FIXED, 1e-5)
+    for epsilon in (0.999 * alone, 0.5 * alone):
+        with pytest.raises(ValueError, match=r"cannot be reached with noise_multiplier up to 1e\+07; raise epsilon"):
+            calibrate_noise_multiplier(lambda b: compose([FIXED, LaplaceDpEvent(b)]), epsilon, 1e-5)
+        with pytest.raises(ValueError, match=r"cannot be reached with a sampling rate down to 1e-12; raise epsilon"):
+            calibrate_sampling_rate(lambda q: compose([FIXED, dpsgd(q, 10)(1.0)]), epsilon, 1e-5)
+    assert len(asked) <= 2 + 2 * 2 * 4
+
+
+def test_a_bound_that_is_loose_at_the_end_of_the_range_refuses_no_budget():
+    """A price may rise again where noise vanishes all; what is in reach before is found."""
+
+    def noisy(s):
+        return GaussianDpEvent(s if s < 1e6 else 0.5)
+
+    found = calibrate_noise_multiplier(noisy, 1.0, 1e-5)
+    assert found == pytest.approx(calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5), rel=1e-9)
+
+    def sampled(q):
+        return dpsgd(q if q > 1e-10 else 1.0, 100)(2.0)
+
+    rate = calibrate_sampling_rate(sampled, 1.0, 1e-5)
+    assert rate == pytest.approx(calibrate_sampling_rate(lambda q: dpsgd(q, 100)(2.0), 1.0, 1e-5), rel=1e-3)
+    assert get_epsilon(sampled(rate), 1e-5) <= 1.0
+
+
+def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
+    """A price that changes between two looks, as that of a function which is none: refused, not returned."""
+    looks = iter([0.5])
+    kept = []
+
+    def restless(s):
+        kept.append(s)
+        return GaussianDpEvent(1e9 if s == 1e7 and next(looks, None) else 0.5)
+
+    with pytest.raises(ValueError, match=r"^epsilon=1\.0, delta=1e-05 cannot be reached .* raise epsilon"):
+        calibrate_noise_multiplier(restless, 1.0, 1e-5)
+    assert 1e7 in kept
+    with pytest.raises(ValueError, match=r"^x$"):
+        _calibration._affordable(1.0, lambda s: 2.0, 1.0, 10.0, "x")
+    assert _calibration._affordable(1.0, lambda s: 3.0 - s, 1.0, 10.0, "x") >= 2.0
+
+
+@pytest.mark.parametrize("share", [1.0005, 1.01, 30.0])
+@pytest.mark.parametrize("method", ["pld", "rdp", "naive"])
+def test_a_flat_price_needs_few_looks(share, method, monkeypatch):
+    epsilon = share * get_epsilon(FIXED, 1e-5, method=method)
+    asked = priced(monkeypatch)
+    assert calibrate_noise_multiplier(lambda s: FIXED, epsilon, 1e-5, method=method) == pytest.approx(1e-3)
+    assert calibrate_sampling_rate(lambda q: FIXED, epsilon, 1e-5, method=method) == 1.0
+    assert calibrate_steps(lambda n: FIXED, epsilon, 1e-5, method=method) == 10**9
+    assert calibrate_steps(lambda n: FIXED, epsilon / share**2, 1e-5, method=method) == 0
+    assert len(asked) < 100
+
+
+@pytest.mark.parametrize("method", ["pld", "rdp", "moments", "optimal_exact", "naive"])
+def test_what_is_without_effect_needs_no_noise(method):
+    assert calibrate_noise_multiplier(lambda s: NoOpDpEvent(), 1.0, 1e-5, method=method) == pytest.approx(1e-3)
+    assert calibrate_sampling_rate(lambda q: NoOpDpEvent(), 1.0, 1e-5, method=method) == 1.0
+    assert calibrate_steps(lambda n: NoOpDpEvent(), 1.0, 1e-5, method=method) == 10**9
+    assert calibrate_jointly([lambda s: NoOpDpEvent(), GaussianDpEvent], 1.0, 1e-5, [0.5, 0.5])[1] > 0.0
 
 
 def test_budget_that_needs_no_noise_gives_the_least():

@@ -261,8 +261,23 @@ def test_noise_whose_square_has_no_double_is_refused(noise):
         GaussianDpEvent(noise)
 
 
+def test_the_base_of_all_events_is_refused_by_type_wherever_it_turns_up():
+    from skdp.accounting._serial import event_from_dict, event_to_dict
+
+    for event in (DpEvent(), PoissonSampledDpEvent(0.5, DpEvent()), SelfComposedDpEvent(DpEvent(), 3)):
+        with pytest.raises(TypeError, match=r"event=[^\n]*DpEvent has no price here by any method"):
+            get_epsilon(event, 1e-5)
+        with pytest.raises(TypeError, match="cannot be written as JSON"):
+            event_to_dict(event)
+    with pytest.raises(ValueError, match="DpEvent"):
+        event_from_dict({"event": "DpEvent"})
+    for stranger in (None, "x", 5, GaussianDpEvent):
+        with pytest.raises(TypeError, match="is not a DpEvent; give an event such as"):
+            compose([stranger])
+
+
 def test_the_least_and_the_most_noise_have_a_price():
-    assert get_epsilon(SelfComposedDpEvent(GaussianDpEvent(1e-100), 10**18), 1e-5) > 1e200
+    assert get_epsilon(SelfComposedDpEvent(GaussianDpEvent(1e-100), 10**12), 1e-5) > 1e200
     assert 0.0 < get_epsilon(GaussianDpEvent(1e100), 1e-5) < 1e-90
     with pytest.raises(ValueError, match="count="):
         SelfComposedDpEvent(GaussianDpEvent(1.0), 10**400)

@@ -43,7 +43,7 @@ UNEQUAL = PURE - {"optimal_exact"}
 # event -> methods that price it under zero_out, and under replace_one
 PRICED = {
     "Gaussian": (G, EVERY, EVERY),
-    "sampled Gaussian": (PoissonSampledDpEvent(0.01, G), EVERY, STATEMENTS | {"pld"}),
+    "sampled Gaussian": (PoissonSampledDpEvent(0.01, G), EVERY, STATEMENTS | {"pld", "rdp"}),
     "Laplace": (LaplaceDpEvent(5.0), PURE, PURE),
     "pure": (EpsilonDeltaDpEvent(0.5, 0.0), PURE, PURE),
     "(epsilon, delta)": (EpsilonDeltaDpEvent(0.5, 1e-7), BROKEN, BROKEN),
@@ -53,7 +53,7 @@ PRICED = {
     "selection of sampled": (
         RepeatAndSelectDpEvent(PoissonSampledDpEvent(0.1, G), 3.0, 1.0),
         {"pld", "rdp"},
-        {"pld"},
+        {"pld", "rdp"},
     ),
     "selection of broken": (RepeatAndSelectDpEvent(EpsilonDeltaDpEvent(1.0, 1e-9), 3.0, 1.0), {"pld"}, {"pld"}),
     "selection of zCDP": (RepeatAndSelectDpEvent(ZCDpEvent(0.1), 3.0, 1.0), {"rdp"}, {"rdp"}),
@@ -86,8 +86,8 @@ def test_priced_or_refused_by_name(name, adjacency):
 def test_refusals_name_method_event_and_remedy():
     with pytest.raises(TypeError, match=r"event=ZCDpEvent has no price here by method='pld'; use method='rdp'"):
         get_epsilon(ZCDpEvent(0.1), 1e-5)
-    with pytest.raises(ValueError, match=r"adjacency='replace_one' with Poisson.*method='rdp'; use method='pld'"):
-        get_epsilon(PAPER, 1e-5, method="rdp", adjacency="replace_one")
+    with pytest.raises(ValueError, match=r"adjacency='replace_one' with Poisson.*method='moments'; use method='pld'"):
+        get_epsilon(PAPER, 1e-5, method="moments", adjacency="replace_one")
     with pytest.raises(ValueError, match=r"'replace_one' alone; use adjacency='replace_one'"):
         get_epsilon(SampledWithoutReplacementDpEvent(100, 5, G), 1e-5, method="rdp")
     nested = PoissonSampledDpEvent(0.1, RepeatAndSelectDpEvent(G, 3.0, 1.0))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
+from accounting_reference import dpsgd
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -17,13 +19,15 @@ from skdp.accounting import (
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     ZCDpEvent,
+    _rdp_sampled,
     get_delta,
     get_epsilon,
     to_dp_accounting,
 )
 from skdp.accounting._composition import releases
-from skdp.accounting._rdp import log_moment, rdp
+from skdp.accounting._rdp import rdp
 from skdp.accounting._rdp_events import laplace_rdp, pure_rdp, without_replacement_rdp
+from skdp.accounting._rdp_sampled import log_moment
 from skdp.accounting._repeats import halting_probability
 
 
@@ -134,6 +138,82 @@ def test_replace_one_of_plain_gaussians():
     assert doubled == pytest.approx(get_epsilon(GaussianDpEvent(2.0), 1e-6, method="rdp"), rel=1e-12)
 
 
+# --- Poisson sampling of a Gaussian when a record is replaced ------------------------------------------------
+
+
+def replaced(alpha: float, q: float, sigma: float) -> float:
+    """log A(alpha) of the antipodal pair by the definition, to 30 digits."""
+    with mpmath.workdps(30):
+        order, q_, m = mpmath.mpf(alpha), mpmath.mpf(q), 1 / mpmath.mpf(sigma)
+
+        def mixture(z, shift):
+            return (1 - q_) * mpmath.npdf(z) + q_ * mpmath.npdf(z, shift)
+
+        end = (2 * order - 1) * m + 16
+        points = mpmath.linspace(-16 - m, end, int(end + 16 + m) + 2)
+        return float(mpmath.log(mpmath.quad(lambda z: mixture(z, m) ** order * mixture(z, -m) ** (1 - order), points)))
+
+
+REPLACED = [
+    (1.01, 1e-4, 5.0),
+    (2.0, 0.01, 1.0),
+    (9.3, 0.3, 0.7),
+    (64.0, 0.02, 3.0),
+    (1.5, 1e-6, 50.0),
+    (33.0, 0.9, 2.0),
+]
+
+
+@pytest.mark.parametrize(("alpha", "q", "sigma"), REPLACED)
+def test_replaced_record_is_the_integral(alpha, q, sigma):
+    assert log_moment(alpha, q, sigma, replace=True) == pytest.approx(replaced(alpha, q, sigma), rel=1e-11)
+
+
+@pytest.mark.parametrize(("alpha", "q", "sigma"), [*REPLACED, (3.5, 0.05, 0.1), (2500.0, 0.3, 1.0), (1e6, 1e-3, 1e3)])
+def test_bound_of_a_replaced_record_beyond_the_integral_is_above_it(alpha, q, sigma):
+    bound = _rdp_sampled._by_removal(alpha, q, sigma)
+    exact = _rdp_sampled._log_moment_quadrature(alpha, q, 1.0 / sigma, True)
+    assert exact <= bound * (1.0 + 1e-12)
+    assert log_moment(alpha, q, sigma) <= exact * (1.0 + 1e-12)
+
+
+def test_price_of_a_replaced_record_is_between_pld_and_the_doubled_shift():
+    for q, sigma, steps in [(0.01, 4.0, 10_000), (0.001, 1.0, 100_000), (0.2, 5.0, 300), (0.9, 30.0, 50)]:
+        event = dpsgd(q, sigma, steps)
+        for delta in (1e-3, 1e-6, 1e-10):
+            ours = get_epsilon(event, delta, method="rdp", adjacency="replace_one")
+            exact = get_epsilon(event, delta, adjacency="replace_one")
+            assert exact < ours < 1.2 * exact
+            assert get_epsilon(event, delta, method="rdp") < ours
+            assert ours <= get_epsilon(
+                SelfComposedDpEvent(GaussianDpEvent(sigma), steps), delta, method="rdp", adjacency="replace_one"
+            )
+            assert get_delta(event, ours, method="rdp", adjacency="replace_one") == pytest.approx(delta, rel=1e-4)
+
+
+def test_every_replacement_costs_less_than_the_antipodal_one():
+    # records x and y on a line, not opposite or not of full length: the hockey-stick divergence is no larger
+    z = np.arange(-14.0, 14.0, 1e-3)
+
+    def density(q, shift):
+        return (1 - q) * np.exp(-0.5 * z**2) + q * np.exp(-0.5 * (z - shift) ** 2)
+
+    for q, m in [(0.1, 1.0), (0.6, 0.3), (0.01, 3.0)]:
+        for tau in (0.2, 0.9, 1.0, 1.1, 5.0):
+            worst = np.maximum(density(q, m) - tau * density(q, -m), 0.0).sum()
+            for x, y in [(m, 0.0), (m, m / 2), (m / 3, -m), (-m, m), (0.0, m)]:
+                assert np.maximum(density(q, x) - tau * density(q, y), 0.0).sum() <= worst * (1 + 1e-9)
+
+
+def test_selection_of_replaced_records():
+    run = dpsgd(0.02, 2.0, 200)
+    best = RepeatAndSelectDpEvent(run, 5.0, 1.0)
+    once, price = (get_epsilon(each, 1e-6, method="rdp", adjacency="replace_one") for each in (run, best))
+    assert once < price < 2.5 * once
+    assert price > get_epsilon(best, 1e-6, adjacency="replace_one")
+    assert price > get_epsilon(best, 1e-6, method="rdp")
+
+
 # --- events other than the Gaussian ------------------------------------------------------------------------
 
 
@@ -242,7 +322,8 @@ def test_pure_events_need_no_delta_and_deltas_are_set_aside():
     broken = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.1, 1e-8), 50)
     taken = -math.expm1(50 * math.log1p(-1e-8))
     left = (1e-5 - taken) / (1.0 - taken)
-    assert get_epsilon(broken, 1e-5, method="rdp") == get_epsilon(event, left, method="rdp")
+    set_aside = get_epsilon(event, left, method="rdp")
+    assert set_aside <= get_epsilon(broken, 1e-5, method="rdp") <= set_aside * (1 + 1e-9)
     assert get_delta(broken, 3.0, method="rdp") == pytest.approx(
         taken + (1 - taken) * get_delta(event, 3.0, method="rdp")
     )

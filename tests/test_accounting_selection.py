@@ -34,7 +34,7 @@ from skdp.accounting import (
     to_dp_accounting,
 )
 from skdp.accounting._composition import releases
-from skdp.accounting._filters import filter_for
+from skdp.accounting._filters import rule_for
 from skdp.accounting._gaussian import gaussian_delta
 from skdp.accounting._profiles import Profile, ProfilePair, selected
 from skdp.accounting._rdp import rdp
@@ -308,6 +308,31 @@ def test_the_crude_bound_is_never_below_the_fine_one():
 # --- figures ---
 
 
+@pytest.mark.parametrize("shape", [0.0, 1.0, INF])
+@pytest.mark.parametrize("delta", [0.3, 0.1, 0.03, 1e-5])
+def test_a_selection_whose_losses_vanish_costs_next_to_nothing(shape, delta):
+    """Its profile is short: its start is nearly as low as what is followed. delta(0) of a try is mu / sqrt(2 pi)."""
+    for noise in np.geomspace(1e5, 1e12, 22):
+        run = WorstOfDpEvent((SelfComposedDpEvent(GaussianDpEvent(3.76 * noise), 3), GaussianDpEvent(2.17 * noise)))
+        for event in (run, compose([run, GaussianDpEvent(1e14)])):
+            search = RepeatAndSelectDpEvent(event, 2.0, shape)
+            assert get_epsilon(search, delta) <= 10.0 / noise
+            assert get_epsilon(compose([search, GaussianDpEvent(1e14)]), delta) <= 10.0 / noise
+
+
+def test_a_short_profile_is_moved_no_further_than_it_allows():
+    for mean, shape in ((2.0, 0.0), (8.0, 1.0), (8.0, INF)):
+        law = NumberOfTries(mean, shape)
+        for mu in (1e-8, 1e-5):
+            long = np.linspace(0.0, 6.0 * mu, 501)
+            base = Profile(long, np.array([gaussian_delta(e, mu) for e in long]))
+            short = Profile(long[:2] * 0.01, np.array([gaussian_delta(e, mu) for e in long[:2] * 0.01]))
+            fine, crude = ProfilePair.of(selected(base, law), 1), ProfilePair.of(selected(short, law), 1)
+            assert crude.delta_at(0.0) <= 10.0 * mean * mean * mu
+            for epsilon in np.linspace(0.0, 6.0 * mu, 25):
+                assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
+
+
 @pytest.mark.parametrize("make", [GaussianDpEvent, dpsgd], ids=["full batch", "sampled"])
 @pytest.mark.parametrize("delta", [1e-5, 1e-6])
 def test_ten_expected_candidates_cost_what_is_published_or_less(make, delta):
@@ -519,11 +544,12 @@ def test_a_ceiling_takes_searches():
     search = compose(
         [RepeatAndSelectDpEvent(WorstOfDpEvent((G, GaussianDpEvent(5.0))), 5.0, 0.0), GaussianDpEvent(30.0)]
     )
-    limit = filter_for(releases(search), 20.0, 1e-5, False)
-    assert limit.order is not None
-    assert 0.0 < limit.cost(releases(search)) < limit.budget
-    gaussian_only = filter_for(releases(G), 20.0, 1e-5, False)
-    assert not gaussian_only.covers(releases(search))
+    for first in (search, G):
+        *others, limit = rule_for(releases(first), 20.0, 1e-5, False, "auto").filters(20.0, False)
+        assert limit.order is not None
+        assert 0.0 < limit.cost(releases(search)) < limit.budget
+    (gaussian,) = others
+    assert not gaussian.covers(releases(search))
     bill = PrivacyAccountant(epsilon=get_epsilon(search, 1e-5) * 1.0001, delta=1e-5)
     bill.spend(search, label="one plan, admitted by its own price")
     assert bill.get_epsilon(1e-5) == get_epsilon(search, 1e-5)

@@ -92,8 +92,8 @@ def test_strong_by_hand():
     event = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.1, 1e-9), 200)
     slack = 1e-5 - 200e-9
     expected = 200 * 0.1 * math.expm1(0.1) + math.sqrt(2 * 200 * math.log(1 / slack)) * 0.1
-    assert get_epsilon(event, 1e-5, method="strong") == pytest.approx(expected, rel=1e-12)
-    assert get_epsilon(event, 1e-5, method="naive") == pytest.approx(20.0, rel=1e-12)
+    assert get_epsilon(event, 1e-5, method="strong") == pytest.approx(expected, rel=3e-12)
+    assert get_epsilon(event, 1e-5, method="naive") == pytest.approx(20.0, rel=3e-12)
 
 
 def test_optimal_by_hand():
@@ -101,15 +101,15 @@ def test_optimal_by_hand():
     squares = 100 * 0.01 + 0.25
     mean = 100 * 0.1 * math.tanh(0.05) + 0.5 * math.tanh(0.25)
     expected = mean + math.sqrt(2 * squares * math.log(min(math.e + math.sqrt(squares) / 1e-6, 1e6)))
-    assert get_epsilon(event, 1e-6, method="optimal") == pytest.approx(expected, rel=1e-12)
+    assert get_epsilon(event, 1e-6, method="optimal") == pytest.approx(expected, rel=3e-12)
 
 
 def test_amplification():
     sampled = PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0))
-    assert get_epsilon(sampled, 1e-6, method="naive") == pytest.approx(math.log1p(0.1 * math.expm1(1.0)), rel=1e-12)
+    assert get_epsilon(sampled, 1e-6, method="naive") == pytest.approx(math.log1p(0.1 * math.expm1(1.0)), rel=3e-12)
     fixed = SampledWithoutReplacementDpEvent(1000, 100, LaplaceDpEvent(1.0))
     value = get_epsilon(fixed, 1e-6, method="naive", adjacency="replace_one")
-    assert value == pytest.approx(math.log1p(0.1 * math.expm1(2.0)), rel=1e-12)
+    assert value == pytest.approx(math.log1p(0.1 * math.expm1(2.0)), rel=3e-12)
     # one sampled Gaussian: nothing is composed, so the amplified statement stands by itself
     one = dpsgd(0.1, 1.0, 1)
     inner = get_epsilon(GaussianDpEvent(1.0), 1e-5)

@@ -6,7 +6,12 @@ They share the interface of `_pairs.Pair`, with the loss itself as the place.
   with probability 1/2, -e with e^{-e}/2, and has density e^{(l - e)/2} / 4 between.
 - (epsilon, delta): the most revealing mechanism with that promise has loss infinite with probability
   delta, otherwise epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon (Kairouz, Oh &
-  Viswanath 2015, Theorem 3.4). Its composition bounds that of every such mechanism.
+  Viswanath 2017, who found it). Its composition bounds that of every such mechanism.
+
+Proof of the latter. Let H(tau) = sup over A of P(A) - tau Q(A) for a pair that is (epsilon, delta)-private both ways,
+and R(tau) the same of the pair above. Beyond e^epsilon, H falls and is at most delta = R. As H(tau) = 1 - tau +
+tau H'(1 / tau), H' that of the exchanged pair, H(tau) <= 1 - tau + tau delta = R(tau) up to e^-epsilon. Between the
+two H is convex, so below its chord, and R is straight, as no loss lies there. So H <= R: the pair dominates.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _moved_by(tilt: Tilt, found: Composed, at: float, log_share: float, theta: f
     best = math.inf
     for factor in (1.0, 0.6, 0.35, 0.1):
         slope = factor * math.sqrt(2.0 * excess / variance)
-        if max(slope * float(part.shift.max(initial=0.0)) for part in parts) > 600.0:
+        if slope == math.inf or max(slope * float(part.shift.max(initial=0.0)) for part in parts) > 600.0:
             continue
         # log E e^{slope d} <= E[e^{slope d} - 1], also where some labels were dropped
         grown = math.fsum(part.number * float(np.exp(part.log_weight) @ np.expm1(slope * part.shift)) for part in parts)

@@ -1,14 +1,17 @@
 """From a budget back to the noise, the steps or the sampling rate that fit it.
 
 Every result is on the safe side: the price of its event was computed and is within the budget. A search
-starts from the central limit of Dong, Roth & Su 2022 (Corollary 5.4), mu^2 = T q^2 (e^{1/sigma^2} - 1),
-goes on with coarse grids, and needs two or three prices of full accuracy.
+starts from the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), goes on with coarse
+grids, and needs two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places
+far apart: bounds may be loose at the end of the range and tight before. Where the search ends just above the budget,
+the parameter is moved on in growing steps to a place whose price was seen to fit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._composition import Releases, releases
@@ -16,12 +19,15 @@ from ._gaussian import gaussian_mu
 from ._methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
 from .events import DpEvent
 
-__all__ = ["calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps"]
+__all__ = ["MOST_NOISE", "calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps", "log_of"]
 
-_LEAST, _MOST = 1e-3, 1e7
+_LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
+_JUMP = (
+    1e-7  # where a bracket of the parameter's log is as narrow, the price leaps over the goal: where delta covers it
+)
 _LEAST_RATE = 1e-12
 _MOST_STEPS = 10**9
 _REMEMBERED = 1024
@@ -29,8 +35,14 @@ _REMEMBERED = 1024
 Price = Callable[[float], float]
 Range = tuple[float, float]
 
-_NOISE: Range = (math.log(_LEAST), math.log(_MOST))
+_NOISE: Range = (math.log(_LEAST), math.log(MOST_NOISE))
+_TRIED = (MOST_NOISE, 1e5, 1e3, 1e2)  # noises at which a budget may turn out to be in reach
 _memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
+
+
+def log_of(price: float) -> float:
+    """Log of a price; what is without effect costs less than anything else."""
+    return math.log(max(price, sys.float_info.min))
 
 
 def _search(
@@ -45,12 +57,14 @@ def _search(
     at = min(max(start, low), high)
     last: tuple[float, float] | None = None
     for _ in range(80):
-        error = math.log(price(math.exp(at))) - goal
-        if abs(error) <= off or high - low < 1e-12:
+        error = log_of(price(math.exp(at))) - goal
+        if abs(error) <= off:
             return at, slope
+        if high - low < _JUMP:
+            return high, slope
         if last is not None and at != last[0]:
             secant = (error - last[1]) / (at - last[0])
-            slope = min(max(secant, -8.0), -0.02) if secant < 0.0 else slope
+            slope = min(max(secant, -8.0), -0.02) if secant < 0.0 else 0.25 * slope
         last = (at, error)
         if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
             return at, slope
@@ -70,7 +84,7 @@ def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float,
     def fits(at: float) -> bool:
         return releases(make_event(math.exp(at))).mu_squared <= goal * goal
 
-    low, high = math.log(_LEAST), math.log(_MOST)
+    low, high = math.log(_LEAST), math.log(MOST_NOISE)
     if fits(low):
         return low
     guess = 0.5 * math.log(releases(make_event(1.0)).mu_squared) - math.log(goal)
@@ -126,13 +140,22 @@ def _fit(prices: tuple[Price, Price], epsilon: float, start: float, slope: float
     return _search(prices[1], goal, 0.5 * _NEAR, at, slope, ends)[0]
 
 
+def _in_reach(price: Price, epsilon: float, places: Sequence[float], refusal: str) -> float:
+    """The first of some parameters whose price is at most `epsilon`, or a ValueError."""
+    for place in places:
+        if price(place) <= epsilon:
+            return place
+    raise ValueError(refusal)
+
+
 def _affordable(parameter: float, price: Price, epsilon: float, most: float, refusal: str) -> float:
-    """The parameter, raised until its price is no more than `epsilon`; refused where that is beyond `most`."""
-    while price(parameter) > epsilon and parameter < most:
-        parameter *= 1.0 + 1e-5
-    if price(parameter) > epsilon:
-        raise ValueError(refusal)
-    return parameter
+    """The parameter, raised in growing steps up to `most` until its price was seen to be at most `epsilon`."""
+    step = 1e-5
+    while parameter < most:
+        if price(parameter) <= epsilon:
+            return parameter
+        parameter, step = parameter * (1.0 + step), 2.0 * step
+    return _in_reach(price, epsilon, (most,), refusal)
 
 
 def calibrate_noise_multiplier(
@@ -171,15 +194,17 @@ def calibrate_noise_multiplier(
         return known[0]
 
     prices, doubled = _prices(make_event, delta, method, adjacency), adjacency == "replace_one"
+    refusal = (
+        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+        "raise epsilon or delta, or make fewer releases."
+    )
+    most = _in_reach(prices[1], epsilon, _TRIED, refusal)
     if method == "pld" and releases(make_event(1.0)).plain:
         at = _plain(make_event, epsilon, delta, doubled)
     else:
-        at = _fit(prices, epsilon, _guess(make_event, epsilon, delta, doubled, _NOISE), -1.2)
-    result = _affordable(
-        math.exp(at), prices[1], epsilon, _MOST,
-        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {_MOST:g}; "
-        "raise epsilon or delta, or make fewer releases.",
-    )  # fmt: skip
+        ends = (_NOISE[0], math.log(most))
+        at = _fit(prices, epsilon, _guess(make_event, epsilon, delta, doubled, ends), -1.2, ends)
+    result = _affordable(math.exp(at), prices[1], epsilon, most, refusal)
     if len(_memory) >= _REMEMBERED:
         _memory.clear()
     _memory[key] = (result, make_event(result))
@@ -223,13 +248,14 @@ def calibrate_sampling_rate(
     prices = _prices(at_inverse, delta, method, adjacency)
     if prices[1](1.0) <= epsilon:
         return 1.0
-    ends = (0.0, -math.log(_LEAST_RATE))
-    start = _guess(at_inverse, epsilon, delta, adjacency == "replace_one", ends)
-    inverse = _affordable(
-        math.exp(_fit(prices, epsilon, start, -1.0, ends)), prices[1], epsilon, 1.0 / _LEAST_RATE,
+    refusal = (
         f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; "
-        "raise epsilon or delta, or add noise.",
-    )  # fmt: skip
+        "raise epsilon or delta, or add noise."
+    )
+    most = _in_reach(prices[1], epsilon, (1.0 / _LEAST_RATE, 1e9, 1e6, 1e3), refusal)
+    ends = (0.0, math.log(most))
+    start = _guess(at_inverse, epsilon, delta, adjacency == "replace_one", ends)
+    inverse = _affordable(math.exp(_fit(prices, epsilon, start, -1.0, ends)), prices[1], epsilon, most, refusal)
     return min(1.0, 1.0 / inverse)
 
 
@@ -263,8 +289,8 @@ def calibrate_steps(
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
     method, adjacency = check_method(method), check_adjacency(adjacency)
 
-    def log_price(steps: int) -> float:
-        return math.log(get_epsilon(make_event(steps), delta, method=method, adjacency=adjacency))
+    def price(steps: int) -> float:
+        return get_epsilon(make_event(steps), delta, method=method, adjacency=adjacency)
 
     goal = math.log(epsilon)
     low, high = 0, _MOST_STEPS + 1
@@ -277,15 +303,19 @@ def calibrate_steps(
             (-math.log(_MOST_STEPS), 0.0),
         )
     )
-    at, slope, last = max(1, round(guess)), 0.5, None
+    at, slope, last, looks = max(1, round(guess)), 0.5, None, 0
     while high - low > 1:
+        looks += 1
+        if looks % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
+            at = math.isqrt(max(low, 1) * high)
         at = min(max(at, low + 1), high - 1)
-        error = log_price(at) - goal
+        cost = price(at)
+        error, fits = log_of(cost) - goal, cost <= epsilon
         if last is not None and at != last[0] and error != last[1]:
             slope = min(max((error - last[1]) / math.log(at / last[0]), 0.1), 5.0)
         last = (at, error)
-        low, high = (at, high) if error <= 0.0 else (low, at)
+        low, high = (at, high) if fits else (low, at)
         step = math.expm1(min(max(-error / slope, -2.5), 2.5)) * at
         # half a step beyond the goal, so that the bracket closes from both sides
-        at = at + round(step) + (1 if error <= 0.0 else -1)
+        at = at + round(step) + (1 if fits else -1)
     return low

@@ -24,7 +24,10 @@ from .events import (
     ZCDpEvent,
 )
 
-__all__ = ["Releases", "compose", "flatten", "joined", "releases", "repeated"]
+__all__ = ["MOST_RELEASES", "Releases", "compose", "flatten", "joined", "releases", "repeated"]
+
+# Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
+MOST_RELEASES = 10**12
 
 # fields of Releases whose entries end with a count
 _COUNTED = ("sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected")
@@ -37,6 +40,11 @@ def _counted(event: DpEvent) -> tuple[DpEvent, int]:
         count *= event.count
         event = event.event
     return event, count
+
+
+def _check_is_event(event: object) -> None:
+    if not isinstance(event, DpEvent):
+        raise TypeError(f"event={event!r} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
 
 
 def compose(events: Iterable[DpEvent]) -> DpEvent:
@@ -54,6 +62,7 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     """
     runs: list[tuple[DpEvent, int]] = []
     for item in events:
+        _check_is_event(item)
         event, count = _counted(item)
         if count == 0 or isinstance(event, NoOpDpEvent):
             continue
@@ -147,7 +156,8 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
     Returns
     -------
     dict of DpEvent to int
-        Keys are neither compositions nor without effect; sampling with probability 1 is undone.
+        Keys are neither compositions nor without effect; sampling with probability 1 is undone. No count is above
+        `MOST_RELEASES`: more are refused here, however they are nested.
     """
     found: dict[DpEvent, int] = {}
     stack: list[tuple[DpEvent, int]] = [(event, 1)]
@@ -162,7 +172,16 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
             stack.extend((part, count) for part in reversed(node.events))
         else:
             found[node] = found.get(node, 0) + count
+            _check_count(node, found[node])
     return found
+
+
+def _check_count(event: DpEvent, count: int) -> None:
+    if count > MOST_RELEASES:
+        raise ValueError(
+            f"count: {type(event).__name__} about 10^{math.log10(count):.1f} times in all is not priced; make at most "
+            f"10^{math.log10(MOST_RELEASES):.0f} releases of a kind."
+        )
 
 
 @dataclass(frozen=True)
@@ -218,6 +237,12 @@ class Releases:
             "selected": bool(self.selected),
         }
         return tuple(kind for kind, present in held.items() if present)
+
+    @property
+    def most(self) -> int:
+        """How often the most frequent release is made, in all or within a try."""
+        own = [entry[-1] for name in _COUNTED for entry in getattr(self, name)]
+        return max(own + [run.most for runs, *_ in self.selected for run in runs], default=0)
 
     @property
     def empty(self) -> bool:
@@ -333,8 +358,7 @@ def releases(event: DpEvent) -> Releases:
     -------
     Releases
     """
-    if not isinstance(cast(object, event), DpEvent):
-        raise TypeError(f"event={event!r} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
+    _check_is_event(event)
     found = _Sorted()
     for basic, count in flatten(event).items():
         found.add(basic, count)

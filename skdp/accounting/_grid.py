@@ -27,6 +27,7 @@ __all__ = ["Composed", "Step", "compose_on_grid", "delta_of", "deltas_of", "epsi
 Spectrum = NDArray[np.complex128]
 
 _UNIT = 2.3e-16
+_DEEPEST = 600.0  # log of the most that tilting back may multiply by
 _FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
 
 
@@ -126,6 +127,8 @@ class Composed(NamedTuple):
         Relative error of the masses.
     steps, width, order : tuple of Step, float, float
         What was composed, the grid width, and Chernoff's order for what lies above.
+    floor : float
+        Least epsilon that may be read: below the window, and where tilting back was capped, masses are too small.
     """
 
     loss: Floats
@@ -139,6 +142,7 @@ class Composed(NamedTuple):
     steps: tuple[Step, ...]
     width: float
     order: float
+    floor: float
 
 
 def _lost(tilt: Tilt, steps: tuple[Step, ...]) -> float:
@@ -193,8 +197,8 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
     loss = h * np.arange(top - size + 1, top + 1, dtype=float)
     # scaled to 1 at epsilon: what underflows far above it, or is capped far below, does not matter there
     middle = min(max(tilt.epsilon - base, float(loss[0])), float(loss[-1]))
-    with np.errstate(over="ignore"):
-        untilt = np.exp(np.minimum(-tilt.theta * (loss - middle), 700.0))
+    exponent = -tilt.theta * (loss - middle)
+    untilt = np.exp(np.minimum(exponent, _DEEPEST))
     # an offset is exact, count times an offset is rounded: labels are moved up by that
     loss += base + 4e-16 * sum(count * abs(step.offset) for count, step in zip(counts, steps, strict=True))
     slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * middle) + 50.0 * sum(counts) + size)
@@ -212,6 +216,7 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
         steps,
         h,
         order,
+        float(loss[int(np.argmax(exponent <= _DEEPEST))]),
     )
 
 
@@ -252,7 +257,7 @@ def hockey_stick(loss: Floats, mass: Floats, epsilon: float) -> float:
 
 
 def delta_of(found: Composed, epsilon: float) -> float:
-    """Delta at `epsilon`, with everything left out added.
+    """Delta at `epsilon`, with everything left out added; 1 below the window, where nothing is known.
 
     Parameters
     ----------
@@ -263,6 +268,8 @@ def delta_of(found: Composed, epsilon: float) -> float:
     -------
     float
     """
+    if epsilon < found.floor:
+        return 1.0
     total = hockey_stick(found.loss, found.mass, epsilon) * (1.0 + found.slack)
     log_main = found.log_scale + math.log(total) if total > 0.0 else -math.inf
     parts = math.exp(min(log_main, 0.0)), math.exp(min(found.log_outside, 0.0)), found.lost
@@ -272,7 +279,7 @@ def delta_of(found: Composed, epsilon: float) -> float:
 def deltas_of(found: Composed, epsilons: Floats) -> Floats:
     """`delta_of` at rising epsilons, however far from where `found` was composed: looser there, never below.
 
-    Mass outside the window is added or was wrapped to larger losses; where tilting back was capped, delta is 1.
+    Mass above the window is added; below the window, and where tilting back was capped, delta is 1.
 
     Parameters
     ----------
@@ -300,7 +307,7 @@ def deltas_of(found: Composed, epsilons: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         main = np.exp(np.minimum(found.log_scale + np.log(total * (1.0 + found.slack)), 0.0))
     result = np.minimum(main + math.exp(min(found.log_outside, 0.0)) + found.lost, 1.0)
-    return np.where(found.untilt[np.minimum(np.searchsorted(loss, epsilons), loss.size - 1)] < 1e300, result, 1.0)
+    return np.where(epsilons < found.floor, 1.0, result)
 
 
 def epsilon_of(loss: Floats, mass: Floats, goal: float) -> float:
@@ -339,8 +346,11 @@ def epsilon_of(loss: Floats, mass: Floats, goal: float) -> float:
     cell = int(np.searchsorted(-at_point, -goal, side="left"))
     if cell == 0:
         return float(loss[low])
-    share = (tail[low + cell] - goal) / (growth[cell] * weighted[cell])
     below, above = float(loss[low + cell - 1]), float(loss[low + cell])
+    part = float(growth[cell] * weighted[cell])
+    if not 0.0 < part < math.inf:
+        return above
+    share = float(tail[low + cell] - goal) / part
     if share <= 0.0:
         return below
-    return min(max(float(loss[low + cell]) + math.log(share), below), above)
+    return min(max(above + math.log(share), below), above)

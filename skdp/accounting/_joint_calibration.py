@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ._calibration import calibrate_noise_multiplier
+from ._calibration import MOST_NOISE, calibrate_noise_multiplier, log_of
 from ._composition import compose
 from ._gaussian import gaussian_epsilon, gaussian_mu
 from ._methods import check_adjacency, check_delta, check_epsilon, get_epsilon
@@ -75,7 +75,7 @@ def calibrate_jointly(
     goal = math.log(epsilon) - 0.5 * _NEAR
     noises = noise(at)
     for _ in range(12):
-        error = math.log(joint(noises)) - goal
+        error = log_of(joint(noises)) - goal
         if abs(error) <= 0.4 * _NEAR:
             break
         if last is not None and abs(at - last[0]) > 1e-6:
@@ -83,6 +83,12 @@ def calibrate_jointly(
         last = (at, error)
         at -= min(max(error / slope, -1.0), 1.0)
         noises = noise(at)
+    step = 2e-5
     while joint(noises) > epsilon:
-        noises = tuple(sigma * (1.0 + 2e-5) for sigma in noises)
+        noises, step = tuple(sigma * (1.0 + step) for sigma in noises), 2.0 * step
+        if max(noises) > MOST_NOISE:
+            raise ValueError(
+                f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+                "raise epsilon or delta, or make fewer releases."
+            )
     return noises

@@ -82,6 +82,9 @@ def _check_reading(method: Any) -> str:
 
 EpsilonOf = Callable[..., float]
 
+# Each method rounds up what cancels within it; this covers the rounding of the rest, sums of positive terms.
+_UP = 1.0 + 1e-12
+
 _EPSILON: dict[str, EpsilonOf] = {
     "moments": moments_epsilon,
     "optimal_exact": optimal_exact_epsilon,
@@ -103,20 +106,20 @@ def _apart(found: Releases) -> tuple[Releases, float]:
     """
     if not found.epsilon_delta:
         return found, 0.0
-    taken = -math.expm1(math.fsum(count * math.log1p(-delta) for _, delta, count in found.epsilon_delta))
+    taken = -math.expm1(math.fsum(count * math.log1p(-delta) for _, delta, count in found.epsilon_delta)) * _UP
     pure = tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta)
     return replace_fields(found, epsilon_delta=pure), taken
 
 
 def _rdp_epsilon(found: Releases, delta: float, replace: bool) -> float:
     pure, taken = _apart(found)
-    left = (delta - taken) / (1.0 - taken)
+    left = (delta - taken) / (1.0 - taken) / _UP
     return rdp_epsilon(pure, left, doubled=replace) if left > 0.0 else math.inf
 
 
 def _rdp_delta(found: Releases, epsilon: float, replace: bool) -> float:
     pure, taken = _apart(found)
-    return taken + (1.0 - taken) * rdp_delta(pure, epsilon, doubled=replace)
+    return (taken + (1.0 - taken) * rdp_delta(pure, epsilon, doubled=replace)) * _UP
 
 
 @lru_cache(maxsize=4096)
@@ -125,8 +128,13 @@ def _epsilon(found: Releases, delta: float, method: str, replace: bool, accuracy
     if method == "pld":
         return pld_epsilon(found, delta, replace=replace, accuracy=accuracy or FINE)
     if method == "rdp":
-        return _rdp_epsilon(found, delta, replace)
-    return _EPSILON[method](found, delta, doubled=replace)
+        return _rdp_epsilon(found, delta, replace) * _UP
+    return _rounded_up(_EPSILON[method](found, delta, doubled=replace), method)
+
+
+def _rounded_up(value: float, method: str) -> float:
+    """The figure of a method that is a guarantee, rounded up; any other as it is."""
+    return value * _UP if method in METHODS else value
 
 
 def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str) -> float:
@@ -145,8 +153,8 @@ def _delta(found: Releases, epsilon: float, method: str, replace: bool) -> float
     if method == "rdp":
         return _rdp_delta(found, epsilon, replace)
     if method in _DELTA:
-        return _DELTA[method](found, epsilon, doubled=replace)
-    return least_delta(lambda delta: _EPSILON[method](found, delta, doubled=replace), epsilon)
+        return _rounded_up(_DELTA[method](found, epsilon, doubled=replace), method)
+    return least_delta(lambda delta: _rounded_up(_EPSILON[method](found, delta, doubled=replace), method), epsilon)
 
 
 def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:

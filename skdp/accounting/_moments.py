@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ._composition import Releases
 from ._pairs import mixture_loss
-from ._rdp import log_moment
+from ._rdp_sampled import log_moment
 
 __all__ = [
     "asymptotic_delta",
@@ -103,7 +103,10 @@ def log_moments(found: Releases, *, doubled: bool = False) -> Floats:
         total = total + count * _pure(change / noise_multiplier)
     for epsilon, _, count in found.epsilon_delta:
         total = total + count * _pure(epsilon)
-    return total
+    return total * _UP
+
+
+_UP = 1.0 + 1e-11  # covers the rounding of a moment; the tail bound on delta cancels and has its own
 
 
 def _epsilon(lambdas: Floats, moments: Floats, delta: float) -> float:
@@ -111,7 +114,8 @@ def _epsilon(lambdas: Floats, moments: Floats, delta: float) -> float:
 
 
 def _delta(lambdas: Floats, moments: Floats, epsilon: float) -> float:
-    return math.exp(min(0.0, float(np.min(moments - lambdas * epsilon))))
+    exponent = moments - lambdas * epsilon + 9e-16 * (moments + lambdas * epsilon)
+    return math.exp(min(0.0, float(np.min(exponent))))
 
 
 def moments_epsilon(found: Releases, delta: float, *, doubled: bool = False) -> float:

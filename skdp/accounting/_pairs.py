@@ -6,8 +6,16 @@ Everything is in units of the noise: z = x / sigma, m = 1 / sigma, and the pairs
     add      P = N(0,1)                    Q = (1-q) N(0,1) + q N(-m,1)   (z mirrored: the loss rises)
     replace  P = (1-q) N(0,1) + q N(m,1)   Q = (1-q) N(0,1) + q N(-m,1)
 
-(Zhu, Dong & Wang 2022, Section 4; dp-accounting's `REPLACE_ONE`.) With q = 1 the first is the plain
-Gaussian. The loss log(P/Q) rises with z in all three.
+With q = 1 the first is the plain Gaussian. The loss log(P/Q) rises with z in all three. The first two are those of Zhu,
+Dong & Wang 2022, the third is dp-accounting's `REPLACE_ONE`. That they dominate has one proof. Let the record x be
+replaced by y, both of norm at most m, or 0 for one that is not there. Given which others take part, the outputs are,
+but for a common shift, (1-q) N(0, I) + q N(x, I) and (1-q) N(0, I) + q N(y, I); hockey-stick divergences are
+jointly convex, so one such choice is the worst. For a set A with Phi(t) = N(0, I)(A), Neyman and Pearson's lemma gives
+N(x, I)(A) <= Phi(t + |x|) and N(y, I)(A) >= Phi(t - |y|). Hence, for every tau >= 0,
+
+    P'(A) - tau Q'(A) <= (1-q) (1-tau) Phi(t) + q Phi(t + |x|) - tau q Phi(t - |y|),
+
+which rises with |x| and |y|, and with both at their bounds is P - tau Q of the half-line above -t in the pair.
 """
 
 from __future__ import annotations

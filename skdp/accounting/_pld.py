@@ -15,14 +15,15 @@ import numpy as np
 
 from ._bounded import AnyPair, LaplacePair, ResponsePair
 from ._bounds import lower_epsilon, single_epsilon
-from ._composition import Releases, joined, repeated
-from ._directions import MAX_SHIFT, closed_form, directions, pure, revealed, solve, unsampled
+from ._composition import MOST_RELEASES, Releases, joined, repeated
+from ._directions import MAX_SHIFT, WORK, closed_form, directions, finest, pure, revealed, solve, steep, unsampled
 from ._gaussian import gaussian_delta, gaussian_epsilon
 from ._grid import Composed, compose_on_grid, delta_of, epsilon_of, hockey_stick
 from ._pairs import Pair
 from ._profiles import ProfilePair
+from ._rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from ._repeats import NumberOfTries
-from ._tilting import Tilt, deviation, find_tilt
+from ._tilting import LEAST_LOG_DELTA, Tilt, deviation, find_tilt
 
 __all__ = ["FINE", "PLD_KINDS", "pld_bounds", "pld_delta", "pld_epsilon"]
 
@@ -31,7 +32,12 @@ PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta", "selected")
 FINE = 2e-6  # relative error of epsilon aimed at
 _PROFILE = 1e-5  # relative error of the profile of one try
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
+_FLOORS = (-25.0, -60.0, -200.0, -690.0)  # how far that is if delta is not known, one after the other
 _ROUGH = 1e-3  # accuracy at which the second direction is first looked at
+_NOTHING = 1e-300  # above e^-692
+_MANY = 10**9  # releases from which on the grid is so coarse that Rényi divergences may be the better bound
+_MANY_SELECTED = 10**7  # the same within a selection, which is looked at in many places on smaller grids
+_LEAST_WORK = 1 << 17  # in one grid of a lower bound
 _GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is worth a finer grid, and how fine
 
 
@@ -44,6 +50,11 @@ class _Solved(NamedTuple):
     tilt: Tilt
     composed: Composed
     epsilon: float
+
+
+def _by_renyi(found: Releases, replace: bool) -> bool:
+    """Whether Rényi divergences are asked too: a bound of their own."""
+    return found.most > (_MANY_SELECTED if found.selected else _MANY) and rdp_refusal(found, doubled=replace) is None
 
 
 def _check_kinds(found: Releases) -> None:
@@ -92,7 +103,7 @@ def _upper(composed: Composed, delta: float) -> float:
     # the solution is tried, so that no rounding in finding it can put it too low
     for step in (1e-13, 1e-10, 1e-7):
         if hockey_stick(composed.loss, composed.mass, epsilon) <= goal * (1.0 + 1e-9):
-            return epsilon
+            return max(epsilon, composed.floor)
         epsilon += step * max(abs(epsilon), composed.width)
     # otherwise the first label that fits: the sum falls as epsilon rises
     low, high = int(np.searchsorted(composed.loss, epsilon, side="right")), composed.loss.size - 1
@@ -100,23 +111,23 @@ def _upper(composed: Composed, delta: float) -> float:
         middle = (low + high) // 2
         fits = hockey_stick(composed.loss, composed.mass, float(composed.loss[middle])) <= goal
         low, high = (low, middle) if fits else (middle + 1, high)
-    return float(composed.loss[min(low, composed.loss.size - 1)])
+    return max(float(composed.loss[min(low, composed.loss.size - 1)]), composed.floor)
 
 
-def _epsilon_at(tilt: Tilt, delta: float, error: float) -> _Solved:
+def _epsilon_at(tilt: Tilt, delta: float, error: float, work: int) -> _Solved:
     """Epsilon of one direction at `delta`, to about `error`."""
     least = tilt.epsilon - 10.0 / tilt.theta
-    composed = solve(tilt, least, error)
+    composed = solve(tilt, least, error, work=work)
     epsilon = _upper(composed, delta)
     if epsilon > max(least, 0.3 * tilt.epsilon):
         return _Solved(tilt, composed, epsilon)
     # Few, rare, large losses: epsilon lies far below Chernoff's bound. Look again, further down and finer.
     finer = error * max(epsilon / tilt.epsilon, 0.01)
-    composed = solve(tilt, 0.0, finer, max(epsilon, 1e-3 * tilt.epsilon) / 200.0)
+    composed = solve(tilt, 0.0, finer, max(epsilon, 1e-3 * tilt.epsilon) / 200.0, work)
     return _Solved(tilt, composed, min(epsilon, _upper(composed, delta)))
 
 
-def _solved(directed: Directed, infinite: float, delta: float, accuracy: float) -> list[_Solved]:
+def _solved(directed: Directed, infinite: float, delta: float, accuracy: float, work: int = WORK) -> list[_Solved]:
     """The directions that may decide epsilon."""
     result: list[_Solved] = []
     worst = 0.0
@@ -125,10 +136,10 @@ def _solved(directed: Directed, infinite: float, delta: float, accuracy: float) 
         # Chernoff's bound and a rough look are upper bounds too, and the second direction is mostly well below
         if result and (
             tilt.epsilon * (1.0 + 1e-6) <= worst
-            or _epsilon_at(tilt, delta, _ROUGH * max(worst, 1e-3 * tilt.epsilon)).epsilon <= worst
+            or _epsilon_at(tilt, delta, _ROUGH * max(worst, 1e-3 * tilt.epsilon), work).epsilon <= worst
         ):
             continue
-        result.append(_epsilon_at(tilt, delta, accuracy * tilt.epsilon))
+        result.append(_epsilon_at(tilt, delta, accuracy * tilt.epsilon, work))
         worst = max(worst, result[-1].epsilon)
     return result
 
@@ -165,8 +176,10 @@ def _selected_delta(found: Releases, epsilon: float, replace: bool, accuracy: fl
     """Delta of a composition in which something was selected: profiles are followed further until it suffices."""
     if revealed(found) >= 1.0:
         return 1.0
-    best = 1.0
-    for floor in (-25.0, -60.0, -200.0, -690.0):
+    best = rdp_delta(found, epsilon, doubled=replace) if _by_renyi(found, replace) else 1.0
+    for floor in _FLOORS:
+        if best < math.exp(floor + _NEGLIGIBLE) and floor > _FLOORS[-1]:
+            continue  # a bound is already below all that this floor can tell
         directed = directions(found, replace, floor, max(accuracy, _PROFILE))
         alone = _alone(directed)
         if alone is not None:
@@ -178,6 +191,8 @@ def _selected_delta(found: Releases, epsilon: float, replace: bool, accuracy: fl
         best = min(best, value, *(_total_variation(pairs) for pairs in directed))
         if best > math.exp(floor + _NEGLIGIBLE):
             break
+        if floor == _FLOORS[0] and rdp_refusal(found, doubled=replace) is None:
+            best = min(best, rdp_delta(found, epsilon, doubled=replace))
     return best
 
 
@@ -214,26 +229,33 @@ def pld_epsilon(found: Releases, delta: float, *, replace: bool = False, accurac
         In nats, at least 0.
     """
     _check_kinds(found)
+    value = _grid_epsilon(found, delta, replace, accuracy)
+    return min(value, rdp_epsilon(found, delta, doubled=replace)) if _by_renyi(found, replace) else value
+
+
+def _grid_epsilon(found: Releases, delta: float, replace: bool, accuracy: float) -> float:
     if found.selected:
         return _selected_epsilon(found, delta, replace, accuracy)
     known = _closed_form(found, delta, replace)
     if known is not None:
         return known
     simple = _simple_epsilon(found, delta, replace)
+    if steep(found, replace):
+        return simple
     solved = _solved(directions(found, replace), revealed(found), delta, accuracy)
     return min(simple, max(0.0, *(each.epsilon for each in solved)))
 
 
-def _lower(solved: _Solved, delta: float, upper: float) -> float:
+def _lower(solved: _Solved, delta: float, upper: float, work: int) -> float:
     """Lower bound of one direction, on a finer grid where the first is too coarse for it."""
     tilt, composed, _ = solved
     lower = lower_epsilon(tilt, composed, delta)
     gap = upper - lower
     extent = composed.width * composed.loss.size
-    finest = extent / (_FINEST - 64)
-    if gap <= _GAP * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * finest:
+    least = max(extent / (_FINEST - 64), finest(tilt, extent, work))
+    if gap <= _GAP * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * least:
         return lower
-    width = max(composed.width * max((0.6 * _GAP * upper / gap) ** 0.7, 1.0 / 16.0), finest)
+    width = max(composed.width * max((0.6 * _GAP * upper / gap) ** 0.7, 1.0 / 16.0), least)
     finer = compose_on_grid(tilt, width, extent, composed.order)
     return max(lower, lower_epsilon(tilt, finer, delta))
 
@@ -249,23 +271,25 @@ def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
         sure *= math.exp(count * math.log1p(-tries.none))
         run, inner = _without_selection(runs[which % len(runs)], which)
         sure *= inner**count
-        parts.append(repeated(run, count))
+        # fewer cost less
+        parts.append(repeated(run, min(count, MOST_RELEASES // max(run.most, 1))))
     return joined(parts), sure * (1.0 - 1e-12)
 
 
 def _selected_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, float]:
     """Bounds of a composition in which something was selected; the lower one is that of single runs."""
     upper = pld_epsilon(found, delta, replace=replace)
-    lower = 0.0
-    for which in range(max(len(runs) for runs, *_ in found.selected)):
+    lower, number = 0.0, max(len(runs) for runs, *_ in found.selected)
+    work = max(WORK // number, _LEAST_WORK)
+    for which in range(number):
         once, sure = _without_selection(found, which)
         if delta < sure and not once.empty:
-            lower = max(lower, pld_bounds(once, delta / sure, replace)[0])
+            lower = max(lower, pld_bounds(once, delta / sure, replace, work)[0])
     return min(lower, upper), upper
 
 
 @lru_cache(maxsize=1024)
-def pld_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, float]:
+def pld_bounds(found: Releases, delta: float, replace: bool, work: int = WORK) -> tuple[float, float]:
     """Epsilon at `delta` from below and from above.
 
     Parameters
@@ -275,6 +299,8 @@ def pld_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, flo
         In (0, 1).
     replace : bool
         Whether neighbours replace a record.
+    work : int
+        Bound on one grid, as in `solve`.
 
     Returns
     -------
@@ -289,17 +315,23 @@ def pld_bounds(found: Releases, delta: float, replace: bool) -> tuple[float, flo
         # the closed form is rounded up by 1e-11 relative and as much of delta
         return max(0.0, known * (1.0 - 1e-9) - 1e-9), known
     lower = _single(found, delta, replace)
+    if known is None and steep(found, replace):
+        known = _simple_epsilon(found, delta, replace)
     if known is not None:
         return min(lower, known), known
-    solved = _solved(directions(found, replace), revealed(found), delta, FINE)
+    solved = _solved(directions(found, replace), revealed(found), delta, FINE, work)
     upper = min(_simple_epsilon(found, delta, replace), max(0.0, *(each.epsilon for each in solved)))
+    upper = min(upper, rdp_epsilon(found, delta, doubled=replace)) if _by_renyi(found, replace) else upper
     if all(1.0 / s <= MAX_SHIFT for _, s, _ in found.sampled):  # else what was composed is not the exact pair
-        lower = max(lower, *(_lower(each, delta, upper) for each in solved))
+        lower = max(lower, *(_lower(each, delta, upper, work) for each in solved))
     return min(lower, upper), upper
 
 
 def _delta_at(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> float:
     tilt = find_tilt(pairs, None, epsilon)
+    if tilt.log_delta <= LEAST_LOG_DELTA:
+        # Chernoff's bound is below e^-692, and that on what was cut off far below
+        return _NOTHING + sum(pair.count * pair.infinite for pair in pairs) * (1.0 + 1e-12)
     # an error in epsilon moves delta by the slope of its logarithm: theta, but never less than 1 / deviation
     return delta_of(solve(tilt, epsilon, 10.0 * accuracy * min(1.0 / tilt.theta, deviation(tilt))), epsilon)
 
@@ -323,6 +355,11 @@ def pld_delta(found: Releases, epsilon: float, *, replace: bool = False, accurac
         In [0, 1].
     """
     _check_kinds(found)
+    value = _grid_delta(found, epsilon, replace, accuracy)
+    return min(value, rdp_delta(found, epsilon, doubled=replace)) if _by_renyi(found, replace) else value
+
+
+def _grid_delta(found: Releases, epsilon: float, replace: bool, accuracy: float) -> float:
     if found.selected:
         return _selected_delta(found, epsilon, replace, accuracy)
     mu, infinite = unsampled(found, replace), revealed(found)
@@ -335,6 +372,8 @@ def pld_delta(found: Releases, epsilon: float, *, replace: bool = False, accurac
     if left >= 0.0 and mu == 0.0:
         return min(1.0, infinite * (1.0 + 1e-12))
     directed = directions(found, replace)
+    if steep(found, replace):
+        return min(simple, _total_variation(directed[0]))
     worst = 0.0
     for pairs in directed:
         if worst == 0.0 or _delta_at(pairs, epsilon, _ROUGH) > worst:

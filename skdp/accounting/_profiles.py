@@ -106,16 +106,24 @@ def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Floats:
     return result
 
 
-def _most_shifted(base: Profile, tries: NumberOfTries) -> Profile:
-    """m delta(epsilon - c) with the crudest c: for profiles whose grid is too coarse or too short for more."""
+def _most_shifted(base: Profile, tries: NumberOfTries, largest: float) -> Profile:
+    """m delta(epsilon - c) with one c: for profiles whose grid is too coarse or too short for more.
+
+    S has slopes up to m and is 0 up to e^-c_max, so it is at most m (x - e^-c)_+ for every c of at least c_max:
+    `largest`, as the profile allows, or what the law of the number of tries alone allows. Below c the profile is
+    mirrored.
+    """
     ends = np.array([0.0, 1.0])
     if tries.poisson:
         shift = tries.mean * min(1.0, float(base.delta[0]))  # u - u' is at most the total variation
     else:
         shift = -math.log(tries.slope(ends)[1] / tries.mean)
+    # the logs of a and b are known to about the size of their exponents times the unit of rounding
+    rounding = 1e-15 * (4.0 + (tries.mean if tries.poisson else 1.0 + tries.shape))
+    shift = min(shift, largest + rounding) * _SAFE
     delta: Floats = np.minimum(base.delta * (tries.mean * _SAFE), 1.0)
-    loss = base.loss + shift * _SAFE
-    return Profile(np.concatenate([[0.0], loss]), np.concatenate([[1.0], delta]))
+    below = tries.mean * (-math.expm1(-shift) + float(base.delta[0])) * _SAFE
+    return Profile(np.concatenate([[0.0], base.loss + shift]), np.concatenate([[min(below, 1.0)], delta]))
 
 
 def selected(base: Profile, tries: NumberOfTries) -> Profile:
@@ -137,7 +145,7 @@ def selected(base: Profile, tries: NumberOfTries) -> Profile:
     lines = _lines(tries, width, base.delta)
     shift = _largest_shift(lines)
     if not shift < min(_LONGEST * n * width, 600.0):
-        return _most_shifted(base, tries)
+        return _most_shifted(base, tries, shift)
     count = max(1, math.ceil(shift / width * _SAFE))
     jumps = _jumps(lines, width, count, tries.mean)
     down = width * np.arange(count, 0, -1)

@@ -1,12 +1,11 @@
 """Rényi divergences and what they say about (epsilon, delta).
 
-The Poisson-sampled Gaussian, Mironov, Talwar & Zhang 2019: with q the sampling probability and s the noise multiplier,
+What one event costs is in `_rdp_sampled` (the Poisson-sampled Gaussian) and `_rdp_events`; a composition costs the
+sum over its releases, order by order (Mironov 2017, Proposition 1).
 
-    A(alpha) = E_{z ~ N(0, 1)} [(1 - q + q e^{z/s - 1/(2 s^2)})^alpha],   rdp(alpha) = log A(alpha) / (alpha - 1).
-
-With u = q (e^{..} - 1) the mean of u is 0, so A - 1 = E[(1 + u)^alpha - 1 - alpha u], a mean of
-non-negative terms: small divergences keep all their digits. What the other events cost is in
-`_rdp_events`; a composition costs the sum over its releases, order by order (Mironov 2017, Proposition 1).
+Figures are rounded up. A divergence is a sum of positive terms, each known to less than 1e-12 of itself (integrals
+over up to 2^16 nodes; binomial sums round themselves up). Where a conversion cancels, four units of the last
+place of each part are added.
 """
 
 from __future__ import annotations
@@ -18,99 +17,20 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy.special import gammaln
 
 from ._composition import Releases
-from ._pairs import mixture_loss
 from ._rdp_events import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
+from ._rdp_sampled import log_moment
 from ._rdp_selection import largest_gain
 from ._repeats import NumberOfTries
 
-__all__ = ["ORDERS", "log_moment", "rdp", "rdp_delta", "rdp_epsilon", "rdp_refusal", "renyi_epsilon_at"]
+__all__ = ["ORDERS", "rdp", "rdp_delta", "rdp_epsilon", "rdp_refusal", "renyi_epsilon_at"]
 
 Runs = tuple[Releases, ...]
 
-_MAX_NODES = 1 << 16
+_UP = 1.0 + 1e-11
+_FEW_UNITS = 9e-16
 ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
-
-
-def _log_excess(alpha: float, v: np.ndarray) -> np.ndarray:
-    """Log of e^{alpha v} - 1 - alpha (e^v - 1), elementwise, -inf where it is 0."""
-    w = alpha * v
-    series, term = np.zeros_like(v), np.ones_like(v)
-    small = np.abs(np.clip(v, -1.0, 1.0)) * alpha < 0.1
-    vs = np.where(small, v, 0.0)
-    for k in range(2, 11):
-        term = vs ** (k - 2) / math.factorial(k)
-        series = series + alpha * (alpha ** (k - 1) - 1.0) * term
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        log_small = 2.0 * np.log(np.abs(vs)) + np.log(series)
-        direct = np.expm1(np.minimum(w, 600.0)) - alpha * np.expm1(np.minimum(v, 600.0))
-        log_mid = np.log(np.maximum(direct, 0.0))
-        ratio = np.exp(np.minimum(v - w, 0.0)) * alpha
-        log_big = w + np.log1p(-np.minimum(ratio, 0.5))
-    return np.where(small, log_small, np.where(w > 500.0, log_big, log_mid))
-
-
-def _log1p_exp(x: float) -> float:
-    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
-
-
-def _log_moment_integer(alpha: int, q: float, m: float) -> float:
-    """log A for a whole order by the binomial series; terms 0 and 1 drop out of A - 1."""
-    k = np.arange(2, alpha + 1, dtype=float)
-    exponent = 0.5 * k * (k - 1.0) * m * m
-    log_grown = np.where(exponent < 30.0, np.log(np.expm1(np.minimum(exponent, 30.0))), exponent)
-    choose = gammaln(alpha + 1.0) - gammaln(k + 1.0) - gammaln(alpha - k + 1.0)
-    logs = choose + (alpha - k) * math.log1p(-q) + k * math.log(q) + log_grown
-    top = float(logs.max())
-    return _log1p_exp(top + math.log(float(np.exp(logs - top).sum())))
-
-
-def _log_moment_quadrature(alpha: float, q: float, m: float) -> float:
-    """log A by the trapezoid rule, which converges faster than any power of the step here."""
-    step = min(1.0 / 16.0, 0.4 / m)
-    z = np.arange(-12.0, alpha * m + 12.0, step)
-    logs = _log_excess(alpha, mixture_loss(q, m, z)) - 0.5 * z * z
-    top = float(logs.max())
-    if top == -math.inf:
-        return 0.0
-    total = math.log(float(np.exp(logs - top).sum()) * step) - 0.5 * math.log(2.0 * math.pi)
-    return _log1p_exp(top + total)
-
-
-@lru_cache(maxsize=1 << 14)
-def log_moment(alpha: float, q: float, noise_multiplier: float) -> float:
-    """log A(alpha) of the Poisson-sampled Gaussian, the larger of its two directions.
-
-    Parameters
-    ----------
-    alpha : float
-        Order, above 1.
-    q : float
-        Sampling probability in (0, 1].
-    noise_multiplier : float
-        Above 0.
-
-    Returns
-    -------
-    float
-        In nats; inf where the order is too large to be computed.
-    """
-    m = 1.0 / noise_multiplier
-    if q == 1.0:
-        return 0.5 * alpha * (alpha - 1.0) * m * m
-    if (alpha * m + 24.0) * max(16.0, 2.5 * m) <= _MAX_NODES:
-        return _log_moment_quadrature(alpha, q, m)
-    if alpha > _MAX_NODES:
-        return math.inf
-    # log A is convex in the order: the chord between whole orders lies above it, and log A(1) = 0.
-    low, high = math.floor(alpha), math.ceil(alpha)
-    at_high = _log_moment_integer(high, q, m)
-    if low == high:
-        return at_high
-    at_low = 0.0 if low == 1 else _log_moment_integer(low, q, m)
-    return (high - alpha) * at_low + (alpha - low) * at_high
 
 
 def rdp_refusal(found: Releases, *, doubled: bool = False) -> Exception | None:
@@ -121,8 +41,6 @@ def rdp_refusal(found: Releases, *, doubled: bool = False) -> Exception | None:
         return TypeError(f"event={outer} of {type(event).__name__} has no price here by Rényi divergences")
     if any(delta > 0.0 for _, delta, _ in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
-    if doubled and found.sampled:
-        return ValueError("adjacency='replace_one' with Poisson sampling has no Rényi price here")
     if not doubled and found.without_replacement:
         return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
     tries = (run for runs, *_ in found.selected for run in runs)
@@ -143,7 +61,7 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     Returns
     -------
     float
-        In nats.
+        In nats, rounded up.
     """
     if found.non_private:
         return math.inf
@@ -153,7 +71,7 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     change = 2.0 if doubled else 1.0
     total = 0.5 * alpha * change * change * found.mu_squared
     for q, noise_multiplier, count in found.sampled:
-        total += count * log_moment(alpha, q, noise_multiplier) / (alpha - 1.0)
+        total += count * log_moment(alpha, q, noise_multiplier, replace=doubled) / (alpha - 1.0)
     for noise_multiplier, count in found.laplace:
         total += count * laplace_rdp(alpha, change / noise_multiplier)
     for epsilon, _, count in found.epsilon_delta:
@@ -165,7 +83,7 @@ def rdp(found: Releases, alpha: float, *, doubled: bool = False) -> float:
     for runs, mean, shape, count in found.selected:
         one_try = mean == 1.0 and shape < math.inf
         total += count * (_worst if one_try else partial(_selected, mean=mean, shape=shape))(runs, alpha, doubled)
-    return total
+    return total * _UP
 
 
 # For delta of one run, which has to be right at every order of the repeated one.
@@ -262,9 +180,11 @@ def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:
     Returns
     -------
     float
-        In nats; may be negative, which means 0.
+        In nats, rounded up; may be negative, which means 0.
     """
-    return value + math.log1p(-1.0 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1.0)
+    kept, share = math.log1p(-1.0 / alpha), (math.log(delta) + math.log(alpha)) / (alpha - 1.0)
+    rounding = _FEW_UNITS * (value - kept + (math.log(alpha) - math.log(delta)) / (alpha - 1.0))
+    return value + kept - share + rounding
 
 
 def _least(objective: Callable[[float], float], floor: Callable[[float], float]) -> float:
@@ -329,11 +249,12 @@ def rdp_delta(found: Releases, epsilon: float, *, doubled: bool = False) -> floa
     """
 
     def log_delta(alpha: float) -> float:
-        value = rdp(found, alpha, doubled=doubled)
-        return (alpha - 1.0) * (value - epsilon + math.log1p(-1.0 / alpha)) - math.log(alpha)
+        value, kept = rdp(found, alpha, doubled=doubled), math.log1p(-1.0 / alpha)
+        rounding = _FEW_UNITS * ((alpha - 1.0) * (value + epsilon - kept) + math.log(alpha))
+        return (alpha - 1.0) * (value - epsilon + kept) - math.log(alpha) + rounding
 
     def floor(alpha: float) -> float:
         return math.inf if rdp(found, alpha, doubled=doubled) > epsilon + 50.0 else -math.inf
 
     least = _least(log_delta, floor)
-    return min(1.0, max(math.exp(min(least, 0.0)), sys.float_info.min))
+    return min(1.0, max(math.exp(min(least, 0.0)) * _UP, sys.float_info.min))

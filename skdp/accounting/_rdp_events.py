@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = ["laplace_rdp", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
+__all__ = ["laplace_rdp", "log_factorial_rounding", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
 
 Floats = NDArray[np.float64]
 
-# Above this order sampling without replacement is priced by the simpler of the two bounds: cost grows as its square.
-_MOST_DIFFERENCES = 256
+# Of this power on, sampling without replacement is priced by the simpler of the two bounds: cost grows as its square.
+_MOST_DIFFERENCES = 512
+_MOST_AT_FIRST = 256  # in the first version of skdp, which left the better bound out altogether above this order
+_MAX_NODES = 1 << 16
 _LARGEST_ORDER = 1 << 16
 
 
@@ -31,6 +33,11 @@ def _phi(x: float) -> float:
         total += term
         term *= x / k
     return total
+
+
+def log_factorial_rounding(order: float) -> float:
+    """Bound on the rounding of log binomial coefficients of `order`, and of a sum over them: 16 units of log order!."""
+    return 4e-15 * (order + 1.0) * (1.0 + math.log(order + 1.0))
 
 
 def laplace_rdp(alpha: float, epsilon: float) -> float:
@@ -104,24 +111,31 @@ def _log_power(order: int, mu: float) -> float:
 
 
 @lru_cache(maxsize=1 << 13)
-def _log_moment_without_replacement(alpha: int, share: float, mu: float) -> float:
-    """log A of a whole order: Theorem 27 of Wang et al. 2019; its terms 0 and 1 are 1 and 0."""
+def _log_moment_without_replacement(alpha: int, share: float, mu: float, first_version: bool) -> float:
+    """log A of a whole order, rounded up: Theorem 27 of Wang et al. 2019; its terms 0 and 1 are 1 and 0.
+
+    Power by power the lesser of both bounds: those of high powers are needed for few of the records alone.
+    """
     if alpha <= 1:
         return 0.0
     j = np.arange(2, alpha + 1)
     choose = gammaln(alpha + 1.0) - gammaln(j + 1.0) - gammaln(alpha - j + 1.0)
     bounds = math.log(2.0) + 0.5 * j * (j - 1.0) * mu * mu
-    if alpha <= _MOST_DIFFERENCES and (alpha * mu + 28.0) * max(16.0, 2.5 * mu) <= 1 << 16:
-        even = [_log_difference(2 * k, mu) for k in range(1, (alpha + 1) // 2 + 1)]
-        pairs = [math.log(4.0) + 0.5 * (even[n // 2 - 1] + even[(n + 1) // 2 - 1]) for n in range(2, alpha + 1)]
-        bounds = np.minimum(bounds, np.array(pairs))
+    last = min(alpha, _MOST_DIFFERENCES, int((_MAX_NODES / max(16.0, 2.5 * mu) - 28.0) / mu))
+    if first_version:
+        fits = alpha <= _MOST_AT_FIRST and (alpha * mu + 28.0) * max(16.0, 2.5 * mu) <= _MAX_NODES
+        last = alpha if fits else 0
+    if last >= 2:
+        even = [_log_difference(2 * k, mu) for k in range(1, (last + 1) // 2 + 1)]
+        pairs = [math.log(4.0) + 0.5 * (even[n // 2 - 1] + even[(n + 1) // 2 - 1]) for n in range(2, last + 1)]
+        bounds[: last - 1] = np.minimum(bounds[: last - 1], pairs)
     logs = choose + j * math.log(share) + bounds
     top = float(logs.max())
-    total = top + math.log(float(np.exp(logs - top).sum()))
+    total = top + math.log(float(np.exp(logs - top).sum())) + log_factorial_rounding(alpha)
     return total + math.log1p(math.exp(-total)) if total > 0.0 else math.log1p(math.exp(total))
 
 
-def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
+def without_replacement_rdp(alpha: float, share: float, mu: float, *, first_version: bool = False) -> float:
     """Rényi divergence of a Gaussian on a sample of fixed size, one record replaced (Wang et al. 2019, Theorem 27).
 
     Parameters
@@ -133,6 +147,8 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
         Sample size / source size, in (0, 1).
     mu : float
         Shift between neighbours in units of the noise; of *replaced* records, so 2 / noise_multiplier.
+    first_version : bool
+        Whether to take the looser bound of the first version of skdp, by which its ledgers chose their order.
 
     Returns
     -------
@@ -143,9 +159,10 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
     if alpha > _LARGEST_ORDER:
         return unsampled
     low, high = math.floor(alpha), math.ceil(alpha)
-    value = _log_moment_without_replacement(high, share, mu)
+    value = _log_moment_without_replacement(high, share, mu, first_version)
     if low != high:
-        value = (high - alpha) * _log_moment_without_replacement(low, share, mu) + (alpha - low) * value
+        below = _log_moment_without_replacement(low, share, mu, first_version)
+        value = (high - alpha) * below + (alpha - low) * value
     return min(unsampled, value / (alpha - 1.0))
 
 

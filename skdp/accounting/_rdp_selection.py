@@ -48,5 +48,6 @@ def largest_gain(tries: NumberOfTries, orders: Floats, values: Floats) -> float:
     # Pinsker; the divergence of the first order is at least Kullback & Leibler's
     w = np.minimum(np.exp(log_w), t + math.sqrt(0.5 * max(float(values[0]), 0.0)))
     w = np.minimum(w * _SAFE, 1.0)
-    ahead = np.log(tries.slope(t[:-1])) - np.log(np.maximum(tries.slope(w[1:]), 1e-300))
+    with np.errstate(divide="ignore"):
+        ahead = np.log(tries.slope(t[:-1])) - np.log(np.maximum(tries.slope(w[1:]), 1e-300))
     return max(0.0, float(ahead.max())) * _SAFE

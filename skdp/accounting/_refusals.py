@@ -30,7 +30,7 @@ _KINDS = {
     "strong_2016": ("gaussian", "sampled"),
 }
 # Those that have no price for Poisson sampling when a record is replaced.
-_ADD_REMOVE_ONLY = ("rdp", "moments", "moments_asymptotic", "gdp", "strong_2016")
+_ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")
 
 _NAMES = {
     "gaussian": "GaussianDpEvent",

@@ -83,7 +83,7 @@ class NumberOfTries:
     Parameters
     ----------
     mean : float
-        Expected number of tries; finite, at least 1.
+        Expected number of tries; from 1 to 1e12.
     shape : float
         0: logarithmic; 1: geometric; any other number above 0: truncated negative binomial; infinity: Poisson.
     """

@@ -36,6 +36,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe side
+_MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
 
 
 class _Step(NamedTuple):
@@ -48,7 +49,7 @@ class _Step(NamedTuple):
 
 def _amplified(epsilon: float, share: float) -> float:
     """log(1 + share (e^epsilon - 1))."""
-    if epsilon < 30.0:
+    if epsilon < 600.0:  # beyond it, log share cannot cancel epsilon
         return math.log1p(share * math.expm1(epsilon))
     return epsilon + math.log(share) + math.log1p((1.0 - share) / share * math.exp(-epsilon))
 
@@ -93,7 +94,7 @@ Composition = Callable[[list[_Step], float], float]
 def _best(found: Releases, delta: float, change: float, join: Composition) -> float:
     """Least of `join(steps, delta)` over how much of delta the Gaussian steps take in all."""
     fixed, noisy = _fixed(found, change), _noisy(found)
-    left = delta - math.fsum(step.delta * step.number for step in fixed)
+    left = _slack(fixed, delta)
     if left <= 0.0:
         return math.inf
     number = sum(count for *_, count in noisy)
@@ -108,8 +109,9 @@ def _best(found: Releases, delta: float, change: float, join: Composition) -> fl
 
 
 def _slack(steps: list[_Step], delta: float) -> float:
-    """What the steps leave of delta when deltas are added up."""
-    return delta - math.fsum(step.delta * step.number for step in steps)
+    """What the steps leave of delta when deltas are added up; rounded down unless there is a single one."""
+    total = math.fsum(step.delta * step.number for step in steps)
+    return delta - total * (1.0 if sum(step.number for step in steps) == 1 else 1.0 + 1e-14)
 
 
 def naive_epsilon(found: Releases, delta: float, *, doubled: bool = False) -> float:
@@ -168,7 +170,7 @@ def strong_epsilon(found: Releases, delta: float, *, doubled: bool = False) -> f
     return _best(found, delta, 2.0 if doubled else 1.0, _strong)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=32)
 def _tails(epsilon: float, count: int) -> tuple[Floats, Floats, Floats]:
     """Losses of repeated randomised response, and the log tails of their distributions under P and Q.
 
@@ -210,32 +212,36 @@ def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> flo
     if epsilon == 0.0:
         return 0.0
     loss, under_p, under_q = _tails(epsilon, count)
-    at_loss = np.exp(under_p) - np.exp(np.minimum(loss + under_q, under_p))
+    # log tails are sums with a rounding for each loss, a unit of their size: below 2000 for P, more by the loss for Q
+    off = 2.3e-16 * loss.size * (4000.0 + count * epsilon)
+    at_loss = np.exp(under_p + off) - np.exp(np.minimum(loss + under_q, under_p) - off)
+    at_loss = np.maximum.accumulate(at_loss[::-1])[::-1]
     cell = int(np.searchsorted(-at_loss, -delta, side="left"))
     if cell == 0:
         return max(0.0, float(loss[0]))
     if cell == loss.size:
         return count * epsilon
-    within = math.exp(under_p[cell]) - delta
-    value = math.log(within) - float(under_q[cell]) if within > 0.0 else float(loss[cell - 1])
+    within = math.exp(under_p[cell] + off) - delta
+    value = math.log(within) - float(under_q[cell]) + off if within > 0.0 else float(loss[cell - 1])
     value = min(max(value, float(loss[cell - 1])), float(loss[cell]))
     return min(count * epsilon, max(0.0, value) * (1.0 + _ROUNDING) + _ROUNDING * epsilon)
 
 
 def _heterogeneous(steps: list[_Step], delta: float) -> float:
     """Kairouz, Oh & Viswanath 2017, Theorem 3.5: the least of its three terms."""
-    mean = math.fsum(step.number * step.epsilon * math.tanh(0.5 * step.epsilon) for step in steps)
-    squares = math.fsum(step.number * step.epsilon**2 for step in steps)
     total = math.fsum(step.number * step.epsilon for step in steps)
     if total > 1e150:
         return total
+    mean = math.fsum(step.number * step.epsilon * math.tanh(0.5 * step.epsilon) for step in steps)
+    squares = math.fsum(step.number * step.epsilon**2 for step in steps)
     first = math.log(math.e + math.sqrt(squares) / delta)
     return min(total, mean + math.sqrt(2.0 * squares * min(first, -math.log(delta))))
 
 
 def _left(steps: list[_Step], delta: float) -> float:
-    """delta' with 1 - (1 - delta') prod (1 - delta_i) = delta."""
-    return -math.expm1(math.log1p(-delta) - math.fsum(step.number * math.log1p(-step.delta) for step in steps))
+    """delta' with 1 - (1 - delta') prod (1 - delta_i) = delta, rounded down."""
+    taken = math.fsum(step.number * math.log1p(-step.delta) for step in steps) * (1.0 + 1e-14)
+    return -math.expm1(math.log1p(-delta) - taken) * (1.0 - 1e-14) - 1e-15 * delta
 
 
 def _optimal(steps: list[_Step], delta: float) -> float:
@@ -247,6 +253,8 @@ def _exact(steps: list[_Step], delta: float) -> float:
     (step,), left = steps, _left(steps, delta)
     if left <= 0.0 or step.epsilon > 300.0:
         return math.inf
+    if step.number > _MOST_EXACT:
+        return _heterogeneous(steps, left)
     return randomised_response_epsilon(step.epsilon, step.number, left)
 
 
@@ -275,7 +283,8 @@ def optimal_exact_epsilon(found: Releases, delta: float, *, doubled: bool = Fals
     Parameters
     ----------
     found : Releases
-        Of one kind, repeated: the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016).
+        Of one kind, repeated: the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). Of more than
+        10^6 steps the bound of `optimal_epsilon` is taken.
     delta : float
         In (0, 1).
     doubled : bool

@@ -16,8 +16,10 @@ import numpy as np
 from ._bounded import AnyPair, LaplacePair, ResponsePair
 from ._pairs import Atoms, Floats
 
-__all__ = ["OUTSIDE", "Tilt", "centres", "deviation", "find_tilt", "total", "width_for", "window"]
+__all__ = ["LEAST_LOG_DELTA", "OUTSIDE", "Tilt", "centres", "deviation", "find_tilt", "total", "width_for", "window"]
 
+_FAINTEST = -600.0  # a log weight that is nothing beside the others: arithmetic below 1e-308 is a hundred times slower
+LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid
 OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 
 
@@ -36,14 +38,14 @@ def _log_moment(atoms: Atoms, theta: float) -> float:
     """K(theta) = log E_P[e^{theta L}] over the atoms."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
+    return top + math.log(float(np.exp(np.maximum(logs - top, _FAINTEST)).sum()))
 
 
 def _tilted(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
     """K(theta), its derivative, and the tilted probabilities."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())
-    weights = np.exp(logs - top)
+    weights = np.exp(np.maximum(logs - top, _FAINTEST))
     total = float(weights.sum())
     weights /= total
     return top + math.log(total), float(weights @ atoms.loss), weights
@@ -184,13 +186,13 @@ def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: floa
         moments = [_log_moment(atoms, theta) for atoms in all_atoms]
         log_total = sum(pair.count * k for pair, k in zip(pairs, moments, strict=True))
         reached = log_total - theta * epsilon
-        if log_delta is not None or reached - 8.0 >= target or target <= -700.0:
+        if log_delta is not None or reached - 8.0 >= target or target <= LEAST_LOG_DELTA:
             break
-        target = max(reached - 12.0, -700.0)
+        target = max(reached - 12.0, LEAST_LOG_DELTA)
     # losses so low that after tilting they do not matter, even if all mass were there
     lowest = [(k - 26.0 - math.log(pair.count)) / theta for pair, k in zip(pairs, moments, strict=True)]
     spans = tuple(p.raised(span, loss) for p, span, loss in zip(pairs, spans, lowest, strict=True))
     all_atoms = tuple(pair.atoms(*span) for pair, span in zip(pairs, spans, strict=True))
     if log_delta is not None:
         return Tilt(pairs, spans, all_atoms, theta, log_delta, (log_total - log_delta) / theta)
-    return Tilt(pairs, spans, all_atoms, theta, max(reached - 8.0, -700.0), epsilon)
+    return Tilt(pairs, spans, all_atoms, theta, max(reached - 8.0, LEAST_LOG_DELTA), epsilon)

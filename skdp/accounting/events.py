@@ -246,7 +246,7 @@ class RepeatAndSelectDpEvent(DpEvent):
     event : DpEvent
         One run, its score included.
     mean : float
-        Expected number of runs; finite, at least 1.
+        Expected number of runs; from 1 to 1e12.
     shape : float
         Distribution of the number: truncated negative binomial of this shape, which is logarithmic for 0 and
         geometric for 1, and Poisson for infinity; at least 0.
@@ -258,9 +258,9 @@ class RepeatAndSelectDpEvent(DpEvent):
 
     def __post_init__(self) -> None:
         _check_event(self, self.event)
-        remedy = "give a finite number of 1 or more (expected number of runs)"
+        remedy = "give a number from 1 to 1e12 (expected number of runs)"
         mean = _real(self, "mean", self.mean, remedy)
-        if not 1.0 <= mean < math.inf:
+        if not 1.0 <= mean <= 1e12:
             raise ValueError(_refuse(self, "mean", self.mean, remedy))
         remedy = "give a number of 0 or more (0 logarithmic, 1 geometric, inf Poisson)"
         shape = _real(self, "shape", self.shape, remedy)
@@ -278,7 +278,7 @@ class SelfComposedDpEvent(DpEvent):
     ----------
     event : DpEvent
     count : int
-        Number of repetitions, 0 or more.
+        Number of repetitions, 0 or more. Of one release up to 10^12 are priced in all, the products of nested counts.
     """
 
     event: DpEvent
@@ -286,7 +286,7 @@ class SelfComposedDpEvent(DpEvent):
 
     def __post_init__(self) -> None:
         _check_event(self, self.event)
-        count = _whole(self, "count", self.count, "give a whole number of 0 or more")
+        count = _whole(self, "count", self.count, "give a whole number from 0 to 10^18 (to 10^12 for a price)")
         object.__setattr__(self, "count", count)
 
 

@@ -1,0 +1,176 @@
+"""Every method that is a guarantee rounds up: its figure against the same formula in forty digits."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from accounting_reference import dpsgd
+from mpmath import mp
+
+from skdp.accounting import (
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+    ZCDpEvent,
+    get_delta,
+    get_epsilon,
+)
+from skdp.accounting._composition import releases
+from skdp.accounting._rdp import rdp, renyi_epsilon_at
+from skdp.accounting._strong import _amplified
+
+ORDERS = (1.01, 1.3, 2.0, 5.7, 32.0, 400.0)
+
+
+@pytest.fixture(autouse=True)
+def forty_digits():
+    with mp.workdps(40):
+        yield
+
+
+def exact_rdp(kind: str, alpha: float, a: float, b: float = 0.0) -> mpmath.mpf:
+    """Rényi divergence of one release."""
+    order, a_, b_ = mp.mpf(alpha), mp.mpf(a), mp.mpf(b)
+    if kind == "gaussian":
+        return order / (2 * a_**2)
+    if kind == "zcdp":
+        return a_ * order + b_
+    x = (order - 1) * a_
+    if kind == "laplace":
+        up, down = order / (2 * order - 1), (order - 1) / (2 * order - 1)
+        return mp.log(up * mp.exp(x) + down * mp.exp(-order * a_)) / (order - 1)
+    if kind == "pure":
+        p = 1 / (1 + mp.exp(-a_))
+        return mp.log(p * mp.exp(x) + (1 - p) * mp.exp(-x)) / (order - 1)
+    raise ValueError(kind)
+
+
+def exact_sampled(alpha: int, q: float, sigma: float) -> mpmath.mpf:
+    q_, m2 = mp.mpf(q), 1 / mp.mpf(sigma) ** 2
+    total = mp.fsum(
+        mp.binomial(alpha, k) * q_**k * (1 - q_) ** (alpha - k) * mp.exp(k * (k - 1) * m2 / 2) for k in range(alpha + 1)
+    )
+    return mp.log(total) / (alpha - 1)
+
+
+def test_divergences_are_not_below_the_exact_ones():
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        size = float(10 ** rng.uniform(-9, 2))
+        for alpha in ORDERS:
+            for kind, event in (
+                ("gaussian", GaussianDpEvent(size)),
+                ("zcdp", ZCDpEvent(size, size / 3)),
+                ("laplace", LaplaceDpEvent(1.0 / size)),
+                ("pure", EpsilonDeltaDpEvent(size, 0.0)),
+            ):
+                # a scale is what is stored: the loss of Laplace noise is its inverse
+                argument = 1 / mp.mpf(1.0 / size) if kind == "laplace" else size
+                exact = exact_rdp(kind, alpha, argument, size / 3)
+                assert exact <= mp.mpf(rdp(releases(event), alpha)) <= exact * (1 + mp.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize("alpha", [2, 3, 17, 64, 300])
+@pytest.mark.parametrize(("q", "sigma"), [(1e-6, 30.0), (0.01, 1.0), (0.3, 0.05), (0.9, 4.0)])
+def test_sampled_divergences_are_not_below_the_exact_ones(alpha, q, sigma):
+    exact = exact_sampled(alpha, q, sigma)
+    value = mp.mpf(rdp(releases(PoissonSampledDpEvent(q, GaussianDpEvent(sigma))), float(alpha)))
+    assert exact <= value <= exact * (1 + mp.mpf(10) ** -8)
+
+
+def test_conversions_are_not_below_the_exact_ones():
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        alpha, value = 1.0 + float(10 ** rng.uniform(-2, 9)), float(10 ** rng.uniform(-6, 3))
+        delta = float(10 ** rng.uniform(-15, -0.01))
+        a, d = mp.mpf(alpha), mp.mpf(delta)
+        exact = mp.mpf(value) + mp.log(1 - 1 / a) - (mp.log(d) + mp.log(a)) / (a - 1)
+        assert mp.mpf(renyi_epsilon_at(alpha, value, delta)) >= exact
+
+
+def response_delta(epsilon0: float, count: int, epsilon: float) -> mpmath.mpf:
+    """delta of `count` randomised responses at `epsilon`, by the binomial."""
+    e, at = mp.mpf(epsilon0), mp.mpf(epsilon)
+    p = 1 / (1 + mp.exp(-e))
+    return mp.fsum(
+        mp.binomial(count, k) * p**k * (1 - p) ** (count - k) * (1 - mp.exp(at - (2 * k - count) * e))
+        for k in range(count + 1)
+        if (2 * k - count) * e > at
+    )
+
+
+def test_repeated_randomised_response_is_not_below_the_exact_one():
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        epsilon0, count = float(10 ** rng.uniform(-3, 1)), int(10 ** rng.uniform(0, 2.2))
+        delta = float(10 ** rng.uniform(-14, -1))
+        event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon0, 0.0), count)
+        for method in ("optimal_exact", "optimal", "strong", "naive", "rdp", "moments"):
+            value = get_epsilon(event, delta, method=method)
+            assert math.isinf(value) or response_delta(epsilon0, count, value) <= mp.mpf(delta), (method, event, delta)
+            found = get_delta(event, 0.7 * epsilon0 * count, method=method)
+            assert mp.mpf(found) >= response_delta(epsilon0, count, 0.7 * epsilon0 * count), (method, event)
+
+
+def test_sums_of_statements_are_not_below_the_exact_ones():
+    for epsilon, delta, count in [(0.1, 0.0, 3), (1 / 3, 1e-7, 7), (0.7, 1e-9, 10**6), (1e-9, 1e-13, 10**9)]:
+        event = SelfComposedDpEvent(EpsilonDeltaDpEvent(epsilon, delta), count)
+        assert mp.mpf(get_epsilon(event, 0.01, method="naive")) >= count * mp.mpf(epsilon)
+        # a delta that is one unit short of the sum covers nothing
+        if delta and count > 1:
+            assert get_epsilon(event, math.nextafter(count * delta, 0.0), method="naive") == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.3, 29.9, 30.1, 60.0, 599.0, 601.0, 900.0])
+@pytest.mark.parametrize("share", [1e-30, 1e-12, 0.01, 0.999])
+def test_amplification_keeps_its_digits(epsilon, share):
+    exact = mp.log1p(mp.mpf(share) * mp.expm1(mp.mpf(epsilon)))
+    assert abs(mp.mpf(_amplified(epsilon, share)) - exact) <= exact * mp.mpf(10) ** -12
+
+
+# --- samples of fixed size beyond order 256 --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "sigma", "steps", "delta"),
+    [(20_034, 18, 15.514, 7, 4.47e-4), (100_000, 100, 20.0, 1_000, 1e-5), (10**6, 100, 10.0, 1_000, 1e-6)],
+)
+def test_high_orders_of_a_fixed_size_sample_are_not_crude(n, m, sigma, steps, delta):
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.privacy_accountant import NeighboringRelation
+    from dp_accounting.rdp import RdpAccountant
+
+    from skdp.accounting import to_dp_accounting
+
+    def event(noise):
+        return SelfComposedDpEvent(SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(noise)), steps)
+
+    orders = [*range(2, 256, 6), 300, 400, 700, 1024]
+    theirs = RdpAccountant(orders, NeighboringRelation.REPLACE_ONE).compose(to_dp_accounting(event(sigma / 2)))
+    ours = get_epsilon(event(sigma), delta, method="rdp", adjacency="replace_one")
+    assert 0.0 < ours <= theirs.get_epsilon(delta) * (1 + 1e-9)
+
+
+def test_fixed_size_bounds_are_above_what_a_lone_record_costs():
+    # if all other records are 0 the output is that of the Poisson-sampled pair, which no bound may undercut
+    for share, sigma, alpha in [(1e-3, 10.0, 300.0), (0.01, 20.0, 600.0), (1e-3, 20.0, 700.0)]:
+        event = SampledWithoutReplacementDpEvent(10**6, round(share * 10**6), GaussianDpEvent(sigma))
+        sampled = PoissonSampledDpEvent(share, GaussianDpEvent(sigma))
+        assert rdp(releases(event), alpha, doubled=True) >= rdp(releases(sampled), alpha, doubled=True)
+
+
+# --- exact composition of many steps ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [10**6 + 1, 10**10, 10**12])
+def test_exact_composition_of_many_steps_takes_the_closed_bound(count):
+    event = dpsgd(0.01, 1e5, count)
+    value = get_epsilon(event, 1e-6, method="optimal_exact")
+    assert value == pytest.approx(get_epsilon(event, 1e-6, method="optimal"), rel=1e-9)
+    assert get_epsilon(dpsgd(0.01, 1e5, 10**6), 1e-6, method="optimal_exact") < value
