@@ -1,10 +1,12 @@
-"""What a budget's file holds, on the command line.
+"""What a ledger's file holds, on the command line.
 
-    python -m skdp.budget show FILE [--delta D] [--json]   the charges, and what they cost by both figures
-    python -m skdp.budget verify FILE [--head HASH]        whether every charge is as it was written
+    python -m skdp.budget create FILE --epsilon E --delta D [--unit U]   a new ledger with a ceiling
+    python -m skdp.budget show FILE [--delta D] [--json]   the entries, what was spent and what is left
+    python -m skdp.budget verify FILE [--head HASH]        whether every entry is as it was written
     python -m skdp.budget export FILE                      everything as JSON, with the hash to note elsewhere
+    python -m skdp.budget raise FILE --epsilon E [--note TEXT]   a higher ceiling, as an entry of the ledger
 
-The file is read and never written, created or migrated. Exit codes: 0 all is well, 1 the file cannot be read or
+`show`, `verify` and `export` read the file and never write it. Exit codes: 0 all is well, 1 the file cannot be read or
 trusted, 2 the call is not right (such as no file of that name).
 """
 
@@ -16,7 +18,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skdp.exceptions import BudgetFileError
 
@@ -41,12 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     given = parser.parse_args(arguments)
-    if not os.path.isfile(given.file):
-        parser.error(f"file={given.file!r} does not exist: give the file of a budget.")
-    from skdp.accounting import PrivacyAccountant
-
+    exists = os.path.lexists(given.file)
+    if given.command is _create and exists:
+        parser.error(f"file={given.file!r} exists, and a ledger is not written over: give another name.")
+    if given.command is not _create and not os.path.isfile(given.file):
+        told = "is not a file: give" if exists else "does not exist: create it, or give"
+        parser.error(f"file={given.file!r} {told} the file of a ledger.")
     try:
-        print(given.command(PrivacyAccountant.open(given.file), given))
+        _print(given.command(given))
     except BudgetFileError as error:
         print(f"skdp.budget: {error}", file=sys.stderr)
         return 1
@@ -55,36 +59,84 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _print(text: str) -> None:
+    """Print; whoever closes the pipe, as `head` does, has read enough."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m skdp.budget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True)
-    for name, command in (("show", _show), ("verify", _verify), ("export", _export)):
-        sub = commands.add_parser(name, description=command.__doc__)
+    subs = {}
+    for command in (_create, _show, _verify, _export, _raise):
+        name = command.__name__[1:]
+        subs[name] = sub = commands.add_parser(name, description=command.__doc__)
         sub.add_argument("file", metavar="FILE")
         sub.set_defaults(command=command)
-        if name == "show":
-            sub.add_argument("--delta", type=float, help="delta of the figures; the ceiling's if left out")
-            sub.add_argument("--json", action="store_true", help="print JSON")
-        if name == "verify":
-            sub.add_argument("--head", help="a hash noted earlier, which has to be among those of the file")
+    subs["create"].add_argument("--epsilon", type=float, required=True, help="the ceiling")
+    subs["create"].add_argument("--delta", type=float, required=True, help="delta of the ceiling")
+    subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
+    subs["show"].add_argument("--delta", type=float, help="delta of the figures; the ceiling's if left out")
+    subs["show"].add_argument("--json", action="store_true", help="print JSON")
+    subs["verify"].add_argument("--head", help="a hash noted earlier, which has to be among those of the file")
+    subs["raise"].add_argument("--epsilon", type=float, required=True, help="the new ceiling")
+    subs["raise"].add_argument("--delta", type=float, help="the ledger's; it cannot be raised")
+    subs["raise"].add_argument("--note", default="", help="why")
     return parser
 
 
-def _show(accountant: PrivacyAccountant, given: argparse.Namespace) -> str:
-    """Print the charges, and what they cost so far by both figures."""
+def _opened(given: argparse.Namespace) -> PrivacyAccountant:
+    from skdp.accounting import PrivacyAccountant
+
+    return PrivacyAccountant.open(given.file)
+
+
+def _create(given: argparse.Namespace) -> str:
+    """Create a ledger with a ceiling, in a file that does not exist."""
+    from skdp.accounting import PrivacyAccountant
+
+    accountant = PrivacyAccountant(given.epsilon, given.delta, unit=given.unit, path=given.file)
+    return f"{accountant.path}: epsilon={accountant.epsilon:g} at delta={accountant.delta:g}, unit={accountant.unit}"
+
+
+def _show(given: argparse.Namespace) -> str:
+    """Print the entries, what was spent and what is left."""
+    from skdp.accounting._report import parameter_lines
+
+    accountant = _opened(given)
     text = accountant.to_json()
     content, read = json.loads(text), type(accountant).from_json(text)  # read once, while others may charge
-    if not given.json:
-        figures = f"{read.table(given.delta)}\nhead: {content['head']}"
-        return f"{accountant.path}, created {content['created']}\n{figures}"
-    delta = read.delta if given.delta is None else given.delta
-    spent = {"delta": delta, "plans_fixed_in_advance": None, "charges_chosen_adaptively": None}
-    if delta is not None:
-        spent["plans_fixed_in_advance"] = _finite(read.get_epsilon(delta))
-        spent["charges_chosen_adaptively"] = _finite(read.get_epsilon(delta, adaptive=True))
-    return json.dumps({"path": accountant.path, **content, "spent": spent}, indent=2)
+    if given.json:
+        return json.dumps({"path": accountant.path, **content, **_figures(read, given.delta)}, indent=2)
+    lines = [f"{accountant.path}, created {content['created']}", read.table(given.delta)]
+    return "\n".join([*lines, *parameter_lines(read.entries), f"head: {content['head']}"])
+
+
+def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
+    """Under a ceiling what was spent and is left; otherwise both figures at a delta."""
+    if read.epsilon is not None and read.spent is not None:
+        left = read.affordable()
+        ceiling = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "left": left.epsilon}
+        return {"ceiling": {**ceiling, "left_for_failures": left.delta}, **_spent(read, delta)}
+    return _spent(read, delta)
+
+
+def _spent(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
+    spent: dict[str, Any] = {"delta": read.delta if delta is None else delta, "plans_fixed_in_advance": None}
+    if spent["delta"] is not None:
+        try:
+            spent["plans_fixed_in_advance"] = _finite(read.get_epsilon(spent["delta"]))
+        except TypeError as error:  # an earlier version admitted what no method prices together
+            spent["plans_fixed_in_advance"] = str(error)
+    if read.epsilon is None:
+        adaptive = None if delta is None else _finite(read.get_epsilon(delta, adaptive=True))
+        spent["charges_chosen_adaptively"] = adaptive
+    return {"spent": spent}
 
 
 def _finite(value: float) -> float | str:
@@ -92,16 +144,25 @@ def _finite(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _verify(accountant: PrivacyAccountant, given: argparse.Namespace) -> str:
-    """Check the file and the chain of its charges; print how many there are and the last hash."""
+def _verify(given: argparse.Namespace) -> str:
+    """Check the file and the chain of its entries; print how many there are and the last hash."""
+    accountant = _opened(given)
+    number = accountant.verify(given.head)
+    return f"{accountant.path}: {number} entries, each as it was written\nhead: {accountant.head}"
+
+
+def _export(given: argparse.Namespace) -> str:
+    """Print the ledger as JSON, as PrivacyAccountant.from_json reads it."""
+    return json.dumps(json.loads(_opened(given).to_json()), indent=2)
+
+
+def _raise(given: argparse.Namespace) -> str:
+    """Raise the ceiling, as an entry of the ledger; from then on the odometer's figure decides."""
+    accountant = _opened(given)
+    accountant.raise_ceiling(given.epsilon, delta=given.delta, note=given.note)
     return (
-        f"{accountant.path}: {accountant.verify(given.head)} charges, each as it was written\nhead: {accountant.head}"
+        f"{accountant.path}: epsilon={accountant.epsilon:g} at delta={accountant.delta:g}, spent={accountant.spent:g}"
     )
-
-
-def _export(accountant: PrivacyAccountant, given: argparse.Namespace) -> str:
-    """Print the budget as JSON, as PrivacyAccountant.from_json reads it."""
-    return json.dumps(json.loads(accountant.to_json()), indent=2)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import json
+import linecache
 import multiprocessing
 import os
 import pathlib
@@ -180,7 +182,8 @@ def test_threads_share_the_balance(path, budget):
     assert sum(counts) == budget.verify() == 3
 
 
-def test_a_thread_that_charges_right_after_another_does_not_disturb_it(path, monkeypatch):
+@pytest.mark.parametrize("reads_only", [True, False])
+def test_a_thread_that_comes_right_after_a_charge_does_not_disturb_it(path, monkeypatch, reads_only):
     """The other one comes between COMMIT and what the first one then remembers of it, if it can."""
     accountant, others = PrivacyAccountant(20.0, 1e-5, path=path), []
     original = _store.transaction
@@ -189,19 +192,18 @@ def test_a_thread_that_charges_right_after_another_does_not_disturb_it(path, mon
         accountant.spend(GaussianDpEvent(380.0))
         return len(accountant.history)
 
-    @contextlib.contextmanager
-    def followed(path, begin):
-        with original(path, begin) as connection:
-            yield connection
+    def followed(path, begin, work):
+        done = original(path, begin, work)
         if begin != "BEGIN" and not others:
-            others.append(threading.Thread(target=charge))
+            others.append(threading.Thread(target=(lambda: accountant.history) if reads_only else charge))
             others[0].start()
             others[0].join(0.3)
+        return done
 
     monkeypatch.setattr(_store, "transaction", followed)
     charge()
     others[0].join()
-    assert charge() == accountant.verify() == 3
+    assert charge() == accountant.verify() == 3 - reads_only
 
 
 def spend_and_tell(accountant, queue, number):
@@ -675,23 +677,24 @@ def test_other_databases_and_folders_are_left_alone(tmp_path, path, rows):
 
 def test_a_newer_schema_is_refused(path, budget, rows):
     rewritten(path, user_version=9)
-    refused(path, rows, "has schema 9, this skdp writes 1; .* update skdp", budget)
+    refused(path, rows, "has schema 9, this skdp writes 2; .* update skdp", budget)
     refused(path, rows, "has schema 9")
 
 
-def test_an_older_schema_is_brought_up_to_date(path, budget, monkeypatch):
-    """The first schema is 1, so the next one is planted: a column more, and a table."""
+def test_an_older_schema_is_read_as_it_is_and_brought_up_to_date_by_a_charge(path, budget, monkeypatch):
+    """The step after the present schema is planted: a column more, and a table."""
     budget.spend(THIRD, "before")
-    steps = {1: "ALTER TABLE charges ADD COLUMN site TEXT;\nCREATE TABLE notes (text TEXT);\n"}
-    monkeypatch.setattr(_store, "SCHEMA", 2)
-    monkeypatch.setattr(_store, "MIGRATIONS", {1: steps[1] + "CREATE TABLE notes (again TEXT);\n"})
+    version = _store.SCHEMA
+    step = "ALTER TABLE charges ADD COLUMN site TEXT;\nCREATE TABLE notes (text TEXT);\n"
+    monkeypatch.setattr(_store, "SCHEMA", version + 1)
+    broken = step + "CREATE TABLE notes (again TEXT);\n"
+    monkeypatch.setattr(_store, "MIGRATIONS", {**_store.MIGRATIONS, version: broken})
     before = pathlib.Path(path).read_bytes()
     with pytest.raises(BudgetFileError):
-        PrivacyAccountant(path=path)  # fails half-way: nothing of it stays
+        budget.spend(THIRD)  # fails half-way: nothing of it stays
+    assert [charge.label for charge in PrivacyAccountant(path=path).history] == ["before"]
     assert pathlib.Path(path).read_bytes() == before
-    monkeypatch.setattr(_store, "MIGRATIONS", steps)
-    with pytest.raises(BudgetFileError, match=r"schema 1, before the present 2; .* brings it up to date"):
-        budget.spend(THIRD)
+    monkeypatch.setattr(_store, "MIGRATIONS", {**_store.MIGRATIONS, version: step})
     migrated = PrivacyAccountant(**THREE, path=path)
     migrated.spend(THIRD, "after")
     assert migrated.verify() == 2
@@ -848,7 +851,7 @@ def with_three_charges(path):
         "UPDATE charges SET label = 'z' WHERE seq = 2",
         "DELETE FROM charges WHERE seq = 3",
         "INSERT OR REPLACE INTO charges SELECT * FROM charges WHERE seq = 2",
-        "INSERT INTO charges SELECT 9, time, label, parameters, event, adjacency, note, previous, hash FROM charges",
+        "INSERT INTO charges SELECT 9, time, '', parameters, event, adjacency, '', previous, hash, '', '' FROM charges",
         "UPDATE header SET epsilon = 90",
         "DELETE FROM header",
         "INSERT INTO header SELECT * FROM header",
@@ -923,9 +926,11 @@ def test_a_charge_that_this_version_cannot_price_is_refused(path, rows):
 
 
 def test_a_charge_is_on_the_disk_when_it_returns(path, budget):
-    with _sqlite.transaction(path, "BEGIN IMMEDIATE") as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA: FULL, and the directory
+    def asked(connection):
+        return [connection.execute(f"PRAGMA {name}").fetchone() for name in ("journal_mode", "synchronous")]
+
+    # EXTRA: FULL, and the directory
+    assert _sqlite.transaction(path, "BEGIN IMMEDIATE", asked) == [("wal",), (3,)]
 
 
 def test_between_charges_the_file_stands_alone(tmp_path, path, budget):
@@ -941,11 +946,39 @@ def test_only_new_entries_are_read(path, budget, monkeypatch):
         budget.spend(THIRD)
     assert len(budget.history) == 2
     read, original = [], _store.charge_from_fields
-    monkeypatch.setattr(_store, "charge_from_fields", lambda row, unit: read.append(row["seq"]) or original(row, unit))
+    monkeypatch.setattr(
+        _store, "charge_from_fields", lambda row, terms: read.append(row["seq"]) or original(row, terms)
+    )
     budget.spend(THIRD)
     assert read == []
     assert len(pickle.loads(pickle.dumps(budget)).history) == 3
     assert read == [3]
+
+
+@pytest.mark.parametrize("target", ["gone", "link", os.path.join("no", "folder")])
+def test_a_symbolic_link_that_leads_nowhere_begins_no_budget(tmp_path, target):
+    link = tmp_path / "link"
+    os.symlink(target, link)
+    carried = PrivacyAccountant(**THREE).to_json()
+    for begin in (
+        lambda: PrivacyAccountant(**THREE, path=link),
+        lambda: PrivacyAccountant.open(link),
+        lambda: PrivacyAccountant.from_json(carried, resume=True, path=link),
+    ):
+        with pytest.raises(BudgetFileError, match=r"link' is a symbolic link that leads to no file") as error:
+            begin()
+        assert "\n" not in str(error.value)
+    assert os.listdir(tmp_path) == ["link"]
+
+
+@pytest.mark.parametrize("wrong", [123, b"x.budget", "", True, "\0x", "a\0b"])
+def test_what_is_no_path_is_refused_by_name(tmp_path, monkeypatch, wrong):
+    monkeypatch.chdir(tmp_path)
+    for begin in (lambda: PrivacyAccountant(**THREE, path=wrong), lambda: PrivacyAccountant.open(wrong)):
+        with pytest.raises((TypeError, ValueError)) as error:
+            begin()
+        assert str(error.value).startswith(f"path={wrong!r} is not valid; give a string")
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_interrupt_while_reading_leaves_nothing_half_entered(path, budget, monkeypatch):
@@ -985,3 +1018,294 @@ def test_verify_in_memory():
 def test_one_lock_for_all_logs():
     """A fork takes it first; a second lock could be held by a thread that the child does not have."""
     assert _sqlite.LOCK is _log.LOCK is _store.LOCK
+
+
+# --- priced without a lock --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_nothing_is_priced_while_a_lock_is_held(path, monkeypatch, in_file):
+    """First charges, later ones, refusals, balances and raises: each price is computed while others can go on."""
+    from skdp.accounting import _affordable, _filters, _methods
+
+    held, begun = [], []
+
+    def watched(module, name):
+        original = getattr(module, name)
+
+        def price(*arguments, **options):
+            held.append(_log.LOCK._is_owned())
+            begun.append(name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(module, name, price)
+
+    for module, name in (
+        (_filters, "rdp"),
+        (_filters, "gaussian_mu"),
+        (_bill, "joint_price"),
+        (_methods, "pld_epsilon"),
+    ):
+        watched(module, name)
+    watched(_affordable, "joint_price")
+    for cached in (_filters._renyi_cost, _filters.rule_for, _filters.first_rule, _filters._filters, _methods._epsilon):
+        cached.cache_clear()
+    accountant = PrivacyAccountant(3.0, 1e-5, path=path if in_file else None)
+    for event in (GAUSS, FIT, LaplaceDpEvent(40.0)):
+        accountant.check(event)
+        accountant.spend(event)
+    with pytest.raises(BudgetExceededError):
+        accountant.spend(LaplaceDpEvent(0.3))
+    accountant.raise_ceiling(8.0)
+    accountant.spend(LaplaceDpEvent(41.0))
+    str(accountant), repr(accountant), accountant.remaining(), accountant.remaining(FIT)
+    assert set(begun) == {"rdp", "gaussian_mu", "joint_price", "pld_epsilon"}
+    assert not any(held)
+
+
+def interfering(monkeypatch, path, times):
+    """Let another process charge THIRD between the price of a charge and its entry, `times` times."""
+    original, accountant = _store.admitted, PrivacyAccountant.open(path)
+    other = _store.Store(accountant.path, accountant._log.terms, accountant._log._heads[0])
+    left = [times]
+
+    def admitted_late(bill, entry):
+        result = original(bill, entry)
+        if left[0] and entry.label == "ours":
+            left[0] -= 1
+            with contextlib.suppress(BudgetExceededError):
+                other.append(_store.Charge(THIRD, "theirs", "zero_out"))
+        return result
+
+    monkeypatch.setattr(_store, "admitted", admitted_late)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_charge_is_priced_again_if_others_charged_meanwhile(path, budget, monkeypatch, times):
+    interfering(monkeypatch, path, times)
+    outcome = 0
+    try:
+        budget.spend(THIRD, "ours")
+        outcome = 1
+    except BudgetExceededError:
+        pass
+    assert outcome == (times < 3)
+    assert [charge.label for charge in fresh(path).history] == ["theirs"] * times + ["ours"] * outcome
+    assert fresh(path).verify() == times + outcome <= 3
+
+
+def test_it_is_not_priced_for_ever(path, monkeypatch):
+    accountant = PrivacyAccountant(30.0, 1e-5, path=path)
+    monkeypatch.setattr(_store, "_ATTEMPTS", 4)
+    interfering(monkeypatch, path, 9)
+    with pytest.raises(BudgetFileError, match="4 times while this charge was priced; nothing was charged") as error:
+        accountant.spend(THIRD, "ours")
+    one_line(error)
+    assert [charge.label for charge in fresh(path).history] == ["theirs"] * 4
+
+
+def test_a_raise_of_another_process_is_seen(path, budget):
+    for _ in range(3):
+        budget.spend(THIRD)
+    assert admitted(budget, THIRD) == 0
+    other = start('PrivacyAccountant.open(path).raise_ceiling(6.0, note="agreed")', path, "-")
+    other.communicate(timeout=60)
+    assert other.returncode == 0
+    assert budget.epsilon == 6.0
+    assert admitted(budget, THIRD) == 1
+    assert budget.verify() == 5
+
+
+class _Interrupts:
+    """A Ctrl-C at the n-th line or return in the files that keep a ledger, or in the contexts that they enter.
+
+    Lines that begin with `with` are left out: Python comes back to them at the end of the block, before the lock is
+    released, and asks for signals only after that. The error is kept, with all that its traceback holds, as an
+    interactive session keeps the last one.
+    """
+
+    FILES = ("_log.py", "_store.py", "_sqlite.py", "_admission.py", "_bill.py", os.sep + "contextlib.py")
+
+    def __init__(self, after):
+        self.left, self.error = after, None
+
+    def __call__(self, frame, kind, argument):
+        if not frame.f_code.co_filename.endswith(self.FILES):
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if kind == "return" or (kind == "line" and not line.startswith("with ")):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+    def during(self, work):
+        """Whether the work was interrupted."""
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            work()
+        except KeyboardInterrupt as error:
+            self.error = error
+        finally:
+            sys.settrace(before)
+        return self.error is not None
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_an_interrupt_at_any_line_leaves_a_ledger_that_can_be_charged(path, in_file):
+    """No lock stays held, nothing is half written, and what was charged is in the ledger once."""
+    accountant = PrivacyAccountant(50.0, 1e-5, path=path if in_file else None)
+    accountant.spend(GAUSS)
+    seen, line, known = 0, 0, 1
+    while True:
+        line += 1
+        interrupts = _Interrupts(line)
+        if not interrupts.during(lambda: accountant.spend(GAUSS)):
+            break
+        seen += 1
+        done = threading.Event()
+        threading.Thread(target=lambda: (accountant.spend(GAUSS), done.set()), daemon=True).start()  # noqa: B023
+        assert done.wait(30.0), f"a lock is held after an interrupt at line {line}"
+        found = len(accountant.history)
+        assert found in (known + 1, known + 2)
+        known = found
+    assert seen > 20
+    assert accountant.verify() == known + 1
+    assert not in_file or fresh(path).verify() == known + 1
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+@pytest.mark.parametrize("charged", [0, 1, 2])
+def test_an_interrupt_at_any_line_leaves_no_entry_in_part(tmp_path, in_file, charged):
+    """What is counted, and what the first charge fixes, is what the entries say, as in a ledger read from them."""
+    line, interrupted = 0, True
+    while interrupted:
+        line += 1
+        accountant = PrivacyAccountant(50.0, 1e-5, path=tmp_path / f"{line}.budget" if in_file else None)
+        for _ in range(charged):
+            accountant.spend(GAUSS, adjacency="replace_one")
+        interrupted = _Interrupts(line).during(lambda: accountant.spend(GAUSS, adjacency="replace_one"))  # noqa: B023
+        found = accountant._log.bill()
+        again = _bill.Bill(found.terms)
+        for entry in found.entries:
+            again.add(entry)
+        assert len(found.entries) in (charged, charged + 1)
+        for name in ("adjacency", "rule", "shape", "counts", "event", "_size"):
+            assert getattr(found, name) == getattr(again, name), f"{name} after an interrupt at line {line}"
+    assert line > 20
+
+
+# --- file systems without hard links ----------------------------------------------------------------------------------
+
+NO_LINKS = """
+import errno, os
+def no_link(*arguments, **options):
+    raise OSError(errno.EPERM, "Operation not permitted")
+os.link = no_link
+"""
+
+
+@pytest.mark.parametrize("how", [errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, None])
+def test_a_file_is_made_without_hard_links(tmp_path, path, monkeypatch, how):
+    def no_link(*arguments):
+        raise OSError(how, os.strerror(how))
+
+    if how is None:
+        monkeypatch.delattr(os, "link")
+    else:
+        monkeypatch.setattr(os, "link", no_link)
+    accountant = PrivacyAccountant(**THREE, path=path)
+    accountant.spend(THIRD)
+    assert fresh(path).verify() == 1
+    assert os.listdir(tmp_path) == ["census.budget"]
+    with pytest.raises(ValueError, match="not written over"):
+        PrivacyAccountant.from_json(accountant.to_json(), resume=True, path=path)
+
+
+def test_other_errors_of_links_are_told(path, monkeypatch):
+    def no_link(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "link", no_link)
+    with pytest.raises(BudgetFileError, match="cannot be used") as error:
+        PrivacyAccountant(**THREE, path=path)
+    one_line(error)
+    assert not os.path.exists(path)
+
+
+def test_scripts_that_create_the_file_at_once_share_it_without_hard_links(tmp_path, path):
+    found = together(tmp_path, path, NO_LINKS + CREATE, 6, 2)
+    assert sum(found) == PrivacyAccountant.open(path).verify() == 3
+    assert sorted(os.listdir(tmp_path)) == ["census.budget", "go"]
+
+
+DIES_COPYING = (
+    NO_LINKS
+    + """
+fsync = os.fsync
+def dying(number):
+    fsync(number)
+    if os.path.exists(path) and os.path.samestat(os.fstat(number), os.stat(path)):
+        os.kill(os.getpid(), 9)
+os.fsync = dying
+PrivacyAccountant(2.0, 1e-5, path=path)
+"""
+)
+
+
+def test_death_while_the_file_is_copied_leaves_none_that_can_be_charged(path, rows):
+    child = start(DIES_COPYING, path, "-")
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    assert pathlib.Path(path).read_bytes()[:100] == bytes(100)
+    refused(path, rows, "not a budget file|damaged")
+    with pytest.raises(BudgetFileError, match=r"not a budget file|damaged"):
+        PrivacyAccountant(**THREE, path=path)
+
+
+def test_who_comes_while_the_file_is_copied_waits_for_it(path):
+    PrivacyAccountant(**THREE, path=path + ".made")
+    content = pathlib.Path(path + ".made").read_bytes()
+    pathlib.Path(path).touch()
+    finishing = threading.Timer(0.2, lambda: pathlib.Path(path).write_bytes(content))
+    finishing.start()
+    assert PrivacyAccountant.open(path).remaining(THIRD) == 3
+    finishing.join()
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_is_text(tmp_path):
+    for path in (b"census.budget", 3, ""):
+        for make in (lambda path: PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant.open):
+            with pytest.raises(TypeError, match=r"path=|expected str") as error:
+                make(path)
+            assert "\n" not in str(error.value)
+    assert not (tmp_path / "census.budget").exists()
+
+
+def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeypatch):
+    from skdp.accounting import resolve_accountant
+
+    budget.spend(THIRD)
+    monkeypatch.chdir(tmp_path)
+    assert resolve_accountant(None) is None
+    assert resolve_accountant(budget) is budget
+    for value in (path, pathlib.Path(path), "census.budget", "./census.budget"):
+        found = resolve_accountant(value)
+        assert found.path == path
+        assert found.history == budget.history
+    with pytest.raises(BudgetFileError, match=r"python -m skdp\.budget create .* --epsilon E --delta D") as error:
+        resolve_accountant("cen sus.budget")
+    assert f"'{tmp_path}/cen sus.budget'" in str(error.value)
+    assert os.listdir(tmp_path) == ["census.budget"]
+    for value, kind in (
+        (3, TypeError),
+        (b"census.budget", TypeError),
+        (PrivacyAccountant, TypeError),
+        ("", ValueError),
+    ):
+        with pytest.raises(kind, match="accountant="):
+            resolve_accountant(value)

@@ -1,4 +1,4 @@
-"""The command line on a budget's file: it reads, and changes nothing."""
+"""The command line on a ledger's file: it shows, and changes nothing but by `create` and `raise`."""
 
 from __future__ import annotations
 
@@ -37,23 +37,106 @@ def run(capsys, *arguments):
     return code, printed.out, printed.err
 
 
+@pytest.mark.parametrize("command", ["show", "verify", "export"])
+def test_a_folder_is_told_to_be_no_file(capsys, tmp_path, command):
+    code, out, err = run(capsys, command, tmp_path)
+    assert (code, out) == (2, "")
+    assert f"file={str(tmp_path)!r} is not a file: give the file of a ledger." in err
+
+
 def test_show(capsys, path):
     accountant = PrivacyAccountant.open(path)
     code, out, _ = run(capsys, "show", path)
     assert code == 0
-    words = ("first", "second", "a trial", "person", "Poisson(0.1)", path, "fixed in advance", "chosen adaptively")
+    words = (
+        "first",
+        "second",
+        "a trial",
+        "person",
+        "Poisson(0.1)",
+        path,
+        "ceiling: epsilon=2",
+        "left: epsilon=",
+        " UTC",
+    )
     assert all(word in out for word in words)
     assert accountant.table() in out
     assert f"head: {accountant.head}" in out
     assert accountant.history[0].time[:19].replace("T", " ") in out
+    assert "parameters of 1: C=1.0" in out
+    assert "adaptively" not in out
     assert "at delta=1e-07" in run(capsys, "show", path, "--delta", "1e-7")[1]
+
+
+def test_show_tells_the_epsilon_that_was_asked_for_refusals_and_raises(capsys, path):
+    accountant = PrivacyAccountant.open(path)
+    event = PoissonSampledDpEvent(0.1, GaussianDpEvent(3.0))
+    accountant.spend(event, "asked", parameters={"epsilon": 0.25, "delta": 1e-6})
+    accountant.record_refusal("DPPCA", note="NaN in a column")
+    assert run(capsys, "raise", path, "--epsilon", "4", "--note", "agreed by the board")[0] == 0
+    out = run(capsys, "show", path)[1]
+    words = ("epsilon=0.25, delta=1e-06", "refused, not priced", "NaN in a column", "ceiling raised from 2 to 4")
+    assert all(
+        word in out for word in (*words, "agreed by the board", "raised from 2", "3 charges, 1 refusal, 1 raise")
+    )
+    assert [entry["kind"] for entry in json.loads(run(capsys, "show", path, "--json")[1])["charges"][3:]] == [
+        "refusal",
+        "raise",
+    ]
+
+
+def test_whoever_closes_the_pipe_has_read_enough(path):
+    accountant = PrivacyAccountant.open(path)
+    for number in range(400):
+        accountant.spend(GaussianDpEvent(1000.0 + number), "x" * 60, note="y" * 60)
+    for arguments in (["show", path], ["show", path, "--json"], ["export", path]):
+        command = [sys.executable, "-m", "skdp.budget", *arguments]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+            child.stdout.read(10)
+            child.stdout.close()
+            assert child.stderr.read() == b""
+        assert child.returncode == 0
+
+
+def test_create_and_raise(capsys, tmp_path):
+    path = tmp_path / "new.budget"
+    code, out, _ = run(capsys, "create", path, "--epsilon", "1", "--delta", "1e-5", "--unit", "person")
+    assert (code, out) == (0, f"{path}: epsilon=1 at delta=1e-05, unit=person\n")
+    accountant = PrivacyAccountant.open(path)
+    assert (accountant.epsilon, accountant.delta, accountant.unit) == (1.0, 1e-5, "person")
+    code, _, err = run(capsys, "create", path, "--epsilon", "9", "--delta", "1e-5")
+    assert code == 2
+    assert "not written over" in err
+    accountant.spend(GaussianDpEvent(3.8))
+    for arguments, named in (
+        (("--epsilon", "1"), "does not raise the ceiling"),
+        (("--epsilon", "nan"), "epsilon=nan"),
+        (("--epsilon", "3", "--delta", "1e-4"), "cannot be raised"),
+        (("--epsilon", "1.001"), "is not enough"),
+    ):
+        code, _, err = run(capsys, "raise", path, *arguments)
+        assert code == 2
+        assert named in err
+    assert run(capsys, "raise", path, "--epsilon", "3", "--delta", "1e-5")[0] == 0
+    assert fresh_epsilon(path) == 3.0
+    assert run(capsys, "raise", tmp_path / "no.budget", "--epsilon", "3")[0] == 2
+    assert run(capsys, "create", tmp_path / "no" / "such.budget", "--epsilon", "3", "--delta", "1e-5")[0] == 1
+    assert sorted(os.listdir(tmp_path)) == ["new.budget"]
+
+
+def fresh_epsilon(path):
+    from skdp.accounting import _store
+
+    _store._STORES.clear()
+    return PrivacyAccountant.open(path).epsilon
 
 
 def test_show_as_json(capsys, path):
     accountant = PrivacyAccountant.open(path)
     found = json.loads(run(capsys, "show", path, "--json")[1])
-    assert found["spent"]["plans_fixed_in_advance"] == accountant.get_epsilon()
-    assert found["spent"]["charges_chosen_adaptively"] == accountant.get_epsilon(adaptive=True)
+    ceiling = {"epsilon": 2.0, "delta": 1e-5, "spent": accountant.spent, "left": accountant.remaining()}
+    assert found["ceiling"] == {**ceiling, "left_for_failures": accountant.affordable().delta}
+    assert found["spent"]["plans_fixed_in_advance"] == accountant.get_epsilon() == accountant.spent
     assert [each["label"] for each in found["charges"]] == ["first", "second"]
     assert found["charges"][0]["parameters"] == {"C": 1.0}
     assert json.loads(run(capsys, "show", path, "--json", "--delta", "1e-9")[1])["spent"]["delta"] == 1e-9
@@ -78,7 +161,7 @@ def test_export_is_what_from_json_reads(capsys, path):
 
 def test_verify(capsys, path):
     head = json.loads(run(capsys, "export", path)[1])["head"]
-    assert run(capsys, "verify", path) == (0, f"{path}: 2 charges, each as it was written\nhead: {head}\n", "")
+    assert run(capsys, "verify", path) == (0, f"{path}: 2 entries, each as it was written\nhead: {head}\n", "")
     PrivacyAccountant.open(path).spend(GaussianDpEvent(100.0), "third")
     assert run(capsys, "verify", path, "--head", head)[0] == 0
     code, out, err = run(capsys, "verify", path, "--head", "0" * 64)
@@ -125,7 +208,7 @@ def test_wrong_calls(capsys, tmp_path, path):
 def test_as_a_module(path):
     command = [sys.executable, "-W", "error", "-m", "skdp.budget", "verify", path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "2 charges" in done.stdout
+    assert "2 entries" in done.stdout
     imported = "import skdp.budget, sys; print({'numpy', 'scipy', 'sklearn', 'sqlite3'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", imported], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -10,14 +10,16 @@ A package that could stand alone: it needs numpy and scipy only.
 - `_pld`, `_pairs`, `_bounded`, `_tilting`, `_grid`, `_bounds`: privacy loss distributions; `_gaussian`: the closed form
 - `_repeats`, `_profiles`, `_directions`, `_rdp_selection`: selection by random stopping, by profiles and Rényi;
   `_selection`: noise for a whole search
-- `_rdp`, `_rdp_events`: Rényi; `_moments`: the moments accountant of 2016; `_gdp`: the central limit
+- `_rdp`, `_rdp_events`, `_rdp_sampled`: Rényi; `_moments`: the moments accountant of 2016; `_gdp`: the central limit
 - `_strong`: naive, strong and optimal composition, and the strong bound as published in 2016
 - `_compare`: `compare_accountants`, all methods in one table
 - `_calibration`, `_joint_calibration`: from a price back to the noise, the steps or the sampling rate
-- `_accountant`, `_bill`, `_charges`, `_filters`, `_odometer`, `_report`: `PrivacyAccountant`, the running bill, its
-  entries, what its ceiling admits, what it costs however it was chosen, and how it is shown
-- `_log`, `_store`, `_sqlite`, `_serial`: where a bill is kept, in memory or in a file that processes share; JSON and
-  the chain of hashes
+- `_accountant`, `_bill`, `_charges`: `PrivacyAccountant`, its ledger and the entries; `_resolve`: what a parameter
+  `accountant` stands for
+- `_filters`, `_odometer`: what a ceiling admits, and what a run costs however it was chosen; `_admission`,
+  `_affordable`: whether an entry may be written, what is told if not, and what the next one may cost
+- `_log`, `_store`, `_sqlite`, `_placing`, `_serial`: where a ledger is kept, in memory or in a file that processes
+  share; JSON and the chain of hashes; `_figures`, `_report`, `_rounding`: how it is shown
 - `_interop`: `to_dp_accounting`, `from_dp_accounting`
 """
 
@@ -32,6 +34,7 @@ from ._interop import from_dp_accounting, to_dp_accounting
 from ._joint_calibration import calibrate_jointly
 from ._methods import ADJACENCIES, APPROXIMATIONS, METHODS, get_delta, get_epsilon
 from ._repeats import NumberOfTries
+from ._resolve import resolve_accountant as resolve_accountant  # for the estimators
 from ._selection import CalibratedSelection, calibrate_selection, cheapest_tries
 from .events import (
     ComposedDpEvent,

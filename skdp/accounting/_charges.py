@@ -1,4 +1,4 @@
-"""One entry of a bill, the terms of a bill, and the price of everything on it."""
+"""One entry of a ledger, the terms of a ledger, and the price of everything in it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ._composition import releases
-from ._filters import FAMILIES
-from ._methods import check_delta, check_epsilon, check_method, get_epsilon
+from ._composition import Releases, releases
+from ._filters import FAMILIES, Rule
+from ._methods import check_delta, check_epsilon, check_method, get_delta, get_epsilon
 from ._refusals import refusal
 from ._report import sampling_of
 from .events import DpEvent
 
-__all__ = ["Charge", "Terms", "check_text", "joint_price", "now", "plain_parameters"]
+__all__ = [
+    "KINDS", "Charge", "Terms", "check_text", "joint_delta", "joint_price", "methods_for", "now", "plain_parameters",
+]  # fmt: skip
+
+KINDS = ("charge", "refusal", "raise")
+"""Of entries: a charge has a price; a refusal of rows has none; a raise of the ceiling has the new one as parameter."""
 
 _MOST_VALUES = 64  # of a sequence that is written out
 _DEEPEST = 4
@@ -27,7 +33,21 @@ _DEEPEST = 4
 
 @dataclass(frozen=True)
 class Charge:
-    """One entry of an accountant's history."""
+    """One entry of an accountant's ledger.
+
+    Attributes
+    ----------
+    event : DpEvent
+        What was charged; `NoOpDpEvent` for a refusal and for a raise.
+    label, adjacency, unit, note : str
+    parameters : mapping
+        Public parameters of what was run; the new `epsilon` of a raise.
+    time : str
+        ISO 8601, in UTC.
+    kind : {"charge", "refusal", "raise"}
+    rule : Rule or None
+        With the charge that fixed it, how further charges are admitted.
+    """
 
     event: DpEvent
     label: str
@@ -36,6 +56,8 @@ class Charge:
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     note: str = ""
     time: str = field(default="", compare=False)
+    kind: str = "charge"
+    rule: Rule | None = field(default=None, compare=False, repr=False)
 
     @property
     def sampling(self) -> str:
@@ -47,7 +69,7 @@ class Charge:
 class Terms:
     """What an accountant was opened with, and never changes: its ceiling, its unit, the family of its filter.
 
-    `version` is the schema of the log when it was begun; `id` tells two logs begun with the same terms apart.
+    `version` is that of skdp's ledgers when it was begun; `id` tells two logs begun with the same terms apart.
     """
 
     epsilon: float | None
@@ -56,7 +78,7 @@ class Terms:
     family: str = "auto"
     created: str = ""
     id: str = ""
-    version: int = 1
+    version: int = 2
 
     @classmethod
     def checked(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
@@ -139,8 +161,19 @@ def _plain(value: Any, depth: int) -> Any:
     return [_plain(part, depth + 1) for part in value]
 
 
+_TIGHTEST = ("pld", "rdp", "optimal")
+"""Methods in the order in which they are tried; between them they price all that any method with a guarantee does."""
+
+
+@lru_cache(maxsize=4096)
+def methods_for(found: Releases, adjacency: str) -> frozenset[str]:
+    """Which of them price a composition: those that price each of its parts."""
+    replace = adjacency == "replace_one"
+    return frozenset(each for each in _TIGHTEST if refusal(found, each, replace, remedy=False) is None)
+
+
 def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None = None) -> float:
-    """Price by `method`, or by the tightest method that prices the event: PLD, else Rényi.
+    """Price by `method`, or by the tightest method that prices the event: PLD, else Rényi, else composed statements.
 
     Parameters
     ----------
@@ -156,7 +189,16 @@ def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None
     float
         In nats.
     """
-    if method is None:
-        found, replace = releases(event), adjacency == "replace_one"
-        method = next((each for each in ("pld", "rdp") if refusal(found, each, replace) is None), "pld")
-    return get_epsilon(event, delta, method=check_method(method), adjacency=adjacency)
+    return get_epsilon(event, delta, method=_method(event, adjacency, method), adjacency=adjacency)
+
+
+def joint_delta(event: DpEvent, epsilon: float, adjacency: str, method: str | None = None) -> float:
+    """The delta of the same at an epsilon, by the method that `joint_price` takes."""
+    return get_delta(event, epsilon, method=_method(event, adjacency, method), adjacency=adjacency)
+
+
+def _method(event: DpEvent, adjacency: str, method: str | None) -> str:
+    if method is not None:
+        return check_method(method)
+    found = methods_for(releases(event), adjacency)
+    return next((each for each in _TIGHTEST if each in found), "pld")

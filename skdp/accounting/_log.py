@@ -1,4 +1,4 @@
-"""Where a bill is kept: what a log can do, and the log that lives in memory."""
+"""Where a ledger is kept: what a log can do, and the log that lives in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from skdp.exceptions import AccountantDetachedError
 
+from ._admission import admitted
 from ._bill import Bill
 from ._charges import Charge, Terms
 from ._serial import chain
 
-__all__ = ["LOCK", "Log", "MemoryLog"]
+__all__ = ["LOCK", "Log", "MemoryLog", "Turn"]
 
 LOCK = threading.RLock()
 """Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a
@@ -22,8 +23,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
+class Turn:
+    """Whose turn it is to charge a ledger, among the threads of one process.
+
+    Held while a charge is priced and written, so that threads do not price against a state that another is about to
+    change; reading goes on. A child of a fork begins with a lock of its own, as the owner of the old one is not there.
+    """
+
+    def __init__(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    def lock(self) -> threading.Lock:
+        """The lock of this process. An interrupt cannot come between its acquisition and the block that it guards."""
+        with LOCK:
+            if self._process != os.getpid():
+                self._process, self._lock = os.getpid(), threading.Lock()
+            return self._lock
+
+
 class Log(Protocol):
-    """A bill that is kept somewhere. Entries are added at its end and never altered."""
+    """A ledger that is kept somewhere. Entries are added at its end and never altered."""
 
     @property
     def terms(self) -> Terms:
@@ -40,8 +59,11 @@ class Log(Protocol):
     def bill(self) -> Bill:
         """Everything charged until now, by whomever."""
 
+    def check(self, charge: Charge) -> None:
+        """Raise what `append` would raise, and write nothing."""
+
     def append(self, charge: Charge) -> None:
-        """Admit a charge and write it down as one step, or raise and write nothing."""
+        """Admit an entry and write it down as one step, or raise and write nothing."""
 
     def verify(self) -> list[str]:
         """The hashes of the chain, computed anew; raise if they are not those that were written."""
@@ -61,7 +83,7 @@ class MemoryLog:
 
     def __init__(self, bill: Bill, *, detached: bool = False) -> None:
         self.terms = bill.terms
-        self._bill, self._detached, self._process = bill, detached, os.getpid()
+        self._bill, self._detached, self._process, self._turn = bill, detached, os.getpid(), Turn()
 
     @property
     def is_copy(self) -> bool:
@@ -73,21 +95,35 @@ class MemoryLog:
         with LOCK:
             return self._bill.snapshot()
 
-    def append(self, charge: Charge) -> None:
-        """Admit a charge and write it down, or raise."""
+    def _refuse_copy(self) -> None:
         if self.is_copy:
             raise AccountantDetachedError(
                 "this accountant is a copy (pickled, forked, or from_json without resume=True) and cannot spend; the "
                 "balance lives where it came from; keep it in a file, PrivacyAccountant(path=...), or run with "
                 "n_jobs=1 or with threads (joblib.parallel_backend('threading'))."
             )
-        with LOCK:
-            self._bill.refuse(charge)
-            self._bill.add(charge)
+
+    def check(self, charge: Charge) -> None:
+        """Raise what `append` would raise."""
+        self._refuse_copy()
+        admitted(self.bill(), charge)
+
+    def append(self, charge: Charge) -> None:
+        """Admit an entry and write it down, or raise.
+
+        It is priced before the lock is taken, so that nobody who reads has to wait. It is entered in a copy, and one
+        assignment puts that in place: what Ctrl-C leaves is the ledger without the entry, or with the whole of it.
+        """
+        self._refuse_copy()
+        with self._turn.lock():
+            bill = self.bill()
+            bill.add(admitted(bill, charge))
+            with LOCK:
+                self._bill = bill
 
     def verify(self) -> list[str]:
         """The hashes of the chain; nothing in memory can differ from them."""
-        return chain(self.terms, self.bill().history)
+        return chain(self.terms, self.bill().entries)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"terms": self.terms, "_bill": self.bill(), "_process": self._process}
@@ -95,3 +131,4 @@ class MemoryLog:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._detached = True
+        self._turn = Turn()

@@ -1,9 +1,10 @@
-"""The bill of a `PrivacyAccountant` as text and as HTML."""
+"""The ledger of a `PrivacyAccountant` as text and as HTML."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
 from typing import Any
@@ -16,12 +17,13 @@ from .events import (
     SelfComposedDpEvent,
 )
 
-__all__ = ["Rows", "as_html", "as_text", "charge_rows", "describe", "sampling_of"]
+__all__ = ["Rows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of"]
 
 Rows = Sequence[Sequence[str]]
 
 _LONGEST = 72
-_COLUMNS = ("charge", "time", "label", "event", "sampling", "adjacency", "unit", "note")
+_COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "note")
+_KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised"}
 
 
 def describe(event: DpEvent) -> str:
@@ -73,30 +75,70 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
-def charge_rows(charges: Sequence[Any]) -> list[list[str]]:
+def _groups(entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Equal neighbours together: their numbers, and the first of them."""
+    number = 0
+    for _, same in groupby(entries, _shown):
+        first, *others = same
+        yield f"{number + 1}" if not others else f"{number + 1}-{number + 1 + len(others)}", first
+        number += 1 + len(others)
+
+
+def _shown(entry: Any) -> tuple[Any, ...]:
+    parameters = json.dumps(entry.parameters, sort_keys=True)
+    return entry.kind, entry.event, entry.label, entry.adjacency, entry.unit, entry.note, parameters
+
+
+def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
     """Rows of the table; equal neighbours share one, which shows the time of the first.
 
     Parameters
     ----------
-    charges : sequence of Charge
+    entries : sequence of Charge
 
     Returns
     -------
     list of list of str
     """
     rows: list[list[str]] = []
-    number = 0
-    for (event, label, adjacency, unit, note), same in groupby(charges, _shown):
-        first, *others = same
-        which = f"{number + 1}" if not others else f"{number + 1}-{number + 1 + len(others)}"
-        number += 1 + len(others)
-        what = [_short(label), _short(describe(event)), _short(sampling_of(event)), adjacency, unit, _short(note)]
-        rows.append([which, first.time[:19].replace("T", " "), *what])
+    for which, entry in _groups(entries):
+        event = _KINDS.get(entry.kind) or _short(describe(entry.event))
+        sampling = _short(sampling_of(entry.event)) if entry.kind == "charge" else ""
+        what = [_short(entry.label), event, _asked(entry), sampling, entry.adjacency, entry.unit, _short(entry.note)]
+        rows.append([which, _time(entry.time), *what])
     return rows
 
 
-def _shown(charge: Any) -> tuple[DpEvent, str, str, str, str]:
-    return charge.event, charge.label, charge.adjacency, charge.unit, charge.note
+def _time(text: str) -> str:
+    """An ISO time without fractions of a second, with its zone."""
+    zone = "UTC" if text.endswith("+00:00") else text[23:]
+    return f"{text[:19].replace('T', ' ')} {zone}".strip()
+
+
+def _asked(entry: Any) -> str:
+    """Epsilon and delta that were asked for, where the parameters of what was run tell them."""
+    found = {name: entry.parameters.get(name) for name in ("epsilon", "delta")}
+    numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+    return ", ".join(f"{name}={value:g}" for name, value in numbers.items()) if "epsilon" in numbers else ""
+
+
+def parameter_lines(entries: Sequence[Any]) -> list[str]:
+    """The parameters of each entry that has some, equal neighbours together.
+
+    Parameters
+    ----------
+    entries : sequence of Charge
+
+    Returns
+    -------
+    list of str
+    """
+    lines = []
+    for which, entry in _groups(entries):
+        if entry.parameters:
+            told = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
+            lines.append(f"parameters of {which}: {told}")
+    return lines
 
 
 def _filled(rows: Rows) -> list[Sequence[str]]:
@@ -106,7 +148,7 @@ def _filled(rows: Rows) -> list[Sequence[str]]:
 
 
 def as_text(title: str, rows: Rows, figures: Rows) -> str:
-    """Title, charges in columns, then one figure a line.
+    """Title, entries in columns, then one figure a line.
 
     Parameters
     ----------

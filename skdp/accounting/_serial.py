@@ -1,6 +1,6 @@
-"""Events, charges and bills as JSON, and the hashes that chain the charges of a bill.
+"""Events, entries and ledgers as JSON, and the hashes that chain the entries of a ledger.
 
-The hash of the terms is the first link; the hash of a charge covers its fields, its place and the hash before it.
+The hash of the terms is the first link; the hash of an entry covers its fields, its place and the hash before it.
 So a hash stands for everything up to it.
 """
 
@@ -14,7 +14,8 @@ from dataclasses import fields
 from typing import Any
 
 from . import events as _events
-from ._charges import Charge, Terms, check_text, plain_parameters
+from ._charges import KINDS, Charge, Terms, check_text, plain_parameters
+from ._filters import Rule
 from ._methods import check_adjacency
 from .events import DpEvent
 
@@ -23,11 +24,13 @@ __all__ = [
     "event_to_dict", "link",
 ]  # fmt: skip
 
-SCHEMA = 2
-"""Of the JSON. 1 had neither time, parameters, note nor hashes."""
+SCHEMA = 3
+"""Of the JSON. 1 had neither time, parameters, note nor hashes, 2 neither kinds of entries nor rules."""
 
 _KNOWN: dict[str, type[DpEvent]] = {
-    name: each for name, each in vars(_events).items() if isinstance(each, type) and issubclass(each, DpEvent)
+    name: each
+    for name, each in vars(_events).items()
+    if isinstance(each, type) and issubclass(each, DpEvent) and each is not DpEvent
 }
 
 
@@ -103,7 +106,10 @@ def link(fields_of_entry: dict[str, Any]) -> str:
 
 
 def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
-    """A charge by the names that the file gives its fields, event and parameters as text, without its hash."""
+    """An entry by the names that the file gives its fields, event, parameters and rule as text, without its hash.
+
+    Kind and rule are None where an entry has none, and an entry of the first version is written as it was.
+    """
     return {
         "seq": seq,
         "time": charge.time,
@@ -113,19 +119,26 @@ def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
         "adjacency": charge.adjacency,
         "note": charge.note,
         "previous": previous,
+        "kind": None if charge.kind == "charge" else charge.kind,
+        "rule": None if charge.rule is None else canonical(charge.rule.written()),
     }
 
 
-def charge_from_fields(content: dict[str, Any], unit: str) -> Charge:
-    """The charge that `charge_to_fields` wrote, each field checked."""
+def charge_from_fields(content: dict[str, Any], terms: Terms) -> Charge:
+    """The entry that `charge_to_fields` wrote, each field checked."""
     time, label, note = (check_text(name, content[name]) for name in ("time", "label", "note"))
     event, parameters = event_from_dict(json.loads(content["event"])), json.loads(content["parameters"])
     adjacency = check_adjacency(content["adjacency"])
-    return Charge(event, label, adjacency, unit, plain_parameters(parameters), note, time)
+    kind, rule = content.get("kind"), content.get("rule")
+    kind = "charge" if kind is None else kind
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} is not known; update skdp.")
+    kept = None if rule is None else Rule.read(json.loads(rule), terms.delta)
+    return Charge(event, label, adjacency, terms.unit, plain_parameters(parameters), note, time, kind, kept)
 
 
 def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
-    """The hash of the terms and that of each charge.
+    """The hash of the terms and that of each entry.
 
     Parameters
     ----------
@@ -143,7 +156,7 @@ def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
 
 
 def bill_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
-    """A bill as JSON.
+    """A ledger as JSON.
 
     Parameters
     ----------
@@ -164,6 +177,8 @@ def bill_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
             "adjacency": c.adjacency,
             "event": event_to_dict(c.event),
             "note": c.note,
+            **({} if c.kind == "charge" else {"kind": c.kind}),
+            **({} if c.rule is None else {"rule": c.rule.written()}),
             "hash": head,
         }
         for c, head in zip(charges, heads[1:], strict=True)
@@ -178,14 +193,14 @@ def _content(text: Any) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
-    if schema not in (1, SCHEMA):
+    if schema not in range(1, SCHEMA + 1):
         raise ValueError(f"schema={schema!r} is not known; give a log of schema 1 to {SCHEMA}, as to_json returns.")
     names = ["epsilon", "delta", "unit", "filter_family", "charges"]
     names += [] if schema == 1 else ["version", "id", "created", "head"]
     missing = [name for name in names if name not in content]
     if missing or not isinstance(content["charges"], list):
         raise ValueError(f"{(missing or ['charges'])[0]!r} is missing or not a list; give what to_json returned.")
-    return content if schema == SCHEMA else _from_schema_1(content)
+    return _from_schema_1(content) if schema == 1 else content
 
 
 def _from_schema_1(content: dict[str, Any]) -> dict[str, Any]:
@@ -198,7 +213,7 @@ def _from_schema_1(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def bill_from_json(text: Any) -> tuple[Terms, list[Charge]]:
-    """The bill in a log that `bill_to_json` wrote.
+    """The ledger in a log that `bill_to_json` wrote.
 
     Parameters
     ----------
@@ -211,7 +226,7 @@ def bill_from_json(text: Any) -> tuple[Terms, list[Charge]]:
     """
     content = _content(text)
     terms = Terms.read(content)
-    charges = [_charge(each, terms.unit) for each in content["charges"]]
+    charges = [_charge(each, terms) for each in content["charges"]]
     if content["schema"] != 1:
         written = [each.get("hash") for each in content["charges"]]
         for seq, (computed, found) in enumerate(zip(chain(terms, charges)[1:], written, strict=True), start=1):
@@ -222,9 +237,9 @@ def bill_from_json(text: Any) -> tuple[Terms, list[Charge]]:
     return terms, charges
 
 
-def _charge(content: Any, unit: str) -> Charge:
+def _charge(content: Any, terms: Terms) -> Charge:
     names = ("time", "label", "parameters", "event", "adjacency", "note")
     if not isinstance(content, dict) or any(name not in content for name in names):
         raise ValueError(f"charge={content!r} lacks a field; give what to_json returned.")
-    texts = {name: canonical(content[name]) for name in ("event", "parameters")}
-    return charge_from_fields({**content, **texts}, unit)
+    texts = {name: canonical(content[name]) for name in (*names[2:4], *(("rule",) if "rule" in content else ()))}
+    return charge_from_fields({**content, **texts}, terms)

@@ -11,7 +11,8 @@ import os
 import pathlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from skdp.exceptions import BudgetFileError
 
@@ -19,66 +20,86 @@ from ._log import LOCK
 
 __all__ = ["damaged", "statements", "told_in_one_line", "transaction"]
 
+T = TypeVar("T")
+
 _WAIT = 60.0  # seconds for the lock
 
 
-@contextlib.contextmanager
-def transaction(path: str, begin: str) -> Iterator[sqlite3.Connection]:
-    """A connection inside a transaction, committed at the end and rolled back by any exception."""
-    with LOCK, told_in_one_line(path):
-        connection = _begun(path, begin)
-        try:
-            yield connection
-            connection.execute("COMMIT")
-        finally:
+def transaction(path: str, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    """What `work` returns of a connection inside a transaction: committed at the end, rolled back by any exception.
+
+    No context of Python's own takes a lock while it is entered, as an interrupt could come before the block that it
+    guards has begun. SQLite's ends the transaction as one step, so the one that closes has no lock left to lose.
+    """
+    with LOCK, told_in_one_line(path), _Opened(path) as opened:
+        connection = opened.begun(begin)
+        with connection:
+            return work(connection)
+
+
+class _Opened:
+    """A connection that is closed whatever happens: it is kept here before it takes a lock.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def __enter__(self) -> _Opened:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
-                connection.rollback()
-            connection.close()
+                self._connection.rollback()
+            self._connection.close()
 
+    def begun(self, begin: str) -> sqlite3.Connection:
+        """SQLite waits for most locks itself; while another process recovers or closes the file, ask again."""
+        deadline = time.monotonic() + _WAIT
+        while True:
+            try:
+                return self._connected(begin, deadline - time.monotonic())
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
 
-def _begun(path: str, begin: str) -> sqlite3.Connection:
-    """SQLite waits for most locks itself; while another process recovers or closes the file, ask again."""
-    deadline = time.monotonic() + _WAIT
-    while True:
-        try:
-            return _connected(path, begin, deadline - time.monotonic())
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(0.01)
+    def _connected(self, begin: str, wait: float) -> sqlite3.Connection:
+        """One attempt. Who may not write the file or beside it, or has no room, can still read what is in it."""
+        _check_file(self._path)
+        if begin != "BEGIN":
+            return self._connected_as("mode=rw", begin, wait)
+        for mode in ("mode=rw", "mode=ro"):
+            try:
+                return self._connected_as(mode, begin, wait)
+            except sqlite3.OperationalError as error:
+                if not _is(error, "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_FULL"):
+                    raise
+                last = error
+        for journal in (self._path + "-wal", self._path + "-journal"):
+            if os.path.exists(journal) and os.path.getsize(journal) > 0:
+                raise last  # the file alone does not show what was charged
+        return self._connected_as("mode=ro&immutable=1", begin, wait)
 
-
-def _connected(path: str, begin: str, wait: float) -> sqlite3.Connection:
-    """One attempt. Who may not write the file or beside it, or has no room, can still read what is in it."""
-    _check_file(path)
-    if begin != "BEGIN":
-        return _connected_as(path, "mode=rw", begin, wait)
-    for mode in ("mode=rw", "mode=ro"):
-        try:
-            return _connected_as(path, mode, begin, wait)
-        except sqlite3.OperationalError as error:
-            if not _is(error, "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_FULL"):
-                raise
-            last = error
-    for journal in (path + "-wal", path + "-journal"):
-        if os.path.exists(journal) and os.path.getsize(journal) > 0:
-            raise last  # the file alone does not show what was charged
-    return _connected_as(path, "mode=ro&immutable=1", begin, wait)
-
-
-def _connected_as(path: str, mode: str, begin: str, wait: float) -> sqlite3.Connection:
-    address = f"{pathlib.Path(path).as_uri()}?{mode}"
-    connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
-    connection.text_factory = lambda content: content.decode("utf-8", "replace")  # what is no text has no right hash
-    try:
+    def _connected_as(self, mode: str, begin: str, wait: float) -> sqlite3.Connection:
+        self._close()
+        address = f"{pathlib.Path(self._path).as_uri()}?{mode}"
+        self._connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
+        connection = self._connection
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # what is no text has no right hash
         connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory too where there is no WAL
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute(begin)
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # takes the read lock now
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        return connection
 
 
 def _check_file(path: str) -> None:

@@ -1,10 +1,14 @@
 """The log in a file: SQLite, one transaction a charge, on one balance for threads, processes and scripts.
 
-A charge is one `BEGIN IMMEDIATE`: what others charged is read, the ceiling is asked, the entry is written, and COMMIT
-has it on the disk. A process that dies before COMMIT has charged nothing and read nothing of the data.
+A charge is priced against what the file holds, without a lock. Then comes one `BEGIN IMMEDIATE`: what others charged
+meanwhile is read, and if it is nothing the entry is written, and COMMIT has it on the disk; otherwise it is priced
+again. So no price, however long it takes, keeps others waiting. A process that dies before COMMIT has charged nothing
+and read nothing of the data.
 
 The file is created complete under another name and linked to its own, so there is no moment at which it is half made,
-and an empty file is never mistaken for a new one.
+and an empty file is never mistaken for a new one. Where the file system has no hard links, its own name is claimed by
+an exclusive creation and the content written there, the first bytes last: until then it is no file of SQLite, and
+nobody charges it.
 """
 
 from __future__ import annotations
@@ -15,24 +19,29 @@ import secrets
 import sqlite3
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from skdp.exceptions import BudgetFileError
 
+from ._admission import admitted
 from ._bill import Bill
 from ._charges import Charge, Terms
-from ._log import LOCK
+from ._log import LOCK, Turn
+from ._placing import absolute, publish, wait_until_made
 from ._serial import charge_from_fields, charge_to_fields, link
 from ._sqlite import damaged, statements, told_in_one_line, transaction
 
 __all__ = ["SCHEMA", "Store"]
 
-SCHEMA = 1
-"""Of the file, as `PRAGMA user_version`."""
+SCHEMA = 2
+"""Of the file, as `PRAGMA user_version`. 1 had neither kinds of entries nor rules."""
 
-MIGRATIONS: dict[int, str] = {}
+MIGRATIONS = {1: "ALTER TABLE charges ADD COLUMN kind TEXT;\nALTER TABLE charges ADD COLUMN rule TEXT;\n"}
 """SQL that takes a file of one schema to the next. Columns may be added, entries stay as they are."""
+
+_ATTEMPTS = 1000
+"""To write an entry; each failed one means that somebody else has written theirs."""
 
 _APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
 
@@ -43,7 +52,7 @@ CREATE TABLE header (
     filter_family TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE charges (
     seq INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, parameters TEXT NOT NULL, event TEXT NOT NULL,
-    adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL);
+    adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT, rule TEXT);
 CREATE TRIGGER header_update BEFORE UPDATE ON header {_FOREVER};
 CREATE TRIGGER header_delete BEFORE DELETE ON header {_FOREVER};
 CREATE TRIGGER header_insert BEFORE INSERT ON header WHEN EXISTS (SELECT 1 FROM header) {_FOREVER};
@@ -74,6 +83,7 @@ class Store:
     def __init__(self, path: str, terms: Terms, genesis: str) -> None:
         self.path, self.terms = path, terms
         self._bill, self._heads = Bill(terms), [genesis]
+        self._turn = Turn()
         self._noted = (0, genesis)  # the last entry that was seen here, or by the process that sent the handle
 
     @classmethod
@@ -93,7 +103,7 @@ class Store:
         Store
             The same for all who ask in this process, so that what it has read is read once.
         """
-        path = os.path.realpath(os.fspath(path))
+        path = absolute(path)
         if wanted is not None and not os.path.lexists(path):
             if wanted.epsilon is None:
                 warnings.warn(
@@ -103,12 +113,8 @@ class Store:
                     stacklevel=3,
                 )
             _create(path, wanted)
-        with transaction(path, "BEGIN") as connection:
-            version = _version(path, connection)
-        if version < SCHEMA and wanted is not None:
-            _migrate(path)
-        with transaction(path, "BEGIN") as connection:
-            terms, genesis = _header(path, connection)
+        wait_until_made(path)
+        terms, genesis = transaction(path, "BEGIN", partial(_header, path))
         for name, value in (asked or {}).items():
             found = terms.written()[name]
             if value is not None and value != found:
@@ -121,37 +127,65 @@ class Store:
     @classmethod
     def begun(cls, path: Any, terms: Terms, charges: Sequence[Charge]) -> Store:
         """A new file with these terms and charges."""
-        path = os.path.realpath(os.fspath(path))
+        path = absolute(path)
         if os.path.lexists(path) or not _create(path, terms, charges):
             raise ValueError(f"path={path!r} exists, and a budget is not written over; give a new path.")
         return cls.at(path)
 
     def bill(self) -> Bill:
         """Everything charged until now, by whomever."""
-        with transaction(self.path, "BEGIN") as connection:
-            self._catch_up(connection)
-            return self._bill.snapshot()
+        return transaction(self.path, "BEGIN", self._up_to_date)
+
+    def _up_to_date(self, connection: sqlite3.Connection) -> Bill:
+        self._catch_up(connection)
+        return self._bill.snapshot()
+
+    def check(self, charge: Charge) -> None:
+        """Raise what `append` would raise, and write nothing."""
+        admitted(self.bill(), charge)
+        transaction(self.path, "BEGIN IMMEDIATE", self._catch_up)
 
     def append(self, charge: Charge) -> None:
-        """Admit a charge and write it down in one transaction, or raise and write nothing."""
+        """Admit an entry, then write it down in one transaction, or raise and write nothing."""
+        with self._turn.lock():
+            for _ in range(_ATTEMPTS):
+                seen = self.bill()
+                if self._written(admitted(seen, charge), len(seen.entries)):
+                    return
+        raise BudgetFileError(
+            f"path={self.path!r} was charged by others {_ATTEMPTS} times while this charge was priced; nothing was "
+            "charged: start the fit again when fewer processes run."
+        )
+
+    def _written(self, entry: Charge, known: int) -> bool:
+        """Write an entry if the file still holds those that were `known`; whether it did."""
         with LOCK:
-            with transaction(self.path, "BEGIN IMMEDIATE") as connection:
-                self._catch_up(connection)
-                self._bill.refuse(charge)
-                head = _insert(connection, "charges", charge_to_fields(charge, len(self._heads), self._heads[-1]))
-            self._noted = len(self._heads), head  # it is read with the next ones, and has to be there
+            head = transaction(self.path, "BEGIN IMMEDIATE", partial(self._write, entry, known))
+            if head is not None:
+                self._noted = len(self._heads), head  # it is read with the next ones, and has to be there
+        return head is not None
+
+    def _write(self, entry: Charge, known: int, connection: sqlite3.Connection) -> str | None:
+        """The hash of the entry that was written, None if others came first."""
+        self._catch_up(connection)
+        if len(self._bill.entries) != known:
+            return None
+        _migrate(self.path, connection)
+        return _insert(connection, "charges", charge_to_fields(entry, len(self._heads), self._heads[-1]))
 
     def verify(self) -> list[str]:
         """The hashes of the chain, computed anew from the whole file; raise at the first that is not as written."""
-        with transaction(self.path, "BEGIN") as connection:
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if found != "ok":
-                raise damaged(self.path, " ".join(str(found).split()))
-            self._check_header(connection)
-            heads = self._heads[:1]
-            _read_on(self.path, connection, Bill(self.terms), heads)
-            self._catch_up(connection)
-            return heads
+        return transaction(self.path, "BEGIN", self._verified)
+
+    def _verified(self, connection: sqlite3.Connection) -> list[str]:
+        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.path, " ".join(str(found).split()))
+        self._check_header(connection)
+        heads = self._heads[:1]
+        _read_on(self.path, connection, Bill(self.terms), heads)
+        self._catch_up(connection)
+        return heads
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
         if _header(self.path, connection)[1] != self._heads[0]:
@@ -197,6 +231,8 @@ def _version(path: str, connection: sqlite3.Connection) -> int:
     if application != _APPLICATION:
         raise BudgetFileError(f"path={path!r} is not a budget file; nothing was charged: give another path.")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < 1:
+        raise damaged(path, f"schema {version}")
     if version > SCHEMA:
         raise BudgetFileError(
             f"path={path!r} has schema {version}, this skdp writes {SCHEMA}; nothing was charged: update skdp."
@@ -206,19 +242,14 @@ def _version(path: str, connection: sqlite3.Connection) -> int:
 
 def _rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[dict[str, Any]]:
     """All rows at once: a cursor that is left half-way keeps a closed connection, and its locks, alive."""
-    cursor = connection.execute(query, values)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    with contextlib.closing(connection.execute(query, values)) as cursor:
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
     """Terms of the file and the hash of its header, which has to be right."""
-    version = _version(path, connection)
-    if version < SCHEMA:
-        raise BudgetFileError(
-            f"path={path!r} has schema {version}, before the present {SCHEMA}; nothing was charged: open it once as "
-            "PrivacyAccountant(path=...), which brings it up to date."
-        )
+    _version(path, connection)
     rows = _rows(connection, "SELECT * FROM header")
     if len(rows) != 1 or rows[0].pop("hash", None) != link(rows[0]):
         raise damaged(path, "its header is not as it was written")
@@ -240,7 +271,7 @@ def _read_on(path: str, connection: sqlite3.Connection, bill: Bill, heads: list[
         if (row.get("seq"), row.get("previous"), written) != (seq, heads[-1], link(row)):
             raise damaged(path, f"entry {seq} is not as it was written")
         try:
-            bill.add(charge_from_fields(row, bill.terms.unit))
+            bill.add(charge_from_fields(row, bill.terms))
         except (KeyError, TypeError, ValueError) as error:
             raise damaged(path, f"entry {seq}: {error}") from error
         heads.append(written)
@@ -262,7 +293,7 @@ def _create(path: str, terms: Terms, charges: Sequence[Charge] = ()) -> bool:
     with LOCK, told_in_one_line(path):
         try:
             _write_new(made, terms, charges)
-            os.link(made, path)
+            publish(made, path)
         except FileExistsError:  # somebody else was first: theirs counts
             return False
         finally:
@@ -279,7 +310,7 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
         connection.execute("BEGIN")
         for statement in statements(_TABLES):
             connection.execute(statement)
-        head = _insert(connection, "header", replace(terms, version=SCHEMA).written())
+        head = _insert(connection, "header", terms.written())
         for seq, charge in enumerate(charges, start=1):
             head = _insert(connection, "charges", charge_to_fields(charge, seq, head))
         connection.execute("COMMIT")
@@ -306,10 +337,9 @@ def _synchronise_directory(path: str) -> None:
             os.close(directory)
 
 
-def _migrate(path: str) -> None:
-    """Bring an older file to the present schema, in one transaction."""
-    with transaction(path, "BEGIN IMMEDIATE") as connection:
-        for version in range(_version(path, connection), SCHEMA):
-            for statement in statements(MIGRATIONS[version]):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {version + 1}")
+def _migrate(path: str, connection: sqlite3.Connection) -> None:
+    """Bring an older file to the present schema, in the transaction of the entry that needs it."""
+    for version in range(_version(path, connection), SCHEMA):
+        for statement in statements(MIGRATIONS[version]):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {version + 1}")

@@ -1,0 +1,765 @@
+"""Filters, the rule of a ledger, and the odometer: kinds mix, deltas add up, and no run passes what is promised."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import pathlib
+import pickle
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from skdp.accounting import (
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    PrivacyAccountant,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+    _charges,
+    _filters,
+    _odometer,
+    _store,
+    calibrate_noise_multiplier,
+    compose,
+    get_delta,
+    get_epsilon,
+)
+from skdp.accounting._affordable import scaled
+from skdp.accounting._composition import releases
+from skdp.accounting._filters import FAILURES, Filter, Rule, first_rule, rule_for
+from skdp.accounting._gaussian import gaussian_mu
+from skdp.accounting._rdp import renyi_epsilon_at
+from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
+
+LEDGERS = pathlib.Path(__file__).parent / "ledgers"
+STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
+FIT = SelfComposedDpEvent(STEP, 200)
+GAUSS = GaussianDpEvent(20.0)
+LOGISTIC = SelfComposedDpEvent(GaussianDpEvent(60.0), 100)
+NETWORK = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0)), 300)
+SEARCH = RepeatAndSelectDpEvent(
+    compose([SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 100), GaussianDpEvent(30.0)]),
+    5.0,
+    1.0,
+)
+COUNTS = LaplaceDpEvent(20.0)
+THRESHOLD = EpsilonDeltaDpEvent(0.05, 1e-7)
+KINDS = (LOGISTIC, NETWORK, SEARCH, COUNTS, THRESHOLD)
+SAMPLED_LAPLACE = PoissonSampledDpEvent(0.1, LaplaceDpEvent(5.0))
+
+
+def refused(accountant, event, match, **options):
+    """The message of a refusal: one line, the same from `check`, and nothing charged."""
+    before = accountant.to_json()
+    with pytest.raises(BudgetExceededError, match=match) as error:
+        accountant.spend(event, **options)
+    with pytest.raises(BudgetExceededError) as checked:
+        accountant.check(event, **options)
+    assert str(checked.value) == str(error.value)
+    assert accountant.to_json() == before
+    text = str(error.value)
+    assert "\n" not in text
+    assert text.endswith(".")
+    return text
+
+
+def exhaust(accountant, event, **options):
+    for count in range(5000):
+        try:
+            accountant.spend(event, **options)
+        except BudgetExceededError:
+            return count
+    raise AssertionError("never refused")
+
+
+# --- kinds mix ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [*itertools.islice(itertools.permutations(KINDS), 0, None, 17), KINDS])
+def test_kinds_mix_in_any_order(order):
+    accountant = PrivacyAccountant(6.0, 1e-5)
+    for event in order:
+        accountant.spend(event)
+    rule = accountant.history[0].rule
+    assert [charge.rule for charge in accountant.history[1:]] == [None] * 4
+    assert accountant.spent <= 6.0
+    assert 0.0 < accountant.remaining() < 6.0
+    # the whole run is within the ceiling at the stored order, with the stored shares
+    charges = [(releases(event), 1) for event in order]
+    totals = {order: sum(Filter(order, 0.0, False).cost(found) for found, _ in charges) for order in rule.orders}
+    part = rule.renyi / len(rule.orders)
+    assert min(renyi_epsilon_at(order, total, part) for order, total in totals.items()) <= 6.0
+    assert rule.gaussian + rule.renyi + rule.failures <= 1e-5 * (1.0 + 1e-12)
+
+
+def test_kinds_mix_when_records_are_replaced():
+    accountant = PrivacyAccountant(8.0, 1e-5)
+    fixed = SampledWithoutReplacementDpEvent(1000, 10, GaussianDpEvent(4.0))
+    for event in (LOGISTIC, NETWORK, fixed, SEARCH, COUNTS, THRESHOLD, NETWORK):
+        accountant.spend(event, adjacency="replace_one")
+    assert accountant.spent <= 8.0
+    assert accountant.remaining(NETWORK) > 0
+
+
+def test_no_dead_end_with_half_the_budget_left():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
+    accountant.spend(GaussianDpEvent(sigma), "logistic regression")
+    left = accountant.affordable(NETWORK).epsilon
+    assert left > 0.3
+    fit = calibrate_noise_multiplier(
+        lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300), left, 1e-5
+    )
+    accountant.spend(SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(fit)), 300), "network")
+
+
+def test_shares_of_delta_are_spent_once():
+    """Half for each filter where both can hold; what fails is taken from the Rényi filter's half."""
+    for first, gaussian in ((GAUSS, 0.5e-5), (FIT, 0.0), (COUNTS, 0.0), (THRESHOLD, 0.0)):
+        rule = rule_for(releases(first), 2.0, 1e-5, False, "auto")
+        assert rule.gaussian == gaussian
+        assert rule.failures == FAILURES * 1e-5
+        assert rule.gaussian + rule.renyi + rule.failures == pytest.approx(1e-5, rel=1e-12)
+    limit, other = rule_for(releases(GAUSS), 2.0, 1e-5, False, "auto").filters(2.0, False)
+    assert limit == Filter(None, gaussian_mu(2.0, 0.5e-5) ** 2, False)
+    assert other.budget == 2.0 - renyi_epsilon_at(other.order, 0.0, 0.4e-5)
+    assert rule_for(releases(GAUSS), 2.0, 1e-5, False, "gaussian") == Rule((), 1e-5, 0.0, 0.0)
+    assert rule_for(releases(GAUSS), 2.0, 1e-5, False, "renyi").renyi == pytest.approx(0.9e-5)
+    two = rule_for(releases(SEARCH), 6.0, 1e-5, False, "auto")
+    assert len(two.orders) == 2
+    for order, each in zip(two.orders, two.filters(6.0, False), strict=True):
+        assert each.budget == 6.0 - renyi_epsilon_at(order, 0.0, 0.45e-5)
+
+
+def test_the_gaussian_filter_holds_at_half_of_delta():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    small = GaussianDpEvent(200.0)
+    accountant.spend(small)
+    total = exhaust(accountant, small) + 1
+    assert total == math.floor(gaussian_mu(1.0, 0.5e-5) ** 2 * 200.0**2)
+    assert get_delta(SelfComposedDpEvent(small, total), 1.0) <= 0.5e-5
+
+
+def test_the_order_is_fixed_by_the_first_charge():
+    """Whatever comes later, and whatever another order would give."""
+    for first in (GAUSS, FIT, COUNTS):
+        accountant = PrivacyAccountant(3.0, 1e-5)
+        accountant.spend(first)
+        rule = accountant.history[0].rule
+        for event in (LOGISTIC, THRESHOLD, FIT):
+            accountant.spend(event)
+            assert accountant._log.bill().rule == rule
+        again = PrivacyAccountant.from_json(accountant.to_json(), resume=True)
+        assert again._log.bill().rule == rule
+        assert exhaust(again, FIT) == accountant.remaining(FIT)
+        charges = [(releases(charge.event), 1) for charge in again.history]
+        assert rule.load(charges, 3.0, False) <= 1.0
+
+
+def test_a_plan_that_fills_the_ceiling_is_all():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
+    accountant.spend(GaussianDpEvent(sigma))
+    assert accountant.remaining() == accountant.affordable(FIT).epsilon == 0.0
+    for tiny in (
+        GaussianDpEvent(1e9),
+        PoissonSampledDpEvent(1e-9, GaussianDpEvent(100.0)),
+        EpsilonDeltaDpEvent(0.0, 1e-12),
+    ):
+        assert accountant.remaining(tiny) == 0
+        refused(accountant, tiny, "0 is left")
+
+
+# --- the theorem, on runs whose probabilities are known -----------------------------------------------------
+
+
+def optimal_delta(epsilon, delta, choose, steps):
+    """The exact delta at `epsilon` of an adaptive run of (e, d)-events, each the worst of its kind.
+
+    Outcomes of one event under two neighbours: told all (d), or randomised response. `choose` picks the next (e, d)
+    from the outcomes so far, or None.
+    """
+    total, stack = 0.0, [((), 1.0, 1.0)]
+    while stack:
+        outcomes, p, q = stack.pop()
+        chosen = choose(outcomes) if len(outcomes) < steps else None
+        if chosen is None:
+            total += max(0.0, p - math.exp(epsilon) * q)
+            continue
+        e, d = chosen
+        high = (1.0 - d) / (1.0 + math.exp(-e))
+        low = (1.0 - d) - high
+        for outcome, here, there in (("told", d, 0.0), ("up", high, low), ("down", low, high)):
+            stack.append(((*outcomes, outcome), p * here, q * there))
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_adaptive_runs_of_failing_events_stay_within_delta(seed):
+    """Every outcome enumerated: the analyst asks for more after each outcome that went its way, until refused."""
+    rng = np.random.default_rng(seed)
+    epsilon, delta, steps = 1.5, 0.2, 5
+    menu = [(float(e), float(d)) for e, d in zip(rng.uniform(0.05, 0.6, 4), rng.uniform(0.0, 0.008, 4), strict=True)]
+
+    def choose(outcomes):
+        accountant = PrivacyAccountant(epsilon, delta)
+        for k in range(len(outcomes) + 1):
+            bold = 0 if k == 0 else (2 * (outcomes[k - 1] == "up") + (outcomes[k - 1] == "told")) % 4
+            for e, d in (*menu[bold:], (0.02, 0.001)):
+                event = EpsilonDeltaDpEvent(e, d)
+                try:
+                    accountant.check(event)
+                except BudgetExceededError:
+                    continue
+                if k == len(outcomes):
+                    return e, d
+                accountant.spend(event)
+                break
+            else:
+                return None
+        return None
+
+    found = optimal_delta(epsilon, delta, choose, steps)
+    assert 0.0 < found <= delta
+
+
+def test_failure_probabilities_add_up_exactly():
+    """With epsilon out of play, what is told is told with the sum of the deltas, and that is what is kept for it."""
+    accountant = PrivacyAccountant(5.0, 0.1)
+    event = EpsilonDeltaDpEvent(0.0, 0.0031)
+    accountant.spend(EpsilonDeltaDpEvent(0.2, 0.0))
+    count = exhaust(accountant, event)
+    assert count == 3  # of a tenth of delta, 0.01
+    assert accountant.affordable().delta == pytest.approx(0.01 - 3 * 0.0031)
+    assert optimal_delta(5.0, 0.1, lambda outcomes: (0.0, 0.0031), 3) <= 0.01
+    assert get_epsilon(SelfComposedDpEvent(event, 3), 0.01) < 1e-9 < get_epsilon(SelfComposedDpEvent(event, 4), 0.01)
+
+
+def test_mixed_runs_stay_within_delta_by_simulation():
+    """An analyst who stops with Gaussians where it went well, and goes on with Laplace where not.
+
+    P(S) - e^epsilon Q(S) for S = {loss > epsilon} is E_P[(1 - e^(epsilon - loss))+], a mean of values in [0, 1] over
+    200,000 runs; Hoeffding at 1e-6 allows sqrt(log(1e6) / 2 / 200000) = 0.0059 above delta.
+    """
+    epsilon, delta, runs = 1.0, 0.05, 200_000
+    rng = np.random.default_rng(7)
+    gauss, laplace = GaussianDpEvent(4.0), LaplaceDpEvent(6.0)
+    plans = {}
+
+    def admitted(kinds):
+        """Whether the ledger admits these charges one after the other."""
+        if kinds not in plans:
+            accountant = PrivacyAccountant(epsilon, delta)
+            try:
+                for kind in kinds:
+                    accountant.spend(gauss if kind == "g" else laplace)
+            except BudgetExceededError:
+                plans[kinds] = False
+            else:
+                plans[kinds] = True
+        return plans[kinds]
+
+    losses, lengths = np.zeros(runs), set()
+    for run in range(runs):
+        kinds, loss = "", 0.0
+        while len(kinds) < 40:
+            kind = "g" if not kinds or loss > 0.1 * len(kinds) ** 0.5 else "l"
+            if not admitted(kinds + kind):
+                kind = "l" if kind == "g" else "g"
+                if not admitted(kinds + kind):
+                    break
+            kinds += kind
+            if kind == "g":
+                loss += rng.normal(0.5 / 16.0, 1.0 / 4.0)
+            else:
+                x = rng.laplace(0.0, 6.0)
+                loss += (abs(x + 1.0) - abs(x)) / 6.0
+        losses[run] = loss
+        lengths.add(kinds)
+    assert len(lengths) > 10
+    found = float(np.mean(np.maximum(0.0, 1.0 - np.exp(epsilon - losses))))
+    assert found <= delta + math.sqrt(math.log(1e6) / 2.0 / runs)
+
+
+# --- what decides is told, and holds ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        GaussianDpEvent,
+        lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300),
+        lambda s: compose(
+            [GaussianDpEvent(3.0 * s), SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(s)), 99)]
+        ),
+    ],
+)
+@pytest.mark.parametrize("raised", [False, True])
+def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised):
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(LOGISTIC)
+    accountant.spend(shape(calibrate_noise_multiplier(shape, 0.5, 1e-5)))
+    if raised:
+        accountant.raise_ceiling(3.5)
+    for delta in (1e-5, 1e-6):
+        left = accountant.affordable(shape(1.0), delta=delta).epsilon
+        assert left > 0.1
+        accountant.check(shape(calibrate_noise_multiplier(shape, left, delta)))
+        too_much = shape(calibrate_noise_multiplier(shape, left * 1.2, delta))
+        text = refused(accountant, too_much, "is left at delta", parameters={"delta": delta})
+        needs, told, at = re.match(r"this fit needs epsilon (\S+), (\S+) is left at delta (\S+) under", text).groups()
+        assert float(at) == delta
+        assert float(needs) == pytest.approx(left * 1.2, rel=0.02)
+        assert float(told) == pytest.approx(left, rel=0.01)
+        accountant.check(shape(calibrate_noise_multiplier(shape, float(told), delta)))
+        assert f"lower epsilon to {told} or" in text
+    assert accountant.remaining() == pytest.approx(accountant.affordable(shape(7.0)).epsilon, rel=3e-3)
+
+
+def test_what_is_shown_never_contradicts_the_ceiling():
+    rng = np.random.default_rng(0)
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    for _ in range(25):
+        size = accountant.remaining() * rng.uniform(0.05, 1.3)
+        if size < 1e-3:
+            break
+        make = lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(s)), 300)  # noqa: E731
+        try:
+            accountant.spend(make(calibrate_noise_multiplier(make, size, 1e-5)))
+        except BudgetExceededError:
+            assert size > accountant.remaining() * 0.999
+        else:
+            assert accountant.spent <= 2.0
+        for text in (str(accountant), repr(accountant), accountant._repr_html_()):
+            figures = [float(value) for value in re.findall(r"(?:epsilon|spent|left)=([0-9.e+-]+)", text)]
+            assert max(figures) == 2.0
+    assert accountant.remaining() < 0.2
+
+
+def test_refusals_name_delta_where_delta_is_the_reason():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    refused(accountant, EpsilonDeltaDpEvent(0.1, 2e-5), "needs delta 2.*e-05, 1e-05 is left")
+    accountant.spend(THRESHOLD)
+    text = refused(accountant, EpsilonDeltaDpEvent(0.1, 2e-6), "this fit needs delta 2.*e-06, 9e-07 is left")
+    assert "lower its delta to 9e-07." in text
+    accountant.spend(EpsilonDeltaDpEvent(0.1, 8e-7))
+    refused(accountant, EpsilonDeltaDpEvent(9.0, 1e-8), "this fit needs epsilon 9")
+
+
+def test_two_events_of_known_epsilon_and_delta():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    for _ in range(10):
+        accountant.spend(EpsilonDeltaDpEvent(0.1, 1e-7 * (1.0 - 1e-9)))
+    assert accountant.remaining(THRESHOLD) == 0
+    assert accountant.get_epsilon() < 1.0 + 1e-9
+
+
+def test_kinds_without_a_theorem_are_named():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.spend(SAMPLED_LAPLACE)
+    refused(accountant, SAMPLED_LAPLACE, "PoissonSampledDpEvent has no Rényi price")
+    only = PrivacyAccountant(3.0, 1e-5, filter_family="gaussian")
+    only.spend(GAUSS)
+    refused(only, FIT, "of a kind that this ledger does not admit after its first charge")
+    assert only.affordable(FIT).epsilon == 0.0
+
+
+def test_remaining_does_not_overflow():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    for event in (
+        GaussianDpEvent(1e100),
+        PoissonSampledDpEvent(1e-300, GaussianDpEvent(1.0)),
+        EpsilonDeltaDpEvent(0.0, 1e-300),
+    ):
+        assert 1 <= accountant.remaining(event) <= 10**12
+    accountant.spend(GAUSS)
+    assert accountant.remaining(GaussianDpEvent(1e100)) == 10**12 - 1
+    huge = GaussianDpEvent(1e6)
+    count = accountant.remaining(huge)
+    assert count > 10**10
+    accountant.spend(SelfComposedDpEvent(huge, count))
+    assert accountant.remaining(huge) <= 1
+
+
+@pytest.mark.parametrize("ceiling", [(), (5.0, 1e-5)])
+def test_no_more_releases_than_can_be_priced(ceiling):
+    """Each charge has a price; together they would be too many for any."""
+    accountant = PrivacyAccountant(*ceiling)
+    half = SelfComposedDpEvent(GaussianDpEvent(1e9), 6 * 10**11)
+    accountant.spend(half)
+    if ceiling:
+        assert accountant.remaining(half) == 0
+    for call in (accountant.check, accountant.spend):
+        with pytest.raises(ValueError, match=r"more than 1e\+12 releases with those of this ledger"):
+            call(half)
+    assert 0.0 < accountant.get_epsilon(1e-5) < math.inf
+    accountant.spend(SelfComposedDpEvent(GaussianDpEvent(1e9), 4 * 10**11))
+    assert 0.0 < accountant.get_epsilon(1e-5, adaptive=True) < math.inf
+
+
+def test_scaled_keeps_sampling_counts_and_failures():
+    event = compose([*KINDS, SampledWithoutReplacementDpEvent(100, 10, GAUSS)])
+    twice = scaled(event, 2.0)
+    assert scaled(twice, 0.5) == event
+    assert twice.events[1] == SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 300)
+    assert twice.events[4] == EpsilonDeltaDpEvent(0.025, 1e-7)
+
+
+# --- a raised ceiling ---------------------------------------------------------------------------------------
+
+
+def test_a_raised_ceiling_is_held_by_the_odometer():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant.spend(NETWORK)
+    accountant.raise_ceiling(2.0, note="agreed")
+    assert (accountant.epsilon, accountant.delta) == (2.0, 1e-5)
+    assert accountant.spent == accountant.get_epsilon(adaptive=True)
+    small = SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 30)
+    exhaust(accountant, small)
+    assert 1.5 < accountant.spent <= 2.0
+    assert accountant.get_epsilon(adaptive=True) == accountant.spent
+    assert "what is guaranteed" in str(accountant)
+    # a filter for a ceiling of 2 from the start admits more: it may not be asked after outputs were seen
+    filtered = PrivacyAccountant(2.0, 1e-5)
+    filtered.spend(NETWORK)
+    exhaust(filtered, small)
+    assert len(filtered.history) > len(accountant.history)
+
+
+def test_what_cannot_be_raised():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    for event in (NETWORK, FIT, NETWORK):
+        accountant.spend(event)
+    figure = accountant.get_epsilon(adaptive=True)
+    assert figure > 2.0
+    for arguments, named in (
+        ((2.0,), "does not raise"),
+        ((0.5,), "does not raise"),
+        ((math.inf,), "epsilon=inf"),
+        ((0.999 * figure,), "is not enough: .* give epsilon="),
+    ):
+        with pytest.raises(ValueError, match=named):
+            accountant.raise_ceiling(*arguments)
+    with pytest.raises(ValueError, match=r"delta=0\.0001 is not the ledger's delta=1e-05, which cannot be raised"):
+        accountant.raise_ceiling(5.0, delta=1e-4)
+    with pytest.raises(ValueError, match="has none to raise"):
+        PrivacyAccountant().raise_ceiling(5.0)
+    assert len(accountant.entries) == 3
+    accountant.raise_ceiling(5.0, delta=1e-5)
+    with pytest.raises(AccountantDetachedError):
+        pickle.loads(pickle.dumps(accountant)).raise_ceiling(9.0)
+
+
+def test_a_raise_opens_a_dead_end_of_the_first_version(tmp_path):
+    path = shutil.copy(LEDGERS / "gaussian.budget", tmp_path)
+    accountant = PrivacyAccountant.open(path)
+    refused(accountant, FIT, "raise the ceiling")
+    accountant.raise_ceiling(4.0)
+    accountant.spend(FIT)
+    assert accountant.spent <= 4.0
+
+
+def test_nothing_is_affordable_where_no_release_has_room():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant.spend(SelfComposedDpEvent(GaussianDpEvent(1e8), 10**12))
+    with pytest.raises(ValueError, match="makes more than"):
+        accountant.spend(GAUSS)
+    assert accountant.affordable().epsilon == 0.0
+    assert accountant.affordable(GAUSS).epsilon == 0.0
+    assert accountant.remaining(GAUSS) == 0
+    assert "left: epsilon=0 " in str(accountant)
+    accountant.raise_ceiling(9.0)
+    assert accountant.affordable(GAUSS).epsilon == 0.0
+
+
+def test_what_is_affordable_is_not_told_for_another_adjacency():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant.spend(GAUSS)
+    for ask in (accountant.check, accountant.affordable):
+        with pytest.raises(ValueError, match=r"^adjacency='replace_one' cannot be mixed with 'zero_out'"):
+            ask(GAUSS, adjacency="replace_one")
+    assert accountant.affordable(GAUSS, adjacency="zero_out") == accountant.affordable(GAUSS)
+
+
+@pytest.mark.parametrize("delta", [1e-8, 1e-5, 0.01, 0.3])
+def test_the_odometer_does_not_fall(delta):
+    """Each family's figure rises with what was spent, and is the price of some budget that is not passed."""
+    spent = np.geomspace(1e-9, 1e3, 800)
+    for order in _odometer._ORDERS:
+        found = [_odometer._renyi(x, order, delta) for x in spent]
+        assert found == sorted(found)
+        least = [renyi_epsilon_at(order, x, delta * _odometer._RENYI) for x in spent]
+        assert all(x <= figure for x, figure in zip(least, found, strict=True))
+    found = [_odometer._gaussian(x, delta) for x in spent]
+    assert found == sorted(found)
+    assert all(get_epsilon(GaussianDpEvent(x**-0.5), delta) <= figure for x, figure in zip(spent, found, strict=True))
+
+
+def test_the_odometer_covers_failures_within_its_share():
+    accountant = PrivacyAccountant()
+    accountant.spend(FIT)
+    accountant.spend(EpsilonDeltaDpEvent(0.1, 0.5e-6))
+    assert accountant.get_epsilon(1e-5, adaptive=True) < 4.0
+    assert accountant.get_epsilon(1e-6, adaptive=True) == math.inf
+    accountant.spend(EpsilonDeltaDpEvent(0.1, 0.6e-6))
+    assert accountant.get_epsilon(1e-5, adaptive=True) == math.inf
+    assert _odometer._FIRST + _odometer._GAUSSIAN + _odometer._RENYI + FAILURES == 1.0
+
+
+# --- kept entries -------------------------------------------------------------------------------------------
+
+
+def with_everything(path=None):
+    accountant = PrivacyAccountant(2.0, 1e-5, path=path)
+    accountant.spend(GAUSS, "first", parameters={"epsilon": 0.3})
+    assert accountant.record_refusal("DPPCA", note="NaN in a column")
+    accountant.raise_ceiling(4.0, note="why")
+    accountant.spend(FIT, "second")
+    return accountant
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_refusals_and_raises_are_entries_of_the_chain(tmp_path, in_file):
+    accountant = with_everything(str(tmp_path / "a.budget") if in_file else None)
+    assert accountant.verify() == 4
+    _store._STORES.clear()
+    copies = [PrivacyAccountant.from_json(accountant.to_json()), pickle.loads(pickle.dumps(accountant))]
+    copies.append(PrivacyAccountant.from_json(accountant.to_json(), resume=True, path=tmp_path / "moved.budget"))
+    for each in (accountant, *copies):
+        assert [entry.kind for entry in each.entries] == ["charge", "refusal", "raise", "charge"]
+        assert [charge.label for charge in each.history] == ["first", "second"]
+        assert (each.entries[1].label, each.entries[1].note) == ("DPPCA", "NaN in a column")
+        assert each.epsilon == 4.0
+        assert each.spent == accountant.spent
+        assert each.head == accountant.head
+        assert each._log.bill().rule == accountant.history[0].rule
+        assert each.get_epsilon() == get_epsilon(compose([GAUSS, FIT]), 1e-5)
+    content = json.loads(accountant.to_json())
+    content["charges"].pop(1)
+    with pytest.raises(ValueError, match="charge 2 of the log"):
+        PrivacyAccountant.from_json(json.dumps(content))
+    content = json.loads(accountant.to_json())
+    content["charges"][0]["rule"]["renyi"] = 0.9e-5
+    with pytest.raises(ValueError, match="does not fit the ledger's delta"):
+        PrivacyAccountant.from_json(json.dumps(content))
+
+
+def test_a_refusal_is_recorded_whatever_the_ceiling(tmp_path):
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
+    accountant.spend(GaussianDpEvent(sigma))
+    for _ in range(3):
+        assert accountant.record_refusal("DPPCA", adjacency="replace_one")
+    assert len(accountant.entries) == 4
+    assert accountant.adjacency == "zero_out"
+    assert accountant.get_epsilon() == get_epsilon(GaussianDpEvent(sigma), 1e-5)
+    assert "refused, not priced" in str(accountant)
+    assert "3 refusals" in str(accountant)
+    assert pickle.loads(pickle.dumps(accountant)).record_refusal("DPPCA") is False
+    path = str(tmp_path / "a.budget")
+    in_file = PrivacyAccountant(1.0, 1e-5, path=path)
+    os.unlink(path)
+    assert in_file.record_refusal("DPPCA") is False
+
+
+def test_a_refusal_before_the_first_charge_leaves_the_adjacency_open():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.record_refusal("DPPCA", adjacency="add_remove")
+    accountant.spend(FIT, adjacency="replace_one")
+    assert accountant.history[0].rule is not None
+
+
+def test_check_writes_nothing_and_raises_what_spend_would(tmp_path):
+    path = tmp_path / "a.budget"
+    for accountant in (PrivacyAccountant(1.0, 1e-5, path=path), PrivacyAccountant(1.0, 1e-5), PrivacyAccountant()):
+        accountant.check(GAUSS)
+        accountant.spend(GAUSS)
+        head = accountant.head
+        accountant.check(GAUSS)
+        for event, options in (
+            (GaussianDpEvent(0.1), {}),
+            (GAUSS, {"adjacency": "replace_one"}),
+            (1.0, {}),
+            (GAUSS, {"adjacency": "other"}),
+            (SampledWithoutReplacementDpEvent(9, 3, GAUSS), {}),
+        ):
+            told = []
+            for call in (accountant.check, accountant.spend):
+                try:
+                    call(event, **options)
+                except Exception as error:
+                    told.append((type(error), str(error)))
+            if accountant.epsilon is None and event == GaussianDpEvent(0.1):
+                continue
+            assert len(told) == 2
+            assert told[0] == told[1]
+        assert accountant.epsilon is None or accountant.head == head
+    detached = pickle.loads(pickle.dumps(PrivacyAccountant(1.0, 1e-5)))
+    with pytest.raises(AccountantDetachedError):
+        detached.check(GAUSS)
+    handle = PrivacyAccountant.open(path)
+    path.unlink()
+    with pytest.raises(BudgetFileError):
+        handle.check(GAUSS)
+
+
+# --- charges that no method prices together -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_charges_without_a_joint_price_are_refused(tmp_path, in_file):
+    accountant = PrivacyAccountant.from_json(
+        PrivacyAccountant().to_json(), resume=True, path=tmp_path / "a.budget" if in_file else None
+    )
+    accountant.spend(FIT)
+    with pytest.raises(ValueError, match="under adjacency='replace_one' alone"):
+        accountant.spend(SampledWithoutReplacementDpEvent(1000, 10, GAUSS))
+    accountant.spend(SAMPLED_LAPLACE)
+    with pytest.raises(ValueError, match="no price together with what this ledger holds") as error:
+        accountant.spend(SEARCH)
+    assert "\n" not in str(error.value)
+    assert len(accountant.history) == 2
+    together = compose([FIT, SAMPLED_LAPLACE])
+    assert accountant.get_epsilon(1e-5) == get_epsilon(together, 1e-5, method="optimal")
+    assert accountant.get_delta(5.0) == get_delta(together, 5.0, method="optimal")
+
+
+def test_delta_falls_back_as_epsilon_does():
+    from skdp.accounting import ZCDpEvent
+
+    accountant = PrivacyAccountant()
+    accountant.spend(ZCDpEvent(0.1))
+    assert accountant.get_delta(1.0) == get_delta(ZCDpEvent(0.1), 1.0, method="rdp")
+    with pytest.raises(TypeError):
+        accountant.get_delta(1.0, method="pld")
+
+
+def test_a_file_that_holds_such_charges_still_opens(tmp_path, capsys):
+    from skdp.budget import main
+
+    path = shutil.copy(LEDGERS / "unpriced.budget", tmp_path)
+    accountant = PrivacyAccountant.open(path)
+    assert accountant.verify() == 2
+    for text in (accountant.table(1e-5), str(accountant), repr(accountant)):
+        assert "2" in text
+    assert "no method prices these charges together" in accountant.table(1e-5)
+    for more in ([], ["--json"], ["--delta", "1e-5"], ["--delta", "1e-5", "--json"]):
+        assert main(["show", path, *more]) == 0
+    capsys.readouterr()
+    with pytest.raises((TypeError, ValueError)):
+        accountant.spend(GAUSS)
+
+
+# --- ledgers of the first version ---------------------------------------------------------------------------
+
+
+def opened(name, how, tmp_path):
+    """A ledger of the first version: its file, its JSON, its pickle."""
+    if how == "file":
+        _store._STORES.clear()
+        return PrivacyAccountant.open(shutil.copy(LEDGERS / f"{name}.budget", tmp_path))
+    if how == "json":
+        return PrivacyAccountant.from_json((LEDGERS / f"{name}.json").read_text(), resume=True)
+    return pickle.loads((LEDGERS / f"{name}.pickle").read_bytes())
+
+
+@pytest.mark.parametrize("how", ["file", "json", "pickle"])
+def test_a_ledger_of_the_first_version_keeps_its_rule(tmp_path, how):
+    """The counts are those that the first version itself told of these ledgers."""
+    gaussian = opened("gaussian", how, tmp_path)
+    assert gaussian.remaining(GAUSS) == 27
+    assert gaussian.remaining(GaussianDpEvent(500.0)) == 17060
+    assert gaussian.remaining(STEP) == 0
+    sampled = opened("sampled", how, tmp_path)
+    assert sampled.remaining(GAUSS) == 72
+    assert sampled.remaining(FIT) == 5
+    assert sampled.remaining(STEP) == 1185
+    assert sampled.remaining(LaplaceDpEvent(50.0)) == 457
+    assert sampled.unit == "person"
+    assert [charge.label for charge in sampled.history] == ["charge 1", "charge 2"]
+    assert "of version 1" in str(sampled)
+    if how == "pickle":
+        with pytest.raises(AccountantDetachedError):
+            sampled.spend(GAUSS)
+        return
+    head = gaussian.head
+    gaussian.spend(GaussianDpEvent(500.0))
+    refused(gaussian, STEP, "of a kind that this ledger does not admit")
+    assert gaussian.remaining(GaussianDpEvent(500.0)) == 17059
+    assert gaussian.history[-1].rule == Rule((), 1e-5, 0.0, 0.0)  # from now on it is written down
+    assert gaussian.verify(head=head) == 3
+    again = PrivacyAccountant.from_json(gaussian.to_json())
+    assert again.remaining(GAUSS) == gaussian.remaining(GAUSS)
+    assert exhaust(sampled, FIT) == 5
+    assert sampled.history[2].rule.renyi == 1e-5
+
+
+def test_an_order_of_the_first_version_is_kept_though_prices_fell():
+    """216.44 is the order that the first version computed; by the prices of today it would be 317.23."""
+    event = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(20034, 18, GaussianDpEvent(15.5)), 7)
+    rule = first_rule(releases(event), 0.05, 1e-6, True, "auto")
+    assert rule.orders == pytest.approx((216.44,), rel=1e-4)
+    assert rule_for(releases(event), 0.05, 1e-6, True, "renyi").orders != rule.orders
+    assert rule == Rule(rule.orders, 0.0, 1e-6, 0.0)
+    search = RepeatAndSelectDpEvent(event, 2.0, 0.0)  # the first version's order is not known: nothing follows
+    assert first_rule(releases(search), 1.0, 1e-6, True, "auto") == Rule((), 0.0, 0.0, 0.0)
+
+
+def test_the_json_of_the_first_version_becomes_a_file(tmp_path):
+    text = (LEDGERS / "gaussian.json").read_text()
+    moved = PrivacyAccountant.from_json(text, resume=True, path=tmp_path / "moved.budget")
+    assert moved.verify(head=json.loads(text)["head"]) == 2
+    assert moved.remaining(GAUSS) == 27
+    moved.spend(GAUSS)
+    assert moved.history[-1].rule == Rule((), 1e-5, 0.0, 0.0)
+    _store._STORES.clear()
+    assert PrivacyAccountant.open(moved.path).verify() == 3
+
+
+def test_an_old_file_without_charges_gets_the_new_rule(tmp_path):
+    accountant = opened("empty", "file", tmp_path)
+    accountant.spend(GAUSS)
+    accountant.spend(SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 30))
+    assert accountant.history[0].rule.gaussian == 0.5e-5
+    _store._STORES.clear()
+    again = PrivacyAccountant.open(accountant.path)
+    assert again.verify() == 2
+    assert again.remaining(FIT) == accountant.remaining(FIT)
+
+
+def test_reading_an_old_file_does_not_touch_it(tmp_path):
+    accountant = opened("sampled", "file", tmp_path)
+    before = pathlib.Path(accountant.path).read_bytes()
+    repr(accountant), str(accountant), accountant.remaining(), accountant.to_json(), accountant.verify()
+    assert pathlib.Path(accountant.path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"orders": [5.0], "gaussian": 1e-5, "renyi": 1e-5, "failures": 0.0},
+        {"orders": [1.0], "gaussian": 0.0, "renyi": 1e-5, "failures": 0.0},
+        {"orders": [5.0], "gaussian": -1e-5, "renyi": 1e-5, "failures": 0.0},
+        {"orders": [], "gaussian": math.nan, "renyi": 0.0, "failures": 0.0},
+        {"orders": [5.0], "gaussian": 0.0, "renyi": 1e-5},
+        [5.0],
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(rule):
+    with pytest.raises(ValueError, match="rule="):
+        Rule.read(rule, 1e-5)
+
+
+def test_the_price_of_a_charge_under_a_ceiling_is_that_of_its_parts():
+    assert _charges.methods_for(releases(SAMPLED_LAPLACE), "zero_out") == {"optimal"}
+    assert _filters.rounded_up([0.1] * 3) >= 0.3
+    assert _filters.share(1.0, 1.0) <= 1.0 < _filters.share(math.nextafter(1.0, 2.0), 1.0)
+    assert _filters.share(math.nextafter(1.9999999, 2.0), 1.9999999) > 1.0
