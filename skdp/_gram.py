@@ -34,7 +34,7 @@ def sensitivity(weight: float, adjacency: str) -> float:
 
 
 class UnitBall(NamedTuple):
-    """How a row gets into the unit ball: ``(x - center) / max(radius, |x - center|)``, zero for an overflow.
+    """How a row gets into the unit ball: ``(x - center) / max(radius, |x - center|)``, zero if that norm is not finite.
 
     Parameters
     ----------
@@ -76,8 +76,9 @@ class MomentSum:
 
     Notes
     -----
-    **Guarantees.** A row changes `isometric` by at most `sensitivity`, rounding within a block included. The Euclidean
-    norm of `isometric`, but for a factor that depends on dtype and width, is the Frobenius norm of the sums.
+    **Guarantees.** A row changes `isometric` by at most `sensitivity`, rounding within a block included, and not at all
+    if it holds NaN or infinity. The Euclidean norm of `isometric`, but for a factor that depends on dtype and width, is
+    the Frobenius norm of the sums.
 
     Proof. A symmetric matrix has as many degrees of freedom as its lower triangle; with the entries off the diagonal
     times sqrt(2), the triangle's Euclidean norm is the matrix's Frobenius norm. In arithmetic of unit roundoff u a sum

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._cells import NUMBER, numbers_of, values_of
+from skdp._validation import WrongTypeError
+
 LOSS_BOUND = 5.0
 """Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
 
@@ -23,7 +26,8 @@ class PrivateScore:
     name : str
     contributions : callable
         ``contributions(estimator, X, y)`` gives one number a row, of shape (n,), in [0, `bound`], that depends on this
-        row and the estimator alone. What lies outside is cut off.
+        row and the estimator alone. What lies outside is cut off, and what is NaN or infinite counts as the worst that
+        a row can bring: 0, or `bound` if less is better. A model that diverged is not the best one.
     bound : float
         Finite, above 0.
     greater_is_better : bool, default=True
@@ -34,7 +38,10 @@ class PrivateScore:
     **Guarantees.** One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`;
     exchanged for another, by at most twice that.
 
-    Contributions are counted from the middle of their range, where a void row is as well, which halves the noise.
+    Proof. Whatever `contributions` gives for a row, what is counted of it lies in [0, `bound`]: a finite number is cut
+    off there, and any other is replaced by one of the two ends, which depends on `greater_is_better` alone. Counted
+    from the middle of that range, a row adds a number of [-C, C] that depends on no other row, and a void row adds 0.
+    From the middle, because that halves the noise.
 
     Examples
     --------
@@ -62,13 +69,47 @@ class PrivateScore:
         return 0.5 * self.bound
 
     def total(self, estimator: Any, X: Any, y: Any) -> float:
-        """Sum of contributions, counted from the middle of their range; one that is not a number is 0 before that."""
+        """Sum of contributions, counted from the middle of their range.
+
+        Raises
+        ------
+        ValueError
+            `contributions` did not give one real number a row.
+        """
         if len(y) == 0:
             return 0.0
-        found = np.asarray(self.contributions(estimator, X, y), dtype=np.float64)
+        found = values_of("the score", self.contributions(estimator, X, y))
         if found.shape != (len(y),):
-            raise ValueError(f"scoring={self.name!r} gave shape {found.shape} for so many rows: give one number a row.")
-        return float(np.sum(np.clip(np.nan_to_num(found, nan=0.0), 0.0, self.bound) - self.sensitivity))
+            raise WrongTypeError(
+                f"scoring={self.name!r} gave shape {found.shape} for so many rows: give one number a row."
+            )
+        kind, found = numbers_of(found)
+        if kind != NUMBER:
+            raise WrongTypeError(f"scoring={self.name!r} gave something else than real numbers: give one number a row.")
+        with np.errstate(over="ignore"):
+            found = found.astype(np.float64)
+        counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
+        return float(np.sum(counted - self.sensitivity))
+
+    @property
+    def _worst(self) -> float:
+        return 0.0 if self.greater_is_better else self.bound
+
+    def total_of_all(self, estimator: Any, X: Any, y: Any) -> float:
+        """`total`, where a row that cannot be predicted counts as the worst and is not told of.
+
+        Contributions are functions of one row each, so it is found by halves which rows are refused.
+        """
+        try:
+            return self.total(estimator, X, y)
+        except (ValueError, ArithmeticError) as error:
+            if isinstance(error, WrongTypeError):
+                raise
+        if len(y) == 1:
+            return self._worst - self.sensitivity
+        half = len(y) // 2
+        parts = (slice(0, half), slice(half, len(y)))
+        return math.fsum(self.total_of_all(estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p]) for p in parts)
 
     def value(self, total: float, n: float) -> float:
         """The score that a (noisy) total over `n` rows, a public number, stands for."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+import os
+from decimal import Decimal
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+class WrongTypeError(TypeError, ValueError):
+    """A parameter of a type that it cannot have. Also a `ValueError`, as scikit-learn's own error for parameters is."""
 
 
 def check_real(
@@ -18,11 +26,12 @@ def check_real(
     remedy: str,
 ) -> float:
     """`value` as a float, if it is a finite real number within the bounds."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = _to_float(value)
-        if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
-            return number
-    raise ValueError(f"{name}={value!r} is out of range: {remedy}.")
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        _refuse_type(name, value, remedy)
+    number = _to_float(value)
+    if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
+        return number
+    raise ValueError(f"{name}={shown(value)} is out of range: {remedy}.")
 
 
 def _to_float(value: numbers.Real) -> float:
@@ -34,13 +43,33 @@ def _to_float(value: numbers.Real) -> float:
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
     """`value` as an int, if it is a whole number of at least `at_least`."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= at_least:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        _refuse_type(name, value, remedy)
+    if int(value) >= at_least:
         return int(value)
-    raise ValueError(f"{name}={value!r} is out of range: {remedy}.")
+    raise ValueError(f"{name}={shown(value)} is out of range: {remedy}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value`, if it is one of `choices`."""
     if isinstance(value, str) and value in choices:
         return value
-    raise ValueError(f"{name}={value!r} is not known: use one of {', '.join(map(repr, choices))}.")
+    raise ValueError(f"{name}={shown(value)} is not known: use one of {', '.join(map(repr, choices))}.")
+
+
+def shown(value: Any) -> str:
+    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
+    if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
+        return " ".join(repr(value).split())
+    return f"<{type(value).__name__}>"
+
+
+def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
+    raise WrongTypeError(f"{name}={shown(value)} is of the wrong type, {type(value).__name__}: {remedy}.")
+
+
+def absolute_path(value: Any) -> Any:
+    """A path, made absolute where it is given, so that a later change of folder does not change its meaning."""
+    if isinstance(value, str | os.PathLike) and value and not os.path.isabs(value):
+        return os.path.abspath(value)
+    return value

@@ -77,6 +77,11 @@ class Scaling(NamedTuple):
         return 1.0 / math.sqrt(self.radius**2 + self.fit_intercept)
 
 
+def readable(x) -> bool:
+    """Whether a row is no null record for what it holds: NaN, infinity, or a norm beyond range."""
+    return math.isfinite(math.hypot(*np.asarray(x, np.float64)))
+
+
 def scaled_row(x, scaling: Scaling) -> np.ndarray:
     """(x, 1), or x, clipped to the public norm and shrunk to norm at most 1."""
     x = np.asarray(x, np.float64)
@@ -121,6 +126,8 @@ def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scalin
     table = np.asarray(theta, np.float64).reshape(n_outputs, -1)
     found = [
         clipped(gradient(scaled_row(x, scaling), int(label), float(weight), table), max_norm).ravel()
+        if readable(x)
+        else np.zeros(table.size)
         for x, label, weight in zip(X, labels, weights, strict=True)
     ]
     return np.array(found).reshape(len(X), table.size)
@@ -155,7 +162,7 @@ def in_ball(x, center, radius: float) -> np.ndarray:
     """The row less the center, over the larger of its norm and the radius; zero where it is zero or overflows."""
     x = np.asarray(x, np.float64) - center
     norm = math.hypot(*x)
-    if norm == 0.0 or not math.isfinite(norm):
+    if norm == 0.0 or not readable(x):
         return np.zeros(len(x))
     return x / norm if norm > radius else x / radius
 
@@ -279,6 +286,8 @@ def network_clipped_gradients(X, targets, weights, theta, network: Network, kind
         clipped_layers(
             network_gradient(input_row(x, radius, unit), target, float(weight), network, theta), kind, bounds
         )
+        if readable(x)
+        else np.zeros(network.n_parameters)
         for x, target, weight in zip(X, targets, weights, strict=True)
     ]
     return np.array(found).reshape(len(X), network.n_parameters)

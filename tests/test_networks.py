@@ -454,6 +454,41 @@ def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
     np.testing.assert_array_equal(found, muted)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", OUTPUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", CLIPPINGS)
+def test_a_row_that_holds_nan_or_infinity_is_the_null_record(kind, dtype, loss, sparse):
+    """No bit of the others' sum is another, whatever else the row holds."""
+    net = network(loss=loss)
+    X, targets, _, theta = people(30, net, dtype=dtype)
+    weights = np.ones(30)
+    void = weights.copy()
+    void[7] = 0.0
+    others = model_of(X, targets, void, net, kind, dtype=dtype).clipped_gradient_sum(theta, None, 0.4)
+    assert np.linalg.norm(others) > 0.1
+    for lost in (np.nan, np.inf, -np.inf):
+        for columns in (slice(1), slice(1, 3), slice(None)):
+            for rest in (X[7], 0.0):
+                wild = X.copy()
+                wild[7] = rest
+                wild[7, columns] = lost
+                rows = sp.csr_matrix(wild) if sparse else wild
+                found = model_of(rows, targets, weights, net, kind, dtype=dtype).clipped_gradient_sum(theta, None, 0.4)
+                np.testing.assert_array_equal(found, others)
+
+
+def test_the_plain_reading_leaves_out_rows_that_hold_nan():
+    net = network()
+    X, targets, weights, theta = people(30, net)
+    X[3, 0], X[4, 1] = np.nan, np.inf
+    kept = np.isfinite(X).all(axis=1)
+    plain = plain_rows(X, targets, weights, theta, net, "flat", 0.4)
+    assert np.all(plain[~kept] == 0.0)
+    found = model_of(X, targets, weights, net).clipped_gradient_sum(theta, None, 0.4)
+    np.testing.assert_allclose(found, plain.sum(axis=0), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", CLIPPINGS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_lost_parameters_give_a_sum_that_is_not_lost(activation, kind):

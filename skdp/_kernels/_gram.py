@@ -48,7 +48,8 @@ def _scale_extreme(row, radius, lanes):
     top = 0.0
     for j in range(len(row)):
         top = max(top, abs(np.float64(row[j])))
-    if top == 0.0:
+    if top == 0.0:  # which NaN is not larger than
+        row[:] = 0.0
         return
     for j in range(len(row)):
         row[j] = row[j] / top
@@ -71,7 +72,8 @@ def rows_into_ball(X, center, radius, rows):
     radius : float
         Public. 0 scales every row but zero to norm 1.
     rows : ndarray of shape (m, d), dtype of X
-        ``(x - center) / max(radius, |x - center|)``; zero for a row whose norm overflows. May be X itself.
+        ``(x - center) / max(radius, |x - center|)``; zero for a row whose norm overflows, and for one that
+        holds NaN or infinity. May be X itself.
     """
     lanes = np.empty(_LANES)
     for i in range(X.shape[0]):

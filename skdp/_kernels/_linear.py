@@ -6,8 +6,9 @@ to multiply the residual by ``min(1, C / (|r| |u|))`` (Goodfellow 2015, "Efficie
 for one layer).
 
 What a row brings beside its features are four facts: label, weight, scale and ``|u|``. A row of weight 0 is the null
-record; a row whose norm or residual is not finite is treated as one. A pass over all rows reads each fact from an array
-of its own, a pass over a few rows finds the four side by side in memory.
+record; a row whose norm or residual is not finite is treated as one. The features themselves have to be finite, as 0
+times NaN is NaN. A pass over all rows reads each fact from an array of its own, a pass over a few rows finds the four
+side by side in memory.
 
 Rows go through in blocks that stay in cache: scores, residuals, sum. Each of these is a loop of its own that
 vectorises. Residuals, products and sums are float64 whatever the dtype of the rows: rounded in float32, the sum of a
@@ -42,12 +43,14 @@ _LN2_LOW = 1.90821492927058770002e-10
 
 @njit(**_OPTIONS)
 def _norm(values):
-    """Euclidean norm, without overflow or underflow on the way."""
+    """Euclidean norm, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
     square = 0.0
     for j in range(len(values)):
         square += np.float64(values[j]) * np.float64(values[j])
     if 1e-280 < square < 1e280:
         return math.sqrt(square)
+    if np.isnan(square):  # the largest of zeros and NaN would be 0
+        return np.nan
     top = 0.0
     for j in range(len(values)):
         top = max(top, abs(np.float64(values[j])))
@@ -56,23 +59,26 @@ def _norm(values):
     square = 0.0
     for j in range(len(values)):
         square += (np.float64(values[j]) / top) ** 2
-    return top * math.sqrt(square)
+    return max(top * math.sqrt(square), _SMALLEST_NORMAL)
 
 
 @njit(**_OPTIONS)
-def _set_scale(facts, i, norm, radius, unit, icpt, tiny):
-    """Clip a row of this norm. `LENGTH` is that of the row under its scale as it was rounded, and never denormal."""
+def _set_scale(facts, i, norm, radius, unit, icpt, tiny, room):
+    """Clip a row of this norm. `LENGTH` is that of the row under its scale as it was rounded; it is rounded up."""
     facts[SCALE, i] = unit * (radius / norm) if norm > radius else unit
     length = math.hypot(facts[SCALE, i] * norm, icpt)
     if not length < np.inf:
         facts[WEIGHT, i] = 0.0
         facts[SCALE, i] = 0.0
         length = icpt
-    facts[LENGTH, i] = max(length, tiny)
+    length = max(room * length, tiny)
+    facts[LENGTH, i] = length
+    if facts[LENGTH, i] < length:
+        facts[LENGTH, i] = np.nextafter(facts[LENGTH, i], facts.dtype.type(np.inf))
 
 
 @njit(**_OPTIONS)
-def scale_rows(X, radius, unit, icpt, tiny, facts):
+def scale_rows(X, radius, unit, icpt, tiny, room, facts):
     """Write `SCALE` and `LENGTH` of each row: clipped to norm `radius`, then multiplied by `unit`.
 
     Parameters
@@ -82,17 +88,19 @@ def scale_rows(X, radius, unit, icpt, tiny, facts):
         Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
     tiny : float
         Smallest normal number of the dtype of X.
+    room : float
+        By how much `LENGTH` is longer than the norm that was computed (`skdp._models.LinearModel`).
     facts : ndarray of shape (4, n), dtype of X
     """
     for i in range(X.shape[0]):
-        _set_scale(facts, i, _norm(X[i]), radius, unit, icpt, tiny)
+        _set_scale(facts, i, _norm(X[i]), radius, unit, icpt, tiny, room)
 
 
 @njit(**_OPTIONS)
-def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, facts):
+def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, room, facts):
     """`scale_rows` for the values and row pointers of a CSR matrix without duplicate entries."""
     for i in range(len(indptr) - 1):
-        _set_scale(facts, i, _norm(data[indptr[i] : indptr[i + 1]]), radius, unit, icpt, tiny)
+        _set_scale(facts, i, _norm(data[indptr[i] : indptr[i + 1]]), radius, unit, icpt, tiny, room)
 
 
 # --- residuals, the place of the clip ---

@@ -1,0 +1,587 @@
+"""Private input is refused in one line that holds no cell, label or weight, before anything is written."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import functools
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+
+from skdp._input import check_labels, check_table, check_weights, distinct_classes, encode_labels
+
+NAME, NUMBER = "Alice Smith", 424242.125
+SECRETS = NAME, "Alice", "424242"
+GOOD = np.array([[NUMBER, 1.0, 2.0], [3.0, NUMBER, 4.0], [5.0, 6.0, NUMBER]])
+INF, NAN, MAX = np.inf, np.nan, np.finfo(float).max
+DAY = datetime.date(2024, 2, 29)
+
+
+class Table(BaseEstimator):
+    """An estimator that has no more than a schema."""
+
+
+class Unreadable:
+    """An array whose conversion fails, and quotes a cell."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError(f"cannot read {NAME}")
+
+
+class Unfriendly(fractions.Fraction):
+    """A number that quotes itself when it is asked for its value."""
+
+    def __float__(self):
+        raise ValueError(f"{NAME} has {NUMBER}")
+
+
+def with_cell(cell, dtype=object):
+    table = GOOD.astype(dtype) if dtype is not np.float16 else np.ones((3, 3), dtype)
+    table[1, 2] = cell
+    return table
+
+
+def frame(**columns):
+    return pd.DataFrame({"age": [NUMBER, 1.0, 2.0], **columns})
+
+
+def damaged(**parts):
+    matrix = sp.csr_matrix(GOOD)
+    for name, value in parts.items():
+        getattr(matrix, name)[:] = value
+    return matrix
+
+
+def damaged_list():
+    matrix = sp.lil_matrix(GOOD)
+    matrix.rows[0] = [0, 1, 424242]
+    return matrix
+
+
+class Lookalike(list):
+    """A list with names of columns, which is no frame."""
+
+    columns, dtypes, shape = ("name", "age"), (str, float), (2, 2)
+
+
+def masked():
+    return np.ma.masked_array(GOOD, mask=GOOD == 1.0)
+
+
+def polars(**columns):
+    return pl.DataFrame({"age": [NUMBER, 1.0, 2.0], **columns})
+
+
+TIMES = pd.to_datetime(["2024-02-29"] * 3)
+BAD_TABLES = {
+    "nothing": (None, "Expected 2D array, got scalar array"),
+    "a string": (NAME, "Reshape your data"),
+    "a number": (NUMBER, "Reshape your data"),
+    "a dict": ({NAME: [NUMBER]}, "Reshape your data"),
+    "a generator": ((row for row in GOOD), "Reshape your data"),
+    "one row": (GOOD[0], "Expected 2D array, got 1D array"),
+    "a list of numbers": (GOOD[0].tolist(), "Reshape your data"),
+    "a series": (pd.Series([NUMBER] * 3), "Reshape your data"),
+    "a series of strings": (pd.Series([NAME] * 3), "Reshape your data"),
+    "a series of polars": (pl.Series([NUMBER] * 3), "Reshape your data"),
+    "three dimensions": (GOOD[:, :, None], "dim 3"),
+    "frames in a list": ([frame(), frame()], "dim 3"),
+    "no rows": (GOOD[:0], "0 sample(s) (shape=(0, 3))"),
+    "no columns": (GOOD[:, :0], "0 feature(s) (shape=(3, 0)) while a minimum of 1 is required."),
+    "an empty frame": (pd.DataFrame(), "0 sample(s)"),
+    "an empty frame of polars": (pl.DataFrame(), "0 sample(s)"),
+    "a frame without rows": (frame().iloc[:0], "0 sample(s)"),
+    "a frame without columns": (frame().iloc[:, :0], "0 feature(s)"),
+    "an empty sparse matrix": (sp.csr_matrix((0, 3)), "0 sample(s)"),
+    "ragged rows": ([[NUMBER, 1.0], [NUMBER]], "rows differ in length"),
+    "ragged rows of names": ([[NAME, 1.0], [NAME]], "rows differ in length"),
+    "a nested row": ([[NUMBER, [1.0]], [NUMBER, [2.0, 3.0]]], "rows differ in length, or its cells are nested"),
+    "an array that fails": (Unreadable(), "is no array of numbers"),
+    "duplicate columns": (pd.DataFrame(GOOD, columns=["age", "sex", "age"]), "several columns of one name, 'age'"),
+    "duplicate columns of Arrow": (pa.Table.from_arrays([pa.array([NUMBER])] * 2, ["a", "a"]), "of one name, 'a'"),
+    "names of several types": (pd.DataFrame(GOOD, columns=["age", 1, 2]), "string names"),
+    "complex numbers": (GOOD * 1j, "Complex data not supported"),
+    "a complex cell": (with_cell(NUMBER * 1j), "Complex data not supported: X has complex numbers in column 2"),
+    "a complex sparse matrix": (sp.csr_matrix(GOOD * 1j), "Complex data not supported"),
+    "a complex column": (frame(b=[NUMBER * 1j, 0, 0]), "complex numbers in column 'b'"),
+    "dates": (np.full((3, 2), "2024-02-29", "datetime64[ns]"), "dates or times in column 0"),
+    "differences of dates": (np.full((3, 2), 424242, "timedelta64[ns]"), "dates or times in column 0"),
+    "a cell of a date": (with_cell(DAY), "dates or times in column 2"),
+    "a cell of a timestamp": (with_cell(pd.Timestamp(DAY)), "dates or times in column 2"),
+    "a column of dates": (frame(born=TIMES), "dates or times in column 'born'"),
+    "a column of dates of a zone": (frame(born=TIMES.tz_localize("UTC")), "dates or times in column 'born'"),
+    "a column of durations": (frame(since=TIMES - TIMES[0]), "dates or times in column 'since'"),
+    "a column of periods": (frame(born=TIMES.to_period("D")), "cells that are no numbers in column 'born'"),
+    "dates of polars": (polars(born=[DAY] * 3), "dates or times in column 'born'"),
+    "dates of Arrow": (pa.table({"born": [DAY] * 3}), "dates or times in column 'born'"),
+    "dates by Arrow": (frame(born=pd.Series([DAY] * 3, dtype="date32[pyarrow]")), "in column 'born'"),
+    "strings": (np.full((3, 2), NAME), "strings in column 0"),
+    "strings that spell numbers": (np.full((3, 2), str(NUMBER)), "strings in column 0"),
+    "bytes": (np.full((3, 2), NAME.encode()), "strings in column 0"),
+    "a string in an array": (with_cell(NAME), "strings in column 2"),
+    "a string in a list": ([[1.0, 2.0], [3.0, NAME]], "strings in column 1"),
+    "strings in a frame": (frame(name=[NAME] * 3), "strings in column 'name'"),
+    "strings with a gap": (frame(name=[NAME, None, NAME]), "strings in column 'name'"),
+    "numbers and strings": (frame(name=[NAME, NUMBER, 1]), "strings in column 'name'"),
+    "categories": (frame(name=pd.Categorical([NAME] * 3)), "strings in column 'name'"),
+    "strings of polars": (polars(name=[NAME] * 3), "strings in column 'name'"),
+    "strings of Arrow": (pa.table({"name": [NAME] * 3}), "strings in column 'name'"),
+    "strings in a second column": (pd.DataFrame({"a\nb": [NAME]}), r"strings in column 'a\nb'"),
+    "a dict in a cell": (with_cell({NAME: NUMBER}), "cells that are no numbers in column 2"),
+    "a list in a cell": (with_cell([NUMBER]), "cells that are no numbers in column 2"),
+    "an array in a cell": (frame(b=[np.full(2, NUMBER)] * 3), "cells that are no numbers in column 'b'"),
+    "lists of polars": (polars(b=[[NUMBER]] * 3), "cells that are no numbers in column 'b'"),
+    "structs of polars": (polars(b=[{"name": NAME}] * 3), "cells that are no numbers in column 'b'"),
+    "an object in a cell": (with_cell(Unreadable()), "cells that are no numbers in column 2"),
+    "a number that fails": (with_cell(Unfriendly(1)), "Input X contains NaN in column 2"),
+    "records": (np.zeros((3, 2), [("name", "U20")]), "cells that are no numbers"),
+    "intervals": (frame(b=pd.interval_range(0, 3)), "cells that are no numbers in column 'b'"),
+    "NaN": (with_cell(NAN, float), "Input X contains NaN in column 2: "),
+    "NaN in float32": (with_cell(NAN, np.float32), "Input X contains NaN in column 2: "),
+    "NaN in float16": (with_cell(NAN, np.float16), "Input X contains NaN in column 2: "),
+    "NaN beside infinity": (np.array([[INF, 1.0], [NUMBER, NAN]]), "Input X contains NaN in column 1: "),
+    "NaN in many columns": (np.full((3, 8), NAN), "in column 0, 1, 2, 3, 4, ...: "),
+    "NaN in a list": ([[1.0, NAN]], "Input X contains NaN in column 1"),
+    "NaN in a frame": (frame(b=[NUMBER, NAN, 1]), "Input X contains NaN in column 'b': "),
+    "None": (with_cell(None), "Input X contains NaN in column 2"),
+    "pd.NA in a cell": (with_cell(pd.NA), "Input X contains NaN in column 2"),
+    "NaT in a cell": (with_cell(pd.NaT), "Input X contains NaN in column 2"),
+    "a signalling NaN": (with_cell(decimal.Decimal("sNaN")), "Input X contains NaN in column 2"),
+    "a masked cell": (masked(), "Input X contains NaN: masked cells are gaps"),
+    "a gap in Int64": (frame(b=pd.array([424242, None, 1], "Int64")), "Input X contains NaN in column 'b'"),
+    "a gap in boolean": (frame(b=pd.array([True, None, True], "boolean")), "Input X contains NaN in column 'b'"),
+    "a gap in Arrow": (frame(b=pd.array([424242, None, 1], "int64[pyarrow]")), "Input X contains NaN in column 'b'"),
+    "a gap of polars": (polars(b=[424242, None, 1]), "Input X contains NaN in column 'b'"),
+    "a truth of polars": (polars(b=[True, None, True]), "Input X contains NaN in column 'b'"),
+    "a gap of Arrow": (pa.table({"b": [424242, None, 1]}), "Input X contains NaN in column 'b'"),
+    "a gap in a sparse column": (frame(b=pd.arrays.SparseArray([0, NAN, 1])), "Input X contains NaN in column 'b'"),
+    "infinity": (with_cell(INF, float), "Input X contains infinity or a number too large for its dtype in column 2"),
+    "infinity below": (with_cell(-INF, float), "Input X contains infinity"),
+    "infinities that cancel": (np.array([[INF, -INF], [NUMBER, 1.0]]), "Input X contains infinity or"),
+    "infinity among the largest": (np.array([[MAX, MAX], [-MAX, INF]]), "contains infinity"),
+    "a huge integer": (with_cell(10**400), "Input X contains infinity"),
+    "a huge long double": (np.full((3, 2), np.longdouble("1e4000")), "Input X contains infinity"),
+    "sparse NaN": (sp.csr_matrix(with_cell(NAN, float)), "Input X contains NaN in column 2"),
+    "sparse infinity": (sp.csc_array(with_cell(INF, float)), "Input X contains infinity"),
+    "sparse entries beyond range": (
+        sp.csr_matrix(([MAX, MAX], [1, 1], [0, 2]), shape=(1, 2)), "Input X contains infinity or a number too large",
+    ),
+    "a sparse row": (sp.coo_array(GOOD[0]), "Reshape your data"),
+    "sparse objects": (sp.csr_matrix((np.array([NAME], object), [0], [0, 1]), shape=(1, 2)), "no numbers"),
+    "a column beyond the shape": (damaged(indices=424242), "damaged sparse matrix"),
+    "a column before the first": (damaged(indices=-1), "damaged sparse matrix"),
+    "a list's column beyond the shape": (damaged_list(), "damaged sparse matrix"),
+    "a sparse series": (pd.Series(pd.arrays.SparseArray([0.0, NUMBER])), "Reshape your data"),
+    "no frame": (Lookalike([[NAME, NUMBER], [NAME, 1.0]]), "strings in column 0"),
+    "a lazy frame": (polars(name=[NAME] * 3).lazy(), "Reshape your data"),
+    "rows out of order": (damaged(indptr=[0, 9, 4, 9]), "damaged sparse matrix"),
+}  # fmt: skip
+
+
+def raised(call):
+    """The exception that `call` raises, and everything that it or a warning says."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+    error = caught.value
+    said = [str(error), repr(error), repr(error.args), *(str(each.message) for each in told)]
+    return error, said
+
+
+def assert_public(error, said):
+    """One line that holds no private value, in the text, in what is chained to it and in warnings."""
+    assert not any("\n" in line for line in said)
+    assert not [secret for line in said for secret in SECRETS if secret in line]
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert not getattr(error, "__notes__", [])
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+@pytest.mark.parametrize("assume_finite", [False, True])
+def test_bad_tables_are_refused_in_one_line_without_a_cell(name, assume_finite):
+    X, fragment = BAD_TABLES[name]
+    for by_blocks in (False, True):
+        estimator = Table()
+        call = functools.partial(check_table, estimator, X, reset=True, sparse=True, by_blocks=by_blocks)
+        with sklearn.config_context(assume_finite=assume_finite):
+            error, said = raised(call)
+        assert_public(error, said)
+        assert fragment in said[0]
+        assert len(said) == 3, said[3:]  # nothing was warned of
+        assert vars(estimator) == {}
+        if name == "a generator":
+            break  # one pass empties it
+
+
+# --- tables that are accepted ---
+
+PLAIN = np.array([[0.5, 1.0], [2.0, -3.0], [4.0, 0.0]])
+WIDE = pd.DataFrame(PLAIN, columns=["a", "b"])
+GOOD_TABLES = {
+    "array": PLAIN,
+    "list": PLAIN.tolist(),
+    "Fortran's order": np.asfortranarray(PLAIN),
+    "every second row": np.repeat(PLAIN, 2, axis=0)[::2],
+    "bytes swapped": PLAIN.astype(">f8"),
+    "long double": PLAIN.astype(np.longdouble),
+    "float16": PLAIN.astype(np.float16),
+    "objects": PLAIN.astype(object),
+    "decimals and fractions": [[decimal.Decimal("0.5"), fractions.Fraction(1)], *PLAIN[1:].tolist()],
+    "matrix": np.matrix(PLAIN),
+    "no cell masked": np.ma.masked_array(PLAIN),
+    "frame": WIDE,
+    "frame of two types": WIDE.assign(a=WIDE.a.astype(np.float32)),
+    "frame of objects": WIDE.astype(object),
+    "frame with gaps possible": WIDE.convert_dtypes(),
+    "frame by Arrow": WIDE.astype("double[pyarrow]"),
+    "frame of categories": WIDE.astype("category"),
+    "frame with a sparse column": WIDE.assign(b=pd.arrays.SparseArray(WIDE.b, fill_value=0.0)),
+    "polars": pl.DataFrame(PLAIN, schema=["a", "b"]),
+    "Arrow": pa.Table.from_pandas(WIDE),
+    "numbered columns": pd.DataFrame(PLAIN),
+}
+
+
+@pytest.mark.parametrize("name", GOOD_TABLES)
+def test_tables_are_read(name):
+    estimator = Table()
+    table = check_table(estimator, GOOD_TABLES[name], reset=True)
+    np.testing.assert_array_equal(table, PLAIN)
+    assert type(table) is np.ndarray
+    assert table.dtype == np.float64
+    assert table.dtype.isnative
+    assert table.flags.c_contiguous
+    assert estimator.n_features_in_ == 2
+    named = "frame" in name or name in ("polars", "Arrow")
+    assert list(getattr(estimator, "feature_names_in_", [])) == (["a", "b"] if named else [])
+
+
+def test_what_is_right_already_is_not_copied():
+    for X in (PLAIN, PLAIN.astype(np.float32)):
+        assert check_table(Table(), X, reset=True) is X
+    for dtype in (np.uint8, np.int64, bool, np.float16):
+        X = np.asfortranarray(PLAIN > 0).astype(dtype)
+        assert check_table(Table(), X, reset=True, by_blocks=True) is X
+    frame = pd.DataFrame(PLAIN.astype(np.float32))
+    assert check_table(Table(), frame, reset=True).dtype == np.float32
+    assert check_table(Table(), [[True, False]], reset=True, by_blocks=True).dtype == bool
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (7, 40_000), (200_000, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_largest_numbers_are_finite_and_nothing_is_said(shape, dtype, order):
+    """Sums of them overflow, and differ in sign, which scikit-learn warns of (`warning_of_one_row.py`)."""
+    X = np.zeros(shape, dtype, order=order)
+    X[-1] = np.finfo(dtype).max * np.resize([1, -1, 1], shape[1])
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        assert check_table(Table(), X, reset=True) is X or order == "F"
+        X[0, 1] = np.nan
+        with pytest.raises(ValueError, match="NaN in column 1: "):
+            check_table(Table(), X, reset=True)
+        X[0, 1] = -np.inf
+        with pytest.raises(ValueError, match=r"infinity .* in column 1: "):
+            check_table(Table(), X, reset=True)
+
+
+@pytest.mark.parametrize(
+    "make", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix, sp.bsr_matrix]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, bool])
+def test_sparse_tables_are_read(make, dtype):
+    values = PLAIN.astype(dtype)
+    X = make(values)
+    table = check_table(Table(), X, reset=True, sparse=True)
+    assert isinstance(table, sp.csr_matrix)
+    assert table.has_canonical_format
+    assert table.dtype == (np.float32 if dtype is np.float32 else np.float64)
+    np.testing.assert_array_equal(table.toarray(), values)
+    with pytest.raises(TypeError, match=r"X is sparse, and sparse data are not supported here: pass X\.toarray\(\)\.$"):
+        check_table(Table(), X, reset=True)
+
+
+def test_entries_stored_twice_are_added_in_a_copy():
+    X = sp.csr_matrix(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 2))
+    np.testing.assert_array_equal(check_table(Table(), X, reset=True, sparse=True).toarray(), [[2.0, 5.0]])
+    assert X.nnz == 3
+    plain = sp.csr_matrix(PLAIN)
+    assert np.shares_memory(check_table(Table(), plain, reset=True, sparse=True).data, plain.data)
+
+
+def test_a_frame_of_sparse_columns_is_sparse():
+    X = WIDE.astype(pd.SparseDtype(float, 0.0))
+    estimator = Table()
+    table = check_table(estimator, X, reset=True, sparse=True)
+    assert isinstance(table, sp.csr_matrix)
+    np.testing.assert_array_equal(table.toarray(), PLAIN)
+    assert list(estimator.feature_names_in_) == ["a", "b"]
+    with pytest.raises(TypeError, match="sparse"):
+        check_table(Table(), X, reset=True)
+
+
+@pytest.mark.parametrize(
+    ("X", "fragment"),
+    [
+        (PLAIN[:, :1], "X has 1 features, but Table is expecting 2 features as input"),
+        (WIDE[["b", "a"]], "Feature names must be in the same order as they were in fit."),
+        (WIDE.rename(columns={"a": "c"}), "Feature names unseen at fit time: - c Feature names seen at fit time"),
+        (pl.DataFrame({"a": [1.0]}), "yet now missing: - b"),
+    ],
+)
+def test_tables_of_another_schema_are_refused_in_one_line(X, fragment):
+    estimator = Table()
+    check_table(estimator, WIDE, reset=True)
+    error, said = raised(lambda: check_table(estimator, X, reset=False))
+    assert fragment in said[0]
+    assert "\n" not in said[0]
+    assert error.__context__ is None
+    assert list(estimator.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="NaN"):
+        check_table(estimator, pd.DataFrame({"c": [NAN]}), reset=True)
+    assert list(estimator.feature_names_in_) == ["a", "b"]
+    check_table(estimator, PLAIN[:, :1], reset=True)
+    assert not hasattr(estimator, "feature_names_in_")
+
+
+# --- labels ---
+
+NAMES = [NAME, "b", "b"]
+BAD_LABELS = {
+    "nothing": (None, "requires y to be passed, but the target y is None"),
+    "a number": (NUMBER, "y should be a 1d array, got shape ()"),
+    "a name": (NAME, "y should be a 1d array, got shape ()"),
+    "a dict": ({NAME: 1}, "y should be a 1d array, got shape ()"),
+    "two columns": (GOOD[:, :2], "y should be a 1d array, got shape (3, 2)"),
+    "three dimensions": (GOOD[:, :, None], "y should be a 1d array, got shape (3, 3, 1)"),
+    "too few": ([424242, 1], "inconsistent numbers of samples: [3, 2], of X and y"),
+    "too many names": ([*NAMES, "c"], "inconsistent numbers of samples: [3, 4]"),
+    "no labels": ([], "inconsistent numbers of samples: [3, 0]"),
+    "sparse": (sp.csr_matrix(GOOD[:, :1]), "y is sparse"),
+    "an array that fails": (Unreadable(), "y is no array"),
+    "ragged": ([[NAME], [NAME, 1], []], "rows differ in length"),
+    "NaN": ([NUMBER, NAN, 1], "Input y contains NaN: "),
+    "infinity": ([NUMBER, INF, 1], "Input y contains infinity"),
+    "None": ([NAME, None, "b"], "Input y contains NaN: "),
+    "None among numbers": ([424242, None, 1], "Input y contains NaN: "),
+    "pd.NA": ([NAME, pd.NA, "b"], "Input y contains NaN: "),
+    "NaN among names": (np.array([NAME, NAN, "b"], object), "Input y contains NaN: "),
+    "float32's NaN among names": (np.array([NAME, np.float32(NAN), "b"], object), "Input y contains NaN: "),
+    "a gap in Int64": (pd.array([424242, None, 1], "Int64"), "Input y contains NaN: "),
+    "a gap in boolean": (pd.array([True, None, False], "boolean"), "Input y contains NaN: "),
+    "a gap in strings": (pd.Series([NAME, None, "b"], dtype="string"), "Input y contains NaN: "),
+    "a gap in categories": (pd.Categorical([NAME, None, "b"]), "Input y contains NaN: "),
+    "a gap by Arrow": (pd.Series([424242, None, 1], dtype="int64[pyarrow]"), "Input y contains NaN: "),
+    "a gap of polars": (pl.Series([NAME, None, "b"]), "Input y contains NaN: "),
+    "a masked label": (np.ma.masked_array([424242, 1, 2], [0, 1, 0]), "Input y contains NaN: masked"),
+    "complex": ([NUMBER * 1j, 1, 2], "Complex data not supported: y has complex numbers"),
+    "a complex cell": (np.array([NUMBER * 1j, 1, 2], object), "Complex data not supported: y has complex numbers"),
+    "dates": (TIMES, "y has dates or times"),
+    "cells of dates": ([DAY, DAY, DAY], "y has dates or times"),
+    "NaT": (pd.to_datetime(["2024-02-29", None, None]), "y has dates or times"),
+    "bytes": (np.array([NAME.encode()] * 3), "neither numbers nor strings"),
+    "cells of bytes": (np.array([NAME.encode()] * 3, object), "neither numbers nor strings"),
+    "records": (np.zeros(3, [("name", "U20")]), "neither numbers nor strings"),
+    "dicts": ([{NAME: 1}] * 3, "neither numbers nor strings"),
+    "sets": ([{NAME}] * 3, "neither numbers nor strings"),
+    "huge integers": ([10**30, 424242 * 10**30, 1], "neither numbers nor strings"),
+    "decimals": ([decimal.Decimal("424242.125")] * 3, "neither numbers nor strings"),
+    "names and numbers": ([NAME, 424242, 1], "y has labels of several types, numbers and strings: give all of one"),
+    "names and numbers in a frame": (pd.Series([NAME, NUMBER, 1]), "y has labels of several types"),
+    "names and truths": ([NAME, True, False], "y has labels of several types"),
+    "continuous": ([NUMBER, 1.0, 2.0], "Unknown label type: y is continuous"),
+    "continuous float32": (np.float32([0.5, 424242, 1]), "cut y into public classes, or use a regressor"),
+    "continuous cells": (np.array([NUMBER, 1.0, 2], object), "Unknown label type: y is continuous"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LABELS)
+@pytest.mark.parametrize("assume_finite", [False, True])
+def test_bad_labels_are_refused_in_one_line_without_a_label(name, assume_finite):
+    y, fragment = BAD_LABELS[name]
+    with sklearn.config_context(assume_finite=assume_finite):
+        error, said = raised(lambda: check_labels(y, 3))
+    assert_public(error, said)
+    assert fragment in said[0]
+    assert len(said) == 3
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        ([0, 1, 1], np.array([0, 1, 1])),
+        ([0.0, 1.0, -1.0], np.array([0.0, 1.0, -1.0])),
+        (np.array([0, 1, 1], object), np.array([0, 1, 1])),
+        (np.array([True, False, True], object), np.array([True, False, True])),
+        (pd.array([0, 1, 1], "Int64"), np.array([0, 1, 1])),
+        (pl.Series([0, 1, 1]), np.array([0, 1, 1])),
+        (["a", "b", "b"], np.array(["a", "b", "b"], object)),
+        (np.array(["a", "b", "b"]), np.array(["a", "b", "b"])),
+        (pd.Series(["a", "b", "b"]), np.array(["a", "b", "b"], object)),
+        (pd.Categorical(["a", "b", "b"]), np.array(["a", "b", "b"], object)),
+    ],
+    ids=repr,
+)
+def test_labels_are_read(y, expected):
+    labels = check_labels(y, 3)
+    assert labels.dtype == expected.dtype
+    np.testing.assert_array_equal(labels, expected)
+
+
+def test_labels_with_a_fraction_are_classes_where_classes_are_named():
+    np.testing.assert_array_equal(check_labels([0.5, 1.5, 0.5], 3, classes=[0.5, 1.5]), [0.5, 1.5, 0.5])
+
+
+def test_a_column_of_labels_is_told_of_once():
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array was expected") as told:
+        labels = check_labels([[0], [1], [1]], 3)
+    assert labels.shape == (3,)
+    assert len(told) == 1
+
+
+def test_several_columns_of_labels():
+    y = np.array([[0, 1], [1, 1], [0, 0]])
+    for given in (y, y.tolist(), sp.csr_matrix(y), pd.DataFrame(y), y.astype(object)):
+        np.testing.assert_array_equal(check_labels(given, 3, columns=True), y)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        check_labels(np.where(y, np.nan, 0), 3, columns=True)
+
+
+def test_labels_become_positions():
+    np.testing.assert_array_equal(encode_labels(np.array([2, 9, 2, 5]), np.array([2, 5, 9])), [0, 2, 0, 1])
+    np.testing.assert_array_equal(encode_labels(np.array(["b", "a"]), np.array(["a", "b"])), [1, 0])
+    np.testing.assert_array_equal(encode_labels(np.array(["b", "a"], object), np.array(["a", "b"])), [1, 0])
+    np.testing.assert_array_equal(encode_labels(np.array([True, False]), np.array([0, 1])), [1, 0])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([0, 424242]), np.array([-1, 0]), np.array([NAME]), np.array([NAME, 1], object), np.array([None, 0])],
+    ids=str,
+)
+def test_labels_that_are_no_class_are_not_quoted(labels):
+    error, said = raised(lambda: encode_labels(labels, np.array([0, 1])))
+    assert_public(error, said)
+    assert said[0] == (
+        "y contains labels that are not in classes=[0, 1]: list every class that can occur, in the type that y has."
+    )
+
+
+def test_continuous_labels_are_pointed_to_a_regressor():
+    error, said = raised(lambda: encode_labels(np.array([NUMBER, 1.0]), np.array([0, 1])))
+    assert_public(error, said)
+    assert said[0].endswith(
+        "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor."
+    )
+
+
+# --- classes, which are public ---
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ([1, 0], [0, 1]),
+        (range(3), [0, 1, 2]),
+        (("b", "a"), ["a", "b"]),
+        (np.array([2.5, 0.5]), [0.5, 2.5]),
+        ([True, False], [False, True]),
+        ((value for value in (4, 2)), [2, 4]),
+        (pd.Series(["b", "a"]), ["a", "b"]),
+        ({3, 1}, [1, 3]),
+    ],
+    ids=str,
+)
+def test_classes_are_sorted(classes, expected):
+    np.testing.assert_array_equal(distinct_classes("classes", classes), expected)
+
+
+@pytest.mark.parametrize(
+    ("classes", "fragment"),
+    [
+        ([0, 0, 1], r"classes=[0, 0, 1] repeats a class"),
+        ([0, 1, True], "repeats a class"),
+        ([0, 1, 1.0], "repeats a class"),
+        (np.array(["a", "b", "a"]), "classes=['a', 'b', 'a'] repeats a class"),
+        ([], "fewer than two"),
+        ([3], "fewer than two"),
+        ([3, 3], "fewer than two"),
+        (range(1), "fewer than two"),
+        ("ab", "no sequence"),
+        (5, "no sequence"),
+        ([0, "a"], "all of one type"),
+        ([0, None], "all of one type"),
+        (["a", None], "all of one type"),
+        ([[0, 1], [2, 3]], "all of one type"),
+        ([0.0, NAN], "no finite number"),
+        ([0.0, INF], "no finite number"),
+    ],
+    ids=str,
+)
+def test_unusable_classes_are_refused(classes, fragment):
+    error, said = raised(lambda: distinct_classes("classes", classes))
+    assert said[0].startswith("classes=")
+    assert fragment in said[0]
+    assert not any("\n" in line for line in said)
+    assert error.__context__ is None
+
+
+# --- weights ---
+
+BAD_WEIGHTS = {
+    "too few": ([NUMBER, 1.0], "sample_weight has shape (2,) where X has 3 rows: give one weight a row"),
+    "a column": ([[NUMBER], [1.0], [2.0]], "sample_weight has shape (3, 1) where X has 3 rows"),
+    "ragged": ([[NUMBER], [1.0, 2.0], []], "sample_weight is no array of numbers"),
+    "negative": ([NUMBER, -NUMBER, 1.0], "sample_weight has negative entries"),
+    "zeros": ([0.0, 0.0, 0.0], "sample_weight is zero for every row"),
+    "a zero": (0, "sample_weight is zero for every row"),
+    "zeros in float32": ([1e-60, 1e-60, 0.0], "sample_weight is zero for every row"),
+    "NaN": ([NUMBER, NAN, 1.0], "Input sample_weight contains NaN: "),
+    "pd.NA": ([NUMBER, pd.NA, 1.0], "Input sample_weight contains NaN: "),
+    "a gap in Int64": (pd.array([424242, None, 1], "Int64"), "Input sample_weight contains NaN: "),
+    "a masked weight": (np.ma.masked_array([424242, 1, 2], [0, 1, 0]), "Input sample_weight contains NaN: masked"),
+    "infinity": ([NUMBER, INF, 1.0], "Input sample_weight contains infinity"),
+    "infinity in float32": ([NUMBER, 1e300, 1.0], "infinity or a number too large for its dtype"),
+    "strings": ([NAME, "1", "2"], "sample_weight has strings"),
+    "a string": (NAME, "sample_weight has strings"),
+    "strings and numbers": ([NAME, 1.0, 2.0], "sample_weight has strings"),
+    "dates": (TIMES, "sample_weight has dates or times"),
+    "complex": ([NUMBER * 1j, 1, 2], "Complex data not supported: sample_weight has complex numbers"),
+    "dicts": ([{NAME: 1}] * 3, "sample_weight has cells that are no numbers"),
+    "sparse": (sp.csr_matrix(GOOD[:, :1]), "sample_weight is sparse"),
+    "an array that fails": (Unreadable(), "sample_weight is no array of numbers"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_WEIGHTS)
+@pytest.mark.parametrize("assume_finite", [False, True])
+def test_bad_weights_are_refused_in_one_line_without_a_weight(name, assume_finite):
+    weights, fragment = BAD_WEIGHTS[name]
+    with sklearn.config_context(assume_finite=assume_finite):
+        error, said = raised(lambda: check_weights(weights, 3, np.float32))
+    assert_public(error, said)
+    assert fragment in said[0]
+    assert len(said) == 3
+
+
+def test_weights_are_read():
+    assert check_weights(None, 3, np.float32) == 1.0
+    for given in ([0, 1, 2], np.array([0.0, 1.0, 2.0]), pd.array([0, 1, 2], "Int64"), np.array([0, 1, 2], object)):
+        weights = check_weights(given, 3, np.float32)
+        assert weights.dtype == np.float32
+        np.testing.assert_array_equal(weights, [0, 1, 2])
+    np.testing.assert_array_equal(check_weights(2, 3, np.float64), [2.0, 2.0, 2.0])
+    large = np.full(3, MAX)
+    np.testing.assert_array_equal(check_weights(large, 3, np.float64), large)
