@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 from skdp.exceptions import PrivacyLeakWarning
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 _blocks: list[list[str]] = []
 """What each open block asks for. Of the process and not of a thread: threads that a search starts must heed it too."""
@@ -40,8 +46,49 @@ def config_context(*, on_leak: str = "warn") -> Iterator[None]:
         _blocks[:] = [other for other in _blocks if other is not block]
 
 
-def report_leak(message: str, stacklevel: int = 3) -> None:
-    """Warn of a leak, or raise it where the user asked for that."""
-    if _blocks and _blocks[-1] == ["raise"]:
+def leaks_are_errors() -> bool:
+    """Whether the block that counts asks for that."""
+    return bool(_blocks) and _blocks[-1] == ["raise"]
+
+
+def report_leak(message: str, stacklevel: int | None = None) -> None:
+    """Warn of a leak, or raise it where that was asked for; without a level, at the first line outside this package."""
+    if leaks_are_errors():
         raise PrivacyLeakWarning(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=stacklevel)
+    if stacklevel is None:
+        warn(message, PrivacyLeakWarning)
+    else:
+        warnings.warn(message, PrivacyLeakWarning, stacklevel=stacklevel)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first line outside this package, which is the user's or that of a library that calls us."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+_filters_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Ignore all warnings of this process, in any thread, while a block lasts.
+
+    Of what a warning of rows would tell: that one of them has a gap, or how many tries a search made.
+    ``warnings.catch_warnings`` restores what it found: of two that overlap in threads, the one that ends last finds the
+    other's filters and leaves them there for good. Here each block adds a filter of its own and takes away that one, in
+    any order, so the filters are what they were when the last one has ended.
+    """
+    mine = ("ignore", None, Warning, None, 0)
+    found: Any = warnings.filters
+    try:
+        with _filters_lock:
+            found.insert(0, mine)
+        yield
+    finally:
+        with _filters_lock:
+            present: Any = warnings.filters
+            for filters in (found, present):  # a `catch_warnings` in between works on a copy
+                filters[:] = [each for each in filters if each is not mine]

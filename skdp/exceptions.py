@@ -15,3 +15,7 @@ class BudgetFileError(RuntimeError):
 
 class PrivacyLeakWarning(UserWarning):
     """Something was read from private data, or can be foreseen by others, without being paid for."""
+
+
+class FitInterruptedWarning(UserWarning):
+    """Ctrl-C ended a fit: the model of the steps done is kept, and so is the full charge."""

@@ -11,7 +11,7 @@ import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning, config_context
-from skdp._config import report_leak
+from skdp._config import report_leak, silence
 
 
 def leaks():
@@ -111,3 +111,81 @@ def test_a_block_is_not_left_by_another_thread():
         assert leaks() == "raise"
     assert found == ["raise"]
     assert leaks() == "warn"
+
+
+# --- silence ---
+
+
+def says(message):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.warn(message, UserWarning, stacklevel=1)
+    return [str(each.message) for each in caught]
+
+
+def test_no_warning_gets_out_of_silence_and_filters_are_as_they_were():
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        before = list(warnings.filters)
+        with silence():
+            assert says("one") == []
+            with silence():
+                assert says("two") == []
+            assert says("three") == []
+        assert list(warnings.filters) == before
+        assert says("four") == ["four"]
+
+
+def test_silence_ends_with_an_error():
+    before = list(warnings.filters)
+    with pytest.raises(KeyboardInterrupt), silence():
+        raise KeyboardInterrupt
+    assert list(warnings.filters) == before
+
+
+@pytest.mark.parametrize("first_ends", ["first", "last"])
+def test_silences_that_overlap_in_threads_leave_nothing_behind(first_ends):
+    before = list(warnings.filters)
+    entered, leave = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
+
+    def hold(which):
+        with silence():
+            entered[which].set()
+            leave[which].wait(30)
+
+    threads = [threading.Thread(target=hold, args=(which,)) for which in (0, 1)]
+    for which in (0, 1):
+        threads[which].start()
+        assert entered[which].wait(30)
+    assert warnings.filters[0][0] == "ignore"
+    for which in (0, 1) if first_ends == "first" else (1, 0):
+        assert warnings.filters[0] == ("ignore", None, Warning, None, 0)
+        leave[which].set()
+        threads[which].join(30)
+    assert list(warnings.filters) == before
+
+
+def test_silence_that_ends_inside_a_block_of_others_leaves_nothing_behind():
+    before = list(warnings.filters)
+    mine, theirs = silence(), warnings.catch_warnings()
+    mine.__enter__()
+    theirs.__enter__()
+    mine.__exit__(None, None, None)
+    assert list(warnings.filters) == before
+    theirs.__exit__(None, None, None)
+    assert list(warnings.filters) == before
+
+
+def test_many_silences_at_once():
+    before = list(warnings.filters)
+
+    def enter_and_leave():
+        for _ in range(300):
+            with silence():
+                pass
+
+    threads = [threading.Thread(target=enter_and_leave) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert list(warnings.filters) == before

@@ -1,0 +1,478 @@
+"""A private estimator that is fitted inside other people's estimators says so, before it is charged."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import types
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+    validation_curve,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+import skdp._callers
+import skdp._search
+import skdp.base
+import skdp.pipeline
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    config_context,
+)
+from skdp._callers import report_foreign_fit
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (90, 4))
+Y = (X[:, 0] > 0).astype(int)
+Y3 = Y + (X[:, 1] > 0)
+BOTH = np.c_[Y, 1 - Y]
+HALF = np.where(RNG.random(90) < 0.3, -1, Y)
+GRID = {"alpha": [0.0, 0.1]}
+
+
+def model(**parameters):
+    return DPLogisticRegression(**{"max_iter": 2, "classes": [0, 1], **parameters})
+
+
+def three(**parameters):
+    return model(classes=[0, 1, 2], **parameters)
+
+
+class Foreign(ClassifierMixin, BaseEstimator):
+    """A user's own estimator that fits ours inside its fit."""
+
+    def __init__(self, estimator=None):
+        self.estimator = estimator
+
+    def fit(this, X, y):
+        this.estimator_ = clone(this.estimator).fit(X - X.mean(axis=0), y)
+        return this
+
+
+class OwnPipeline(Pipeline):
+    """A user's own pipeline."""
+
+
+def union(*parts):
+    return FeatureUnion([(str(i), part) for i, part in enumerate(parts)])
+
+
+def columns(part):
+    return ColumnTransformer([("a", DPPCA(2), [0, 1, 2]), ("b", part, [3])], sparse_threshold=0)
+
+
+def pipe(*steps):
+    return make_pipeline(*steps)
+
+
+SCORES = "the scores of this search or cross-validation"
+COMPOSITIONS = {
+    "pipeline": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "inside Pipeline: its step 'standardscaler'"),
+    "counterpart": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "scales by public bounds"),
+    "after it": (lambda: pipe(DPPCA(2), LogisticRegression()).fit(X, Y), "use skdp.DPLogisticRegression"),
+    "lambda": (lambda: pipe(FunctionTransformer(lambda X: X - X.mean(0)), model()).fit(X, Y), "skdp.row_wise"),
+    "two steps": (
+        lambda: pipe(DPPCA(2), model()).fit(X, Y),
+        r"\['dppca', 'dplogisticregression'\] spend a budget each",
+    ),
+    "nested": (lambda: pipe(pipe(StandardScaler(), DPPCA(2))).fit(X), "its step 'pipeline__standardscaler'"),
+    "own pipeline": (lambda: OwnPipeline([("m", model())]).fit(X, Y), "does not know what OwnPipeline reads"),
+    "selected": (
+        lambda: pipe(SelectFromModel(model(), threshold=-1.0), model()).fit(X, Y),
+        r"\['selectfrommodel', 'dplogisticregression'\] spend a budget each",
+    ),
+    "union": (lambda: union(DPPCA(2), StandardScaler()).fit_transform(X), r"FeatureUnion: its step '1' \(Standard"),
+    "columns": (lambda: columns(StandardScaler()).fit_transform(X), "inside ColumnTransformer: its step 'b'"),
+    "calibrated": (lambda: CalibratedClassifierCV(model(), cv=2).fit(X, Y), "calibrated by private rows"),
+    "calibrated once": (lambda: CalibratedClassifierCV(model(), cv=2, ensemble=False).fit(X, Y), "calibrated by"),
+    "threshold": (lambda: TunedThresholdClassifierCV(model(), cv=2).fit(X, Y), "the threshold is chosen"),
+    "rfe": (lambda: RFE(model(), n_features_to_select=2).fit(X, Y), "each round of the elimination"),
+    "rfecv": (lambda: RFECV(model(), cv=2).fit(X, Y), "inside RFECV: columns are chosen by scores"),
+    "forward": (lambda: SequentialFeatureSelector(model(), n_features_to_select=1, cv=2).fit(X, Y), "column tried"),
+    "select": (lambda: SelectFromModel(model()).fit(X, Y), "no later step's epsilon_"),
+    "predictions": (lambda: cross_val_predict(model(), X, Y, cv=2), "inside cross_val_predict"),
+    "scores": (lambda: cross_val_score(model(), X, Y, cv=2), SCORES),
+    "validate": (lambda: cross_validate(model(), X, Y, cv=2, scoring=["accuracy", "roc_auc"]), SCORES),
+    "curve": (lambda: learning_curve(model(), X, Y, cv=2, train_sizes=[0.5, 1.0]), SCORES),
+    "increments": (
+        lambda: learning_curve(model(), X, Y, cv=2, train_sizes=[0.5, 1.0], exploit_incremental_learning=True),
+        SCORES,
+    ),
+    "parameter": (lambda: validation_curve(model(), X, Y, param_name="alpha", param_range=[0, 1], cv=2), SCORES),
+    "permuted": (lambda: permutation_test_score(model(), X, Y, cv=2, n_permutations=2), SCORES),
+    "grid": (lambda: GridSearchCV(model(), GRID, cv=2).fit(X, Y), SCORES),
+    "random": (lambda: RandomizedSearchCV(model(), GRID, n_iter=2, cv=2).fit(X, Y), SCORES),
+    "nested search": (lambda: cross_val_score(GridSearchCV(model(), GRID, cv=2), X, Y, cv=2), SCORES),
+    "voting": (
+        lambda: VotingClassifier([("a", model()), ("b", LogisticRegression())]).fit(X, Y),
+        "no epsilon_ adds up",
+    ),
+    "stacking": (lambda: StackingClassifier([("a", model()), ("b", model())], cv=2).fit(X, Y), "final estimator"),
+    "one versus rest": (lambda: OneVsRestClassifier(model()).fit(X, Y3), "one fit for each class"),
+    "one versus one": (lambda: OneVsOneClassifier(model()).fit(X, Y3), "one fit for each class"),
+    "code": (lambda: OutputCodeClassifier(model(classes=[-1, 0, 1]), random_state=0).fit(X, Y3), "one fit for each"),
+    "outputs": (lambda: MultiOutputClassifier(model()).fit(X, BOTH), "one fit for each output"),
+    "chain": (lambda: ClassifierChain(model()).fit(X, BOTH), "one fit for each output"),
+    "bagging": (lambda: BaggingClassifier(model(), n_estimators=3).fit(X, Y), "draws a row several times"),
+    "boosting": (lambda: AdaBoostClassifier(three(), n_estimators=2).fit(X, Y3), "weighted by their errors"),
+    "self-training": (lambda: SelfTrainingClassifier(model()).fit(X, HALF), "labels are made by predictions"),
+    "foreign": (lambda: Foreign(model()).fit(X, Y), "inside Foreign: skdp does not know what Foreign reads"),
+    "private search": (lambda: CalibratedClassifierCV(DPGridSearchCV(model(), GRID), cv=2).fit(X, Y), "calibrated by"),
+    "budgeted": (
+        lambda: CalibratedClassifierCV(allocate_budget(pipe(DPPCA(2), model()), 1.0, 1e-4), cv=2).fit(X, Y),
+        "PrivatePipeline is fitted inside CalibratedClassifierCV",
+    ),
+}
+IN_THREADS = {  # where workers see a part of the composition only, they say more than once, or in other words
+    *("pipeline", "two steps", "calibrated", "threshold", "rfecv", "predictions", "scores", "curve", "increments"),
+    *(
+        "grid",
+        "random",
+        "permuted",
+        "one versus rest",
+        "one versus one",
+        "outputs",
+        "bagging",
+        "private search",
+        "union",
+    ),
+    *("voting", "stacking", "forward"),
+}
+
+
+def told(run):
+    """Messages of leaks but those of seeds, which bagging and boosting set."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            run()
+        except ValueError as error:
+            if "worse than random" not in str(error):  # two steps of a private fit do not learn much
+                raise
+    return [
+        each
+        for each in caught
+        if issubclass(each.category, PrivacyLeakWarning) and "random_state=" not in str(each.message)
+    ]
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_each_composition_is_told_once(name):
+    run, expected = COMPOSITIONS[name]
+    messages = told(run)
+    once = name != "permuted"  # one fit in its order and the permuted ones are two runs of joblib
+    assert len({str(each.message) for each in messages}) == len(messages) - (not once) <= 2
+    text = " ".join(str(each.message) for each in messages)
+    assert re.search(expected, text), text
+    assert "\n" not in text
+    assert all(each.filename == __file__ for each in messages)
+    assert {str(each.message) for each in told(run)} == {str(each.message) for each in messages}  # another object
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_each_composition_is_an_error_where_that_is_asked_for(name, monkeypatch):
+    """Each fit raises, and none is charged, however often: what was told of is not forgiven."""
+    charges = []
+    monkeypatch.setattr(PrivacyAccountant, "spend", lambda self, *given, **named: charges.append(given))
+    run = COMPOSITIONS[name][0]
+    for _ in range(2):
+        with config_context(on_leak="raise"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                run()
+            except PrivacyLeakWarning:
+                continue
+            except ValueError as error:  # scikit-learn collects the errors of all fits
+                if "PrivacyLeakWarning" in str(error):
+                    continue
+                raise
+            assert name in ("scores", "validate", "curve", "parameter", "forward", "nested search", "increments")
+            # there scores are NaN instead
+    assert charges == []
+
+
+@pytest.mark.parametrize("name", sorted(IN_THREADS))
+def test_in_threads(name):
+    run = COMPOSITIONS[name][0]
+    with parallel_config("threading", n_jobs=2):
+        messages = told(run)
+        again = told(run)
+    assert 1 <= len(messages) <= 8
+    assert messages[0].category is PrivacyLeakWarning
+    assert len(again) >= 1  # another composition on the same rows is told of again
+
+
+@pytest.mark.parametrize("name", ["calibrated", "scores", "one versus rest"])
+def test_in_processes_the_error_comes_back(name, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import warnings, numpy as np\n"
+        "from sklearn.calibration import CalibratedClassifierCV\n"
+        "from sklearn.multiclass import OneVsRestClassifier\n"
+        "from sklearn.model_selection import cross_val_score\n"
+        "from joblib import parallel_config\n"
+        "from skdp import DPLogisticRegression\n"
+        "import skdp._callers, skdp.base, sys\n"
+        "class Model(DPLogisticRegression):\n"
+        "    def fit(self, X, y):\n"
+        "        warnings.simplefilter('error', skdp.PrivacyLeakWarning)\n"
+        "        skdp._callers.report_foreign_fit(self)\n"
+        "        raise RuntimeError('fitted in silence')\n"
+        "X = np.random.default_rng(0).uniform(-1, 1, (60, 3)); y = np.arange(60) % 2\n"
+        "m = Model(classes=[0, 1])\n"
+        "runs = {'calibrated': lambda: CalibratedClassifierCV(m, cv=2).fit(X, y),\n"
+        "        'scores': lambda: cross_val_score(m, X, y, cv=2, error_score='raise'),\n"
+        "        'one versus rest': lambda: OneVsRestClassifier(m).fit(X, np.arange(60) % 3)}\n"
+        "with parallel_config('loky', n_jobs=2):\n"
+        "    try:\n"
+        f"        runs[{name!r}]()\n"
+        "    except skdp.PrivacyLeakWarning as told:\n"
+        "        print('TOLD', told)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(skdp.__file__).parent.parent)}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
+    assert "TOLD Model is fitted inside" in done.stdout, done.stderr[-2000:]
+
+
+SILENT = {
+    "direct": lambda: model().fit(X, Y),
+    "transform": lambda: DPPCA(2).set_output(transform="pandas").fit_transform(X),
+    "partial_fit": lambda: model().partial_fit(X, Y),
+    "pipeline": lambda: pipe(Normalizer(), "passthrough", model()).fit(X, Y),
+    "transformers": lambda: pipe(Normalizer(), DPPCA(2)).fit_transform(X),
+    "nested": lambda: pipe(pipe(Normalizer()), pipe(FunctionTransformer(np.abs), model())).fit(X, Y),
+    "union": lambda: union(DPPCA(2), "passthrough").fit_transform(X),
+    "columns": lambda: columns("drop").fit_transform(X),
+    "budget": lambda: allocate_budget(pipe(Normalizer(), DPPCA(2), model()), 1.0, 1e-4).fit(X, Y),
+    "budget in threads": lambda: in_thread(lambda: allocate_budget(pipe(DPPCA(2), model()), 1.0, 1e-4).fit(X, Y)),
+    "search": lambda: DPGridSearchCV(model(), GRID).fit(X, Y),
+    "search of a pipeline": lambda: DPGridSearchCV(
+        pipe(DPPCA(2), model()), {"dplogisticregression__alpha": [0.0, 0.1]}
+    ).fit(X, Y),
+    "search in a pipeline": lambda: pipe(Normalizer(), DPGridSearchCV(model(), GRID)).fit(X, Y),
+    "fixed threshold": lambda: FixedThresholdClassifier(model(), threshold=0.4).fit(X, Y),
+    "frozen": lambda: CalibratedClassifierCV(FrozenEstimator(model().fit(X, Y)), cv=2).fit(X, Y),
+}
+
+
+def in_thread(run):
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_is_paid_for_is_silent(name):
+    assert [str(each.message) for each in told(SILENT[name])] == []
+    with parallel_config("threading", n_jobs=2):
+        if name not in ("union", "columns"):  # a worker thread cannot see the other parts
+            assert told(SILENT[name]) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", [DPPCA(1), DPLogisticRegression(max_iter=2)], ids=["transformer", "classifier"])
+def test_scikit_learns_own_checks_are_silent(estimator):
+    """Whatever else fails there, no check is taken for a composition."""
+    told_in = []
+    real = skdp._callers.report_leak
+    skdp._callers.report_leak = lambda message, **named: told_in.append(message) or real(message, **named)
+    try:
+        check_estimator(estimator, on_fail=None, on_skip=None)
+    finally:
+        skdp._callers.report_leak = real
+    assert told_in == []
+
+
+def test_hundred_fits_of_one_object_tell_once_and_another_object_again():
+    first = Foreign(model())
+    assert len(told(lambda: [first.fit(X, Y) for _ in range(5)])) == 1
+    assert len(told(lambda: [clone(first).fit(X, Y) for _ in range(3)])) == 3
+    grid = GridSearchCV(pipe(StandardScaler(), model()), {"dplogisticregression__alpha": [0.0, 0.1]}, cv=3)
+    messages = [str(each.message) for each in told(lambda: grid.fit(X, Y))]
+    assert len(messages) == 2  # the scores, and the scaler
+    assert any("standardscaler" in each for each in messages)
+    assert len(told(lambda: grid.fit(X, Y))) == 1  # each search is told of
+
+
+def test_an_error_is_raised_for_each_fit_of_one_object():
+    first = Foreign(model())
+    with config_context(on_leak="raise"):
+        for _ in range(3):
+            with pytest.raises(PrivacyLeakWarning, match="inside Foreign"):
+                first.fit(X, Y)
+    assert len(told(lambda: first.fit(X, Y))) == 1
+    assert told(lambda: first.fit(X, Y)) == []
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        first.fit(X, Y)
+
+
+def test_a_scorer_that_lives_long_silences_nothing():
+    from sklearn.metrics import get_scorer
+
+    scorer = get_scorer("accuracy")
+    for _ in range(2):
+        assert len(told(lambda: cross_val_score(model(), X, Y, cv=2, scoring=scorer))) == 1
+        assert len(told(lambda: GridSearchCV(model(), GRID, cv=2, scoring=scorer).fit(X, Y))) == 1
+
+
+def test_nothing_is_kept_alive():
+    """Neither the frames that were looked at nor the object that was told of: tables are large, and private."""
+    gc.disable()
+    try:
+        outer, table = Foreign(model()), X.copy()
+        gone = [weakref.ref(outer), weakref.ref(table)]
+        with pytest.warns(PrivacyLeakWarning, match="inside Foreign"):
+            outer.fit(table, Y)
+        del outer, table
+        assert [each() for each in gone] == [None, None]
+    finally:
+        gc.enable()
+
+
+# --- callers of every kind ---
+
+
+class Stub(DPLogisticRegression):
+    """Reports, and does nothing else."""
+
+    def fit(self, X=None, y=None):
+        report_foreign_fit(self)
+        return self
+
+
+class Raising:
+    """Looks like an estimator and fails whenever it is looked at."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("do not look at me")
+
+    def fit(self):
+        return Stub().fit()
+
+
+class Meta(type):
+    def __getattr__(cls, name):
+        raise RuntimeError("do not look at my class")
+
+
+class WeirdClass(metaclass=Meta):
+    def fit_something(self):
+        return Stub().fit()
+
+
+class Slotted:
+    __slots__ = ()
+
+    def fit(self):
+        return Stub().fit()
+
+
+class Deleted:
+    def fit(self):
+        del self
+        return Stub().fit()
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def fit(self):
+        return Stub().fit()
+
+
+@pytest.mark.parametrize("kind", [Raising, Slotted, Unhashable])
+def test_strange_callers_are_told(kind):
+    assert [f"inside {kind.__name__}:" in str(each.message) for each in told(kind().fit)] == [True]
+
+
+def test_stranger_callers_do_no_harm():
+    told(WeirdClass().fit_something)
+    told(Deleted().fit)
+    nameless = types.FunctionType((lambda: fit().fit()).__code__, {"fit": Stub})  # noqa: F821
+    assert told(nameless) == []
+    list(map(lambda each: each.fit(), [Stub()]))
+    sorted([1, 2], key=lambda each: Stub().fit() and each)
+    exec("fit().fit()", {"fit": Stub, "__name__": 3})
+
+
+def test_a_trainer_that_only_holds_a_model_is_no_composition():
+    class App:
+        def fit(self):
+            raise AssertionError
+
+        def main(self):
+            return model().fit(X, Y)
+
+    assert told(App().main) == []
+
+
+def test_functions_of_other_names_are_no_compositions():
+    def _fit_and_score():  # a name alone is not scikit-learn
+        return model().fit(X, Y)
+
+    def fit_all(estimator):
+        return estimator.fit(X, Y)
+
+    assert told(_fit_and_score) == []
+    assert told(lambda: fit_all(model())) == []
+
+
+def test_a_subclass_of_ours_that_is_cross_validated_in_its_own_fit():
+    class Own(DPLogisticRegression):
+        def fit(self, X, y):
+            cross_val_score(model(), X, y, cv=2)
+            return super().fit(X, y)
+
+    assert len(told(lambda: Own(classes=[0, 1], max_iter=2).fit(X, Y))) == 1
+
+
+def test_looking_costs_next_to_nothing():
+    import timeit
+
+    assert min(timeit.repeat(lambda: report_foreign_fit(None), number=200, repeat=5)) / 200 < 4e-5
+
+
+def test_a_child_process_has_a_lock_of_its_own():
+    before = skdp._callers._lock
+    skdp._callers._renew_lock()
+    assert skdp._callers._lock is not before
