@@ -24,6 +24,7 @@ _PUBLIC = {
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
+    "row_wise": "skdp._row_wise",
 }
 _MODULES = (
     "accounting",

@@ -1,32 +1,24 @@
-"""Candidates of a private search: what each fit will cost, and the fit at exactly that cost."""
+"""Candidates of a private search: what each fit will cost, and the fit at exactly that cost.
+
+Each candidate is a `PrivatePipeline`; a private estimator that is searched alone is the only step of one.
+"""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skdp._classifier import GradientClassifier, Labels
-from skdp.accounting import DpEvent, calibrate_jointly, calibrate_noise_multiplier, compose
-from skdp.base import Budget, PrivateEstimator, StepPlan, distinct_classes
+from skdp._running import table_shape
+from skdp.accounting import DpEvent, calibrate_jointly, calibrate_noise_multiplier, compose, resolve_accountant
+from skdp.base import PrivateEstimator, StepPlan
 from skdp.pipeline import Allocation, PrivatePipeline, allocate_budget
 
 _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
     "n_samples_public", "warm_start", "classes", "memory", "verbose",
 }  # fmt: skip
-
-
-def private_parts(estimator: Any) -> list[Any]:
-    """The private estimators that an estimator or a pipeline is made of."""
-    if isinstance(estimator, PrivatePipeline):
-        return [step for _, step in estimator._private_steps()]
-    return [estimator]
 
 
 def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
@@ -38,55 +30,68 @@ def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
             )
 
 
-def private_template(estimator: Any, epsilon: float, delta: float) -> Any:
-    """A copy of what is searched over: a private estimator, or a pipeline of private steps with one budget."""
+def private_template(estimator: Any, epsilon: float, delta: float) -> PrivatePipeline:
+    """A copy of what is searched over, as a pipeline of private steps with one budget."""
     template = clone(estimator)
+    if isinstance(template, PrivateEstimator):
+        template = PrivatePipeline([(_ALONE, template)])
     if isinstance(template, Pipeline) and not isinstance(template, PrivatePipeline):
         template = allocate_budget(template, epsilon, delta)
-    if isinstance(template, PrivatePipeline):
+    if isinstance(template, PrivatePipeline) and template._private_parts():
         return template.set_params(epsilon=epsilon, delta=delta, verbose=False)
-    if isinstance(template, PrivateEstimator):
-        return template
     raise ValueError(
-        f"estimator={estimator!r} is neither a private estimator nor a Pipeline of them: use one of skdp, such as "
-        "DPLogisticRegression."
+        f"estimator is a {type(estimator).__name__}, neither a private estimator nor a Pipeline of them: use one of "
+        "skdp, such as DPLogisticRegression."
     )
 
 
-def candidate(template: Any, parameters: dict[str, Any], accountant: Any) -> Any:
+_ALONE = "alone"
+
+
+def seen_by_the_user(candidate: PrivatePipeline) -> Any:
+    """The pipeline, or the private estimator that is its only step."""
+    (name, step), *others = candidate.steps
+    return step if name == _ALONE and not others else candidate
+
+
+def candidate(template: PrivatePipeline, parameters: dict[str, Any]) -> PrivatePipeline:
     """The template with these parameters, checked, and without what would spend, speak or repeat outside the search."""
-    estimator = clone(template)
-    estimator.set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
-    if isinstance(estimator, PrivatePipeline):
-        if estimator.memory is not None:
-            raise ValueError(
-                f"memory={estimator.memory!r} would hand the noise of one try to another: set memory=None in a search."
-            )
-        estimator._check()
-    adjacency = private_parts(template)[0].adjacency
-    for part in private_parts(estimator):
-        if part.accountant is not None and part.accountant is not accountant:
-            raise ValueError("accountant differs between the candidates: give it to the estimator that is searched.")
+    made = clone(template)
+    seen_by_the_user(made).set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
+    ledgers, known = ({id_of_ledger(part) for part in each._private_parts()} for each in (made, template))
+    if ledgers - known - {None}:
+        raise ValueError("accountant differs between the candidates: give it to the estimator that is searched.")
+    adjacency = template._private_parts()[0].adjacency
+    for part in made._private_parts():
+        own = part.get_params(deep=False)
         if part.adjacency != adjacency:
             raise ValueError(f"adjacency={part.adjacency!r} differs between the candidates: give all of them one.")
-        own = part.get_params(deep=False)
         if own.get("checkpoint") is not None:
             raise ValueError(f"checkpoint={part.checkpoint!r} is the file of one run: set checkpoint=None in a search.")
         part.set_params(**{name: value for name, value in _SILENT.items() if name in own})
-    return estimator
+    loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
+    made.set_params(**dict.fromkeys(loud, 0))
+    made._check()
+    return made
 
 
-_SILENT = {"accountant": None, "random_state": None, "verbose": 0, "warm_start": False}
+_SILENT = {"accountant": None, "random_state": None, "warm_start": False}
+
+
+def id_of_ledger(part: Any) -> Any:
+    """What tells one ledger from another; None without one."""
+    accountant = resolve_accountant(part.accountant)
+    return None if accountant is None else accountant.path or id(accountant)
 
 
 class FitPlan(NamedTuple):
-    """A fit to `n` rows: the candidate's parameters, the estimator that has them, and the noise of each private step.
+    """A fit to `n` rows: the candidate's parameters, the pipeline that has them, and the noise of each private step.
 
     The noise is for a fit that costs as much as the others that it is compared with; all are scaled alike.
     """
 
     parameters: dict[str, Any]
-    estimator: Any
+    pipeline: PrivatePipeline
     n: int
     steps: list[StepPlan]
     noises: tuple[float, ...]
@@ -95,80 +100,77 @@ class FitPlan(NamedTuple):
         """What the fit costs with its noise times `scale`."""
         return compose(step.event_at(scale * sigma) for step, sigma in zip(self.steps, self.noises, strict=True))
 
-    def fitted(self, scale: float, delta: float, seed: int | None, X: Any, y: Any) -> Any:
-        """A copy of the estimator, fitted with its noise times `scale`; its parameters are the user's own again."""
-        estimator, event = clone(self.estimator), self.event(scale)
+    @property
+    def has_public_steps(self) -> bool:
+        """Whether some steps are public."""
+        return any(not isinstance(step, PrivateEstimator) for _, step in self.pipeline.steps)
+
+    def check_parameters(self, n_features: int) -> None:
+        """Before the charge: an error in the middle would tell that this candidate was tried."""
+        for number, (_, step) in enumerate(self._copies(1.0, None)):
+            if isinstance(step, PrivateEstimator):
+                step._check_parameters(step._check_terms(), self.n, n_features if number == 0 else None)
+
+    def check_rows(self, X: Any, y: Any) -> None:
+        """Before the charge: refuse rows and labels that the fit would refuse."""
+        copies = self._copies(1.0, None)
+        self.pipeline._prepared(copies, self.pipeline._terms_of(copies), X, y, {}, table_shape(X)[0])
+
+    def fitted(self, scale: float, seed: int | None, X: Any, y: Any) -> PrivatePipeline:
+        """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own."""
+        whole, n = clone(self.pipeline), table_shape(X)[0]
+        copies = self._copies(scale, seed)
+        _, interrupted = whole._learned(whole._prepared(copies, whole._terms_of(copies), X, y, {}, n), y, {}, n)
+        if interrupted:  # Ctrl-C ends the search, and not one try of it
+            raise KeyboardInterrupt
+        whole._note(copies, self.event(scale))
+        return whole
+
+    def _copies(self, scale: float, seed: int | None) -> list[tuple[str, Any]]:
+        """The steps with the noise of this fit, and a stream and a public number of rows of its own."""
         noises = tuple(scale * sigma for sigma in self.noises)
-        with contextlib.ExitStack() as stack:
-            for number, part in enumerate(private_parts(estimator)):
-                stack.enter_context(_public_rows(part, self.n))
-                stack.enter_context(_set_for_now(part, random_state=None if seed is None else seed + number))
-            if isinstance(estimator, PrivatePipeline):
-                estimator._fit_allotted(Allocation(self.steps, noises, event), X, y)
-            else:
-                budget = {"epsilon": None, "noise_multiplier": noises[0], "delta": delta}
-                stack.enter_context(_set_for_now(estimator, **self.steps[0].parameters, **budget))
-                estimator.fit(X, y)
-        spent = compose(part.privacy_event_ for part in private_parts(estimator))
-        if spent != event:
-            raise RuntimeError(f"spent {spent!r} where {event!r} was planned: please report this as a bug.")
-        return estimator
+        copies = with_public_rows(self.pipeline, self.n)._allotted(Allocation(self.steps, noises, self.event(scale)))
+        if seed is not None:
+            for number, (_, step) in enumerate(self.pipeline._private_of(copies)):
+                step.set_params(random_state=seed + number)
+        return copies
+
+
+def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
+    """A copy for a part of the rows, which has a public number of its own where the whole has one."""
+    copied = clone(pipeline)
+    for part in copied._private_parts():
+        if part.n_samples_public is not None or part.adjacency == "add_remove":
+            part.set_params(n_samples_public=n)
+    return copied
 
 
 def fit_plans(
-    grid: list[dict[str, Any]], estimators: list[Any], n: int, n_features: int, epsilon: float, delta: float
+    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, epsilon: float, delta: float
 ) -> list[FitPlan]:
     """Fits to n rows that cost epsilon each; candidates that are planned alike share their noise."""
     known: dict[Any, tuple[float, ...]] = {}
     made = []
-    for parameters, estimator in zip(grid, estimators, strict=True):
-        with contextlib.ExitStack() as stack:
-            parts = private_parts(estimator)
-            for part in parts:
-                stack.enter_context(_public_rows(part, n))
-            steps = [part._plan_step(n, n_features) for part in parts]
-            key = tuple(step.event_at(1.0) for step in steps)
-            if key not in known:
-                known[key] = _noises_of(estimator, steps, epsilon, delta)
-            for part, sigma in zip(parts, known[key], strict=True):
-                _refuse_bad_parameters(part, Budget(None, sigma, delta), n, n_features)
-        made.append(FitPlan(parameters, estimator, n, steps, known[key]))
+    for parameters, pipeline in zip(grid, candidates, strict=True):
+        steps = [part._plan_step(n, n_features) for part in with_public_rows(pipeline, n)._private_parts()]
+        key = tuple(step.event_at(1.0) for step in steps)
+        if key not in known:
+            known[key] = _noises_of(pipeline, steps, epsilon, delta)
+        plan = FitPlan(parameters, pipeline, n, steps, known[key])
+        plan.check_parameters(n_features)
+        made.append(plan)
     return made
 
 
-def _noises_of(estimator: Any, steps: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:
+def _noises_of(pipeline: PrivatePipeline, steps: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:
     """Noise of each private step at which a fit costs epsilon."""
-    adjacency = private_parts(estimator)[0].adjacency
-    if not isinstance(estimator, PrivatePipeline):
+    private = pipeline._private_steps()
+    adjacency = private[0][1].adjacency
+    if len(steps) == 1:
         return (calibrate_noise_multiplier(steps[0].event_at, epsilon, delta, adjacency=adjacency),)
-    shares = estimator._check_shares([name for name, _ in estimator._private_steps()])
+    shares = pipeline._check_shares([name for name, _ in private])
     events = [step.event_at for step in steps]
     return calibrate_jointly(events, epsilon, delta, list(shares.values()), adjacency=adjacency)
 
 
-def _refuse_bad_parameters(part: Any, budget: Budget, n: int, n_features: int) -> None:
-    """Before the charge: an error in the middle would tell that this candidate was tried."""
-    if isinstance(part, GradientClassifier) and part.classes is not None:
-        classes = distinct_classes("classes", part.classes)
-        nobody: NDArray[np.int64] = np.zeros(0, np.int64)
-        part._plan_run(budget, n, n_features, Labels(classes, nobody, 1 if len(classes) == 2 else len(classes)))
-
-
-@contextlib.contextmanager
-def _set_for_now(part: Any, **given: Any) -> Iterator[None]:
-    own = {name: getattr(part, name) for name in given}
-    part.set_params(**given)
-    try:
-        yield
-    finally:
-        part.set_params(**own)
-
-
-def _public_rows(part: Any, n: int) -> contextlib.AbstractContextManager[None]:
-    """A part of the rows has a public number of its own, where the whole has one."""
-    if part.n_samples_public is None and part.adjacency != "add_remove":
-        return contextlib.nullcontext()
-    return _set_for_now(part, n_samples_public=n)
-
-
-__all__ = ["FitPlan", "candidate", "fit_plans", "private_parts", "private_template", "refuse_terms_of_the_budget"]
+__all__ = ["FitPlan", "candidate", "fit_plans", "private_template", "refuse_terms_of_the_budget", "seen_by_the_user"]

@@ -3,44 +3,65 @@
 from __future__ import annotations
 
 import math
-import warnings
+from copy import copy
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skdp._averaging import Averaging
 from skdp._checkpoint import Checkpoint
 from skdp._config import report_leak
+from skdp._input import check_labels, check_table, check_weights, distinct_classes, encode_labels
 from skdp._optimizers import Optimizer, Vector
-from skdp._plan import DPSGDPlan, noise_multiplier_for
+from skdp._plan import DPSGDPlan, event_of_steps, noise_multiplier_for
 from skdp._progress import StepProgress
 from skdp._random import SecretStream
+from skdp._releases import Release, new_release, publish, releases_of
+from skdp._run_lock import RunLock
 from skdp._sampling import Sampling
 from skdp._training import run_dpsgd
 from skdp._validation import check_count, check_real
-from skdp.accounting import DpEvent
-from skdp.base import Budget, PrivateEstimator, StepPlan, distinct_classes, encode_labels
+from skdp.accounting import DpEvent, compose, resolve_accountant
+from skdp.base import (
+    Budget,
+    Price,
+    PrivateEstimator,
+    StepPlan,
+    Terms,
+    public_shape,
+    refuse_fit_params,
+    warn_of_interrupt,
+    warn_of_weak_delta,
+)
 
 
-class Labels(NamedTuple):
-    """The classes, what each row has to be given, and the number of outputs that this takes.
-
-    Targets are numbers of classes, of shape (n,), or one column of 0 and 1 a label, of shape (n, n_outputs).
-    """
+class Outputs(NamedTuple):
+    """The classes, the number of outputs that they take, and whether each output is a label of its own."""
 
     classes: NDArray[Any]
-    targets: NDArray[Any]
     n_outputs: int
+    multilabel: bool = False
 
-    @property
-    def multilabel(self) -> bool:
-        return self.targets.ndim == 2
+    @classmethod
+    def of_classes(cls, classes: NDArray[Any]) -> Outputs:
+        """One class a row: one output for two classes, one a class for more."""
+        return cls(classes, 1 if len(classes) == 2 else len(classes))
+
+
+class Targets(NamedTuple):
+    """What each row has to be given, checked.
+
+    `labels` are numbers of classes, of shape (n,), or one column of 0 and 1 a label, of shape (n, n_outputs).
+    """
+
+    outputs: Outputs
+    labels: NDArray[Any]
+    weights: Any
 
 
 class Run(NamedTuple):
@@ -54,6 +75,35 @@ class Run(NamedTuple):
     averaging: Averaging
 
 
+class Plan(NamedTuple):
+    """All that is decided about a fit before its rows are read."""
+
+    run: Run
+    outputs: Outputs
+    n_public: int
+    stream: SecretStream
+    price: Price
+    earlier: tuple[Release, ...]
+    before: tuple[int, int]
+    checkpoint: Checkpoint | None
+    go_on: bool
+
+    @property
+    def event(self) -> DpEvent:
+        return self.run.plan.event
+
+    @property
+    def note(self) -> str:
+        """What the charge bears, so that a run that is resumed finds it."""
+        return "" if self.checkpoint is None else f"checkpoint {self.checkpoint.receipt}"
+
+    def release(self, adjacency: str) -> Release:
+        """What the charge paid for; that of a run with a file is the same in each part of the run."""
+        if self.checkpoint is None:
+            return new_release(self.event, adjacency)
+        return Release(self.checkpoint.receipt, self.event, adjacency)
+
+
 class GradientClassifier(ClassifierMixin, PrivateEstimator):
     """Base class of classifiers trained by DP-SGD.
 
@@ -64,6 +114,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
 
     n_steps_: int
     n_iter_: int
+    _fitted_before: tuple[int, int]  # steps and epochs of all instalments but the last
     _takes_labels = False  # several labels a row, as columns of y
 
     # --- what a subclass says ---
@@ -72,26 +123,26 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """How rows will be drawn, and how often; `n` is the public number of rows."""
         raise NotImplementedError
 
-    def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
         """All that is decided before the data are read; `n` is the public number of rows."""
         raise NotImplementedError
 
-    def _start(self, run: Run, labels: Labels, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
         """The parameters to start from: the present ones if `go_on`."""
         raise NotImplementedError
 
-    def _bind(self, X: Any, labels: Labels, weights: Any, run: Run) -> Any:
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """A context manager that gives the model of these rows."""
         raise NotImplementedError
 
-    def _publish_parameters(self, theta: Vector, labels: Labels, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
         raise NotImplementedError
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
         """Scores of the outputs, of shape (n_samples, n_outputs)."""
         raise NotImplementedError
 
-    def _check_label_columns(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
+    def _label_outputs(self, n_columns: int, classes: Any, *, go_on: bool) -> Outputs:
         """Several labels a row, where `_takes_labels`."""
         raise NotImplementedError
 
@@ -119,8 +170,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         BudgetExceededError
             The accountant's ceiling does not allow the fit; nothing was charged, and the rows were not trained on.
         """
-        go_on = bool(self.warm_start) and self._has_instalment()
-        return self._fit_instalment(X, y, sample_weight, self.classes, go_on=go_on)
+        return self._fit_instalment(X, y, sample_weight, go_on=bool(self.warm_start) and self._has_instalment())
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
@@ -141,101 +191,180 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             Whose `epsilon_` prices all instalments jointly, as if each had seen the same people.
         """
         go_on = self._has_instalment()
-        if classes is None:
-            classes = self.classes
-        if classes is None and not go_on:
+        if classes is None and self.classes is None and not go_on:
             raise ValueError(
                 "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
                 "constructor."
             )
-        return self._fit_instalment(X, y, sample_weight, classes, go_on=go_on)
+        return self._fit_instalment(X, y, sample_weight, classes=classes, go_on=go_on)
 
     def _has_instalment(self) -> bool:
         return hasattr(self, "n_steps_")
 
-    def _fit_instalment(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, go_on: bool) -> Self:
-        with self._schema_kept_on_failure():
-            n_done, n_steps = self._charge_and_train(X, y, sample_weight, classes, go_on=go_on)
-        if n_done < n_steps:
-            warnings.warn(
-                f"fit was interrupted after {n_done} of {n_steps} steps: the model of those steps is kept, and so is "
-                "the full charge.",
-                UserWarning,
-                stacklevel=3,
-            )
+    def _fit_instalment(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, go_on: bool) -> Self:
+        """Fit on a copy, and publish what it learned; until then no other run has the file of this one."""
+        work = copy(self)
+        terms = work._check_terms()
+        with RunLock(work.checkpoint) as lock:
+            lock.take()
+            self._publish_fit_of(work, terms, X, y, sample_weight, classes=classes, go_on=go_on)
         return self
 
-    def _charge_and_train(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, go_on: bool) -> tuple[int, int]:
-        budget = self._check_budget()
+    def _publish_fit_of(
+        self, work: Self, terms: Terms, X: Any, y: Any, sample_weight: Any, *, classes: Any, go_on: bool
+    ) -> None:
+        """Go through the phases of a fit on `work`, and publish what it learned."""
+        outputs = work._named_outputs(y, classes, go_on=go_on)
+        shape = public_shape(X)
+        plan = None
+        if outputs is not None and shape is not None and not (go_on and shape[1] != work.n_features_in_):
+            plan = work._plan_instalment(terms, shape, outputs, go_on=go_on)
+            work._admit_once(plan)
+        with work._refusals_recorded():
+            rows = work._check_rows(X, go_on=go_on)
+            targets = work._checked_targets(y, sample_weight, rows.shape[0], outputs)
+        if plan is None:  # the classes are read from the labels
+            plan = work._plan_instalment(terms, rows.shape, targets.outputs, go_on=go_on)
+            work._admit_once(plan)
+        warn_of_weak_delta(terms.budget.delta, plan.n_public)
+        if plan.checkpoint is not None:
+            plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
+        work._charge_once(plan)
+        interrupted = work._learn(plan, rows, targets)
+        publish(self, work)
+        if interrupted:
+            warn_of_interrupt(interrupted)
+        elif plan.checkpoint is not None:
+            plan.checkpoint.finish()
+
+    # --- the phases ---
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Targets:
+        """See `PrivateEstimator`."""
+        sample_weight = fit_params.pop("sample_weight", None)
+        refuse_fit_params(fit_params)
+        return self._checked_targets(y, sample_weight, n_samples, self._named_outputs(y, None, go_on=False))
+
+    def _checked_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
+        weights = check_weights(sample_weight, n_samples, np.float64)
+        named = None if outputs is None else outputs.classes
+        labels = check_labels(y, n_samples, classes=named, columns=self._takes_labels)
+        if outputs is None:
+            outputs = Outputs.of_classes(classes_of(labels))
+        coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
+        return Targets(outputs, coded, weights)
+
+    def _named_outputs(self, y: Any, classes: Any, *, go_on: bool) -> Outputs | None:
+        """The classes as far as they are public, None where they have to be read from the labels."""
+        given = self.classes if classes is None else classes
+        n_columns = number_of_columns(y) if self._takes_labels else 1
+        if n_columns > 1:
+            return self._label_outputs(n_columns, given, go_on=go_on)
+        if go_on:
+            if given is not None and not np.array_equal(distinct_classes("classes", given), self.classes_):
+                raise ValueError(
+                    f"classes={given!r} differs from the {self.classes_.tolist()!r} of earlier instalments: use the "
+                    "same, or start again with fit and warm_start=False."
+                )
+            return Outputs.of_classes(self.classes_)
+        if given is not None:
+            return Outputs.of_classes(distinct_classes("classes", given))
+        report_leak(
+            "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
+            "can occur, e.g. classes=[0, 1]."
+        )
+        return None
+
+    def _check_parameters(self, terms: Terms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        classes = np.arange(2) if self.classes is None else distinct_classes("classes", self.classes)
+        n = self._public_n_samples(n_samples)
+        self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))
+
+    def _plan_fit(self, terms: Terms, n_samples: int, n_features: int, targets: Targets) -> Plan:
+        """See `PrivateEstimator`."""
+        return self._plan_instalment(terms, (n_samples, n_features), targets.outputs, go_on=False)
+
+    def _plan_instalment(self, terms: Terms, shape: tuple[int, int], outputs: Outputs, *, go_on: bool) -> Plan:
         if go_on and self.adjacency != self.adjacency_:
             raise ValueError(
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier instalments, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            multi_output=self._takes_labels, reset=not go_on,
-        )  # fmt: skip
-        X = without_duplicates(X)
-        weights = self._check_weights(sample_weight, X)
-        labels = self._check_labels(y, classes, go_on=go_on)
-        n_public = self._public_n_samples(X.shape[0])
-        run = self._plan_run(budget, n_public, X.shape[1], labels)
-        self._warn_of_weak_delta(budget.delta, n_public)
-        stream = self._root_stream().spawn("from step", self.n_steps_ if go_on else 0)
-        theta = self._start(run, labels, X.dtype, stream, go_on=go_on)
-        earlier = self.privacy_event_ if go_on else None
-        price = self._price(run.plan.event, earlier, budget.delta)  # a run without a price is refused here
+        n = self._public_n_samples(shape[0])
+        run = self._plan_run(terms.budget, n, shape[1], outputs)
+        earlier = releases_of(self) if go_on else ()
+        before = (self.n_steps_, self.n_iter_) if go_on else (0, 0)
+        checkpoint = self._checkpoint(run, outputs, earlier)
+        if checkpoint is not None and checkpoint.goes_on_in(earlier):
+            earlier, before = earlier[:-1], self._fitted_before  # the present state is that of this run, interrupted
+        if go_on:
+            self._check_present(run, outputs)
+        paid = compose(release.event for release in earlier) if earlier else None
+        price = self._price(run.plan.event, paid, terms.budget.delta)  # a run without a price is refused here
+        stream = terms.stream.spawn("from step", before[0])
+        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, go_on)
 
-        checkpoint = self._checkpoint(run, labels, (n_public, *X.shape[1:], str(X.dtype)), go_on=go_on)
+    def _check_present(self, run: Run, outputs: Outputs) -> None:
+        """Refuse to go on where the present parameters do not fit the run."""
 
-        self._charge_once(run.plan.event, checkpoint)
-        progress = self._progress(run.plan, earlier, budget.delta)
-        theta, n_done = self._train((X, labels, weights, run), theta, stream, progress, checkpoint)
-        self._publish_price(price)  # before the coefficients: they may never stand beside a price that is too low
-        self._publish(theta, labels, run, n_done, go_on=go_on)
-        if checkpoint is not None and n_done == run.plan.n_steps:
-            checkpoint.finish()
-        return n_done, run.plan.n_steps
+    def _check_rows(self, X: Any, *, go_on: bool = False) -> Any:
+        """See `PrivateEstimator`."""
+        return check_table(self, X, reset=not go_on, sparse=True)
 
-    def _checkpoint(self, run: Run, labels: Labels, table: tuple[Any, ...], *, go_on: bool) -> Checkpoint | None:
-        """The file that this run is kept in, if one was asked for; `table` is what is public of the rows."""
+    def _checkpoint(self, run: Run, outputs: Outputs, earlier: tuple[Release, ...]) -> Checkpoint | None:
+        """The file that this run is kept in, if one was asked for."""
         if self.checkpoint is None:
             return None
         seeded = isinstance(self.random_state, int | np.integer)
         described = {
             **{name: repr(value) for name, value in self._public_parameters().items()},
-            "estimator": type(self).__name__, "table": repr(table), "classes": repr(labels.classes.tolist()),
+            "estimator": type(self).__name__, "classes": repr(outputs.classes.tolist()),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
-            "earlier steps": self.n_steps_ if go_on else 0,
         }  # fmt: skip
-        return Checkpoint(self.checkpoint, described, run.plan.n_steps, seeded=seeded)
+        return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
 
-    def _charge_once(self, event: DpEvent, checkpoint: Checkpoint | None) -> None:
-        """Charge, unless the run goes on from a file and this very bill holds its charge already."""
-        if checkpoint is None:
-            return self._charge(event)
-        note = f"checkpoint {checkpoint.receipt}"
-        held = () if self.accountant is None or not checkpoint.begun else self.accountant.history
-        if not any(charge.note == note and charge.event == event for charge in held):
-            self._charge(event, note)
-        return None
+    def _admit_once(self, plan: Plan) -> None:
+        if not self._is_charged(plan):
+            self._admit(plan.event)
 
-    def _train(
-        self,
-        bound: tuple[Any, Labels, Any, Run],
-        theta: Vector,
-        stream: SecretStream,
-        progress: StepProgress | None,
-        checkpoint: Checkpoint | None,
-    ) -> tuple[Vector, int]:
+    def _charge_once(self, plan: Plan) -> None:
+        """Charge, unless the run goes on from a file and this very ledger holds its charge already."""
+        if not self._is_charged(plan):
+            self._charge(plan.event, plan.note)
+
+    def _is_charged(self, plan: Plan) -> bool:
+        accountant = resolve_accountant(self.accountant)
+        if accountant is None or plan.checkpoint is None or not plan.checkpoint.begun:
+            return False
+        return any(charge.note == plan.note and charge.event == plan.event for charge in accountant.history)
+
+    def _learn(self, plan: Plan, rows: Any, targets: Targets) -> str:
+        """See `PrivateEstimator`."""
+        theta, n_done = self._train(plan, rows, targets)
+        run, (steps, epochs) = plan.run, plan.before
+        self._set_parameters(theta, plan.outputs, run)
+        self.classes_ = plan.outputs.classes
+        self.noise_multiplier_ = run.plan.noise_multiplier
+        self.sampling_rate_ = run.plan.sampling.rate
+        self.max_grad_norm_ = run.plan.max_grad_norm
+        self.data_norm_ = run.radius
+        self._fitted_before = plan.before
+        self.n_steps_ = n_done + steps
+        self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
+        self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency)))
+        return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
+
+    def _train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """The parameters after the plan, or after the steps done when it was interrupted, and the number of steps."""
-        run = bound[-1]
+        run = plan.run
+        theta = self._start(run, plan.outputs, rows.dtype, plan.stream, go_on=plan.go_on)
+        progress = self._progress(plan)
         try:
-            with self._bind(*bound) as model:
+            with self._bind(rows, targets, _as_dtype(targets.weights, rows.dtype), run) as model:
                 return run_dpsgd(
-                    model, run.plan, run.optimizer, theta, stream,
-                    averaging=run.averaging, on_step=progress or _ignore, checkpoint=checkpoint,
+                    model, run.plan, run.optimizer, theta, plan.stream,
+                    averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
                 )  # fmt: skip
         except KeyboardInterrupt:
             return theta, 0
@@ -243,56 +372,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             if progress is not None:
                 progress.close()
 
-    # --- checks, all before the charge ---
-
-    def _check_weights(self, sample_weight: Any, X: Any) -> Any:
-        if sample_weight is None:
-            return 1.0
-        weights = check_array(
-            sample_weight, ensure_2d=False, dtype=X.dtype, input_name="sample_weight", ensure_min_samples=0
-        )
-        if weights.ndim == 0:
-            weights = np.full(X.shape[0], weights)
-        if weights.shape != (X.shape[0],):
-            raise ValueError(
-                f"sample_weight has shape {weights.shape} where X has {X.shape[0]} rows: give one weight a row, "
-                "in one dimension."
-            )
-        if weights.min() < 0:
-            raise ValueError("sample_weight has negative entries: weights are 0 (no influence) or above.")
-        if weights.max() == 0:
-            raise ValueError("sample_weight is zero for every row: give at least one row a weight above 0.")
-        return weights
-
-    def _check_labels(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
-        if self._takes_labels and np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            return self._check_label_columns(y, classes, go_on=go_on)
-        y = column_or_1d(y, warn=True)
-        values = self._class_values(y, classes, go_on=go_on)
-        return Labels(values, encode_labels(y, values), 1 if len(values) == 2 else len(values))
-
-    def _class_values(self, y: NDArray[Any], classes: Any, *, go_on: bool) -> NDArray[Any]:
-        if go_on:
-            if classes is not None and not np.array_equal(distinct_classes("classes", classes), self.classes_):
-                raise ValueError(
-                    f"classes={classes!r} differs from the {self.classes_.tolist()!r} of earlier instalments: use the "
-                    "same, or start again with fit and warm_start=False."
-                )
-            return self.classes_
-        if classes is not None:
-            return distinct_classes("classes", classes)
-        check_classification_targets(y)  # its warnings depend on y, which is not paid for either
-        values = np.unique(y)
-        if len(values) < 2:
-            raise ValueError(
-                "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
-            )
-        report_leak(
-            "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
-            "can occur, e.g. classes=[0, 1].",
-            stacklevel=7,
-        )
-        return values
+    # --- checks of parameters ---
 
     def _check_radius(self, n_features: int) -> float:
         """The norm to which rows are clipped."""
@@ -314,7 +394,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         n_outputs = 1 if self.classes is None else len(distinct_classes("classes", self.classes))
         sampling, n_steps = self._sampling_and_steps(n, n_features, n_outputs)
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
-        return StepPlan(lambda sigma: DPSGDPlan(sampling, 1.0, sigma, n_steps, 1.0).event, fixed)
+        return StepPlan(partial(event_of_steps, sampling, n_steps), fixed)
 
     def _noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
         """The noise multiplier that was given, or the one that spends epsilon."""
@@ -329,27 +409,15 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
 
-    def _progress(self, plan: DPSGDPlan, earlier: DpEvent | None, delta: float) -> StepProgress | None:
+    def _progress(self, plan: Plan) -> StepProgress | None:
         if not self.verbose:
             return None
+        paid = compose(release.event for release in plan.earlier) if plan.earlier else None
 
         def epsilon_of(n_steps: int) -> float:
-            return self._price(plan.event_of(n_steps), earlier, delta).epsilon
+            return self._price(plan.run.plan.event_of(n_steps), paid, plan.price.delta).epsilon
 
-        return StepProgress(plan.n_steps, epsilon_of)
-
-    # --- what is published ---
-
-    def _publish(self, theta: Vector, labels: Labels, run: Run, n_done: int, *, go_on: bool) -> None:
-        plan = run.plan
-        self._publish_parameters(theta, labels, run)
-        self.classes_ = labels.classes
-        self.noise_multiplier_ = plan.noise_multiplier
-        self.sampling_rate_ = plan.sampling.rate
-        self.max_grad_norm_ = plan.max_grad_norm
-        self.data_norm_ = run.radius
-        self.n_iter_ = math.ceil(n_done * plan.sampling.rate - 1e-9) + (self.n_iter_ if go_on else 0)
-        self.n_steps_ = n_done + (self.n_steps_ if go_on else 0)
+        return StepProgress(plan.run.plan.n_steps, epsilon_of)
 
     # --- predictions ---
 
@@ -375,8 +443,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
 
     def _checked_scores(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False)
-        return self._scores(without_duplicates(X))
+        return self._scores(check_table(self, X, reset=False, sparse=True))
 
     def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
         """Whether each output is a label of its own, not one class of several."""
@@ -388,23 +455,38 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         return tags
 
 
-def without_duplicates(X: Any) -> Any:
-    """X with each entry of a sparse row stored once, so that a row's norm is that of its entries."""
-    if not sp.issparse(X):
-        return X
-    X = sp.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format
-    if not X.has_canonical_format:
-        X = X.copy()  # the user's own matrix stays as it is
-        X.sum_duplicates()
-        if not np.isfinite(X.data).all():
-            raise ValueError(
-                "X contains infinity: entries that a sparse row stores more than once add up beyond range."
-            )
-    return X
+def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values of labels, at least two."""
+    values = np.unique(labels)
+    if len(values) < 2:
+        raise ValueError(
+            "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
+        )
+    return values
+
+
+def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
+    """Several labels a row, as numbers."""
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("y has several columns with other values than 0 and 1: give one column of 0 and 1 a label.")
+    return labels.astype(np.float32)
+
+
+def number_of_columns(y: Any) -> int:
+    """Labels a row, by the shape alone."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def _as_dtype(weights: Any, dtype: Any) -> Any:
+    """Weights in the dtype of the rows; what is beyond its range is its largest number, as both meet the clip."""
+    if not isinstance(weights, np.ndarray):
+        return weights
+    return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
 
 
 def _ignore(n_done: int) -> None:
     """What a step's observer does when nobody watches."""
 
 
-__all__ = ["GradientClassifier", "Labels", "Run", "without_duplicates"]
+__all__ = ["GradientClassifier", "Outputs", "Run", "Targets", "classes_of"]

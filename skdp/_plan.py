@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from skdp._sampling import Sampling
 from skdp.accounting import DpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
@@ -59,13 +60,14 @@ class DPSGDPlan:
         return SelfComposedDpEvent(self.sampling.event(self.mechanism.event), n_steps)
 
 
+def event_of_steps(sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
+    """What `n_steps` steps cost; the price does not depend on the clip, which is chosen once the noise is known."""
+    return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0).event
+
+
 def noise_multiplier_for(
     sampling: Sampling, n_steps: int, epsilon: float, delta: float, *, accounting: str, adjacency: str
 ) -> float:
     """The smallest noise at which `n_steps` steps cost at most (`epsilon`, `delta`), on the safe side."""
-
-    def event_at(noise_multiplier: float) -> DpEvent:
-        # The price does not depend on the clip, which is only chosen once the noise is known.
-        return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0).event
-
+    event_at = partial(event_of_steps, sampling, n_steps)
     return calibrate_noise_multiplier(event_at, epsilon, delta, method=accounting, adjacency=adjacency)

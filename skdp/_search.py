@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,25 +15,30 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
+from skdp._callers import report_foreign_fit
 from skdp._candidates import (
     FitPlan,
     candidate,
-    private_parts,
     private_template,
     refuse_terms_of_the_budget,
+    seen_by_the_user,
 )
-from skdp._config import report_leak
+from skdp._classifier import classes_of, number_of_columns
+from skdp._config import report_leak, silence
+from skdp._input import check_labels
+from skdp._public_steps import check_types
 from skdp._random import SecretStream
-from skdp._scores import PrivateScore, score_of
-from skdp._search_plan import SearchPlan, Terms, plan_search
+from skdp._releases import new_release, publish
+from skdp._running import table_shape
+from skdp._scores import SCORES, PrivateScore, score_of
+from skdp._search_plan import SearchPlan, Terms, check_rows, plan_search
 from skdp._validation import check_choice, check_real
-from skdp.accounting import get_epsilon
-from skdp.base import encode_labels, report_unpaid_scores
+from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
+from skdp.base import JointPrice, Price, PrivateEstimator, refusals_recorded, warn_of_weak_delta
 from skdp.mechanisms import GaussianMechanism
-from skdp.pipeline import table_shape
+from skdp.pipeline import PrivatePipeline
 
 STRATEGIES = ("random_stopping", "compose")
 
@@ -42,7 +47,7 @@ class _Tried(NamedTuple):
     """A candidate's number, the estimator as fitted to the part that trains, and its noisy score."""
 
     number: int
-    estimator: Any
+    estimator: PrivatePipeline
     score: float
 
 
@@ -50,7 +55,7 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
-class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
     n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
 
@@ -75,39 +80,51 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            A parameter is not usable; nothing was charged. Or the rows are refused by a candidate; the charge stays.
+            A parameter, the rows or the labels are not usable; nothing was charged.
         BudgetExceededError
             The accountant's ceiling does not allow the search; nothing was charged, and no row was read.
         """
+        work = copy(self)  # nobody else has it: parameters that are set meanwhile change nothing
+        work._search(X, y)
+        publish(self, work)
+        return self
+
+    def _search(self, X: Any, y: Any) -> None:
+        """Go through the phases of a search, on a copy made for the purpose."""
         terms, template, accountant = self._check(y)
+        if not isinstance(template.steps[0][1], PrivateEstimator):
+            check_types(X)  # of a list, before it is an array
         stream, X = self._root_stream(), _rows_of(X)
         n_samples, n_features = table_shape(X)
-        n = private_parts(template)[0]._public_n_samples(n_samples)
+        n = template._private_parts()[0]._public_n_samples(n_samples)
         grid = self._checked_candidates(stream)
-        made = [candidate(template, parameters, accountant) for parameters in ({}, *grid)]
-        _name_classes(made, y)
+        made = [candidate(template, parameters) for parameters in ({}, *grid)]
+        labels = _name_classes(made, y, n_samples)
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
-        epsilon = get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
-        private_parts(template)[0]._warn_of_weak_delta(terms.delta, n)
-        self._charge(plan, terms, accountant)
+        get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
+        warn_of_weak_delta(terms.delta, n)
+        report_foreign_fit(self)
+        if accountant is not None:
+            accountant.check(plan.event, terms.adjacency, parameters=self._kept(plan))
+        with refusals_recorded(accountant, type(self).__name__, terms.adjacency):
+            named = getattr(made[0]._private_parts()[-1], "classes", None)
+            y = check_labels(y, n_samples, classes=named, columns=True) if labels is None else labels
+            check_rows(plan, X, y)
+        if accountant is not None:
+            kept, label = self._kept(plan), type(self).__name__
+            accountant.spend(plan.event, label, adjacency=terms.adjacency, parameters=kept)
 
-        y = _labels_of(y, X, made[0])
         with _nothing_said():
-            tried = [] if len(grid) == 1 else self._try_all(plan, terms, n, X, y, stream)
+            tried = [] if len(grid) == 1 else self._try_all(plan, n, X, y, stream)
             best = max(tried, key=lambda each: each.score, default=None)
-            estimator = self._final(plan, terms, best, X, y, stream)
-        for part in private_parts(estimator):
-            part.set_params(accountant=accountant)
-        estimator.privacy_event_, estimator.epsilon_, estimator.delta_ = plan.event, epsilon, terms.delta
-        self.privacy_event_, self.epsilon_, self.delta_ = plan.event, epsilon, terms.delta
-        self.adjacency_, self.best_estimator_ = terms.adjacency, estimator
-        self._publish(plan, n, best, tried)
-        return self
+            fitted = self._final(plan, terms, best, X, y, stream)
+        self._note(plan, n, best, tried)
+        self._take(fitted, template, plan.event, terms)
 
     # --- checks, all before the charge ---
 
-    def _check(self, y: Any) -> tuple[Terms, Any, Any]:
-        """The terms, the estimator that candidates are made from, and its accountant."""
+    def _check(self, y: Any) -> tuple[Terms, PrivatePipeline, Any]:
+        """The terms, the pipeline that candidates are made from, and its accountant."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: give labels.")
         epsilon = check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
@@ -118,12 +135,27 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if not (isinstance(n_tries, str) and n_tries == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
             n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
-        score_of(self.scoring)
         template = private_template(self.estimator, epsilon, delta)
-        parts = private_parts(template)
-        accountant = next((part.accountant for part in parts if part.accountant is not None), None)
+        self._check_scoring(seen_by_the_user(template), y)
+        parts = template._private_parts()
+        accountant = next((found for part in parts if (found := resolve_accountant(part.accountant))), None)
         terms = Terms(epsilon, delta, parts[0].adjacency, self.strategy, n_tries, bool(self.refit))
         return terms, template, accountant
+
+    def _check_scoring(self, estimator: Any, y: Any) -> None:
+        """Refuse what a try could not be scored with."""
+        score = score_of(self.scoring)
+        needed = {"accuracy": "predict", "neg_log_loss": "predict_proba"}.get(score.name)
+        if needed is not None and score is SCORES.get(score.name) and not hasattr(estimator, needed):
+            raise ValueError(
+                f"estimator is a {type(estimator).__name__} without {needed}, which scoring={score.name!r} needs: put "
+                "a classifier behind it, or give a skdp.model_selection.PrivateScore."
+            )
+        if score is SCORES["neg_log_loss"] and number_of_columns(y) > 1:
+            raise ValueError(
+                "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
+                "skdp.model_selection.PrivateScore."
+            )
 
     def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
         grid = self._candidates(stream)
@@ -137,8 +169,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if self.random_state is not None:
             report_leak(
                 f"random_state={self.random_state!r} makes split, noise and number of tries reproducible, so the "
-                "guarantee does not hold against whoever knows it: use random_state=None.",
-                stacklevel=4,
+                "guarantee does not hold against whoever knows it: use random_state=None."
             )
         return stream
 
@@ -151,33 +182,25 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             )
         return n_scored
 
-    def _charge(self, plan: SearchPlan, terms: Terms, accountant: Any) -> None:
-        """Everything, once, with public parameters alone, before a row is read."""
-        report_unpaid_scores()
-        if accountant is None:
-            return
+    def _kept(self, plan: SearchPlan) -> dict[str, Any]:
+        """What the ledger keeps with the charge: public parameters alone."""
         names = ("strategy", "n_tries", "refit", "test_size", "epsilon", "delta")
         kept = {name: getattr(self, name) for name in names}
         score = score_of(self.scoring).name
-        kept |= {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
-        accountant.spend(plan.event, type(self).__name__, adjacency=terms.adjacency, parameters=kept)
+        return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 
     # --- the search ---
 
-    def _try_all(
-        self, plan: SearchPlan, terms: Terms, n: int, X: Any, y: NDArray[Any], stream: SecretStream
-    ) -> list[_Tried]:
+    def _try_all(self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], stream: SecretStream) -> list[_Tried]:
         """Train and score; how many, nobody is to know, so nothing is said until the best is chosen."""
         numbers = self._numbers(plan, stream.spawn("tries"))
-        scored = self._split(len(y), stream.spawn("split"), terms.adjacency)
+        scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
         train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
         data = _take(X, train), y[train], _take(X, test), y[test]
         score = score_of(self.scoring)
         shown = self.verbose if plan.tries is None else 0
         totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
-            delayed(_fit_and_total)(
-                plan.tried[number], plan.scale, terms.delta, self._seed(stream, i), score, os.getpid(), *data
-            )
+            delayed(_fit_and_total)(plan.tried[number], plan.scale, self._seed(stream, i), score, os.getpid(), *data)
             for i, number in enumerate(numbers)
         )
         mechanism = GaussianMechanism(plan.score_noise, score.sensitivity)
@@ -212,14 +235,27 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             return best.estimator
         alone = len(plan.tried) == 1
         final = plan.finals[0 if alone or best is None else best.number + 1]
-        return final.fitted(plan.scale, terms.delta, self._seed(stream, -1), X, y)
+        return final.fitted(plan.scale, self._seed(stream, -1), X, y)
 
     def _seed(self, stream: SecretStream, number: int) -> int | None:
         return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
 
     # --- what is published ---
 
-    def _publish(self, plan: SearchPlan, n: int, best: _Tried | None, tried: list[_Tried]) -> None:
+    def _take(self, fitted: PrivatePipeline, template: PrivatePipeline, event: DpEvent, terms: Terms) -> None:
+        """Take over the winner, with the accountant that it came with and the price of the whole search."""
+        given = next((own.accountant for own in template._private_parts() if own.accountant is not None), None)
+        for part in fitted._private_parts():
+            part.set_params(accountant=given)
+        estimator, paid = seen_by_the_user(fitted), (new_release(event, terms.adjacency),)
+        if isinstance(estimator, PrivateEstimator):
+            epsilon = get_epsilon(event, terms.delta, adjacency=terms.adjacency)
+            estimator._set_price(Price(event, epsilon, terms.delta), paid)
+        estimator._fitted_releases = paid
+        self._fitted_releases, self.best_estimator_ = paid, estimator
+        self.delta_, self.adjacency_ = terms.delta, terms.adjacency
+
+    def _note(self, plan: SearchPlan, n: int, best: _Tried | None, tried: list[_Tried]) -> None:
         grid, score = [each.parameters for each in plan.tried], score_of(self.scoring)
         alone = len(grid) == 1
         self.best_index_ = 0 if alone else -1 if best is None else best.number
@@ -248,6 +284,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
     def feature_names_in_(self) -> NDArray[Any]:
         """Names of the columns seen in ``fit``, where they have names."""
         return self._of_the_best("feature_names_in_")
+
+    def _private_parts(self) -> list[Any]:
+        return [self.best_estimator_] if "best_estimator_" in self.__dict__ else []
 
     def _of_the_best(self, name: str) -> Any:
         if "best_estimator_" not in self.__dict__:
@@ -304,35 +343,22 @@ def _rows_of(X: Any) -> Any:
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
-def _name_classes(made: list[Any], y: Any) -> None:
-    """Candidates train on a part of the rows, which need not hold every class: all of them are told the same."""
-    last = [private_parts(each)[-1] for each in made]
+def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
+    """Candidates train on a part of the rows, which need not hold every class: all of them are told the same.
+
+    The labels, where they had to be read for that.
+    """
+    last = [each._private_parts()[-1] for each in made]
     unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
-    if not unnamed:
-        return
-    labels = np.asarray(y)
-    if labels.ndim != 1 and labels.shape[1:] != (1,):
-        return  # several labels a row, which name no classes
-    check_classification_targets(labels)
+    if not unnamed or number_of_columns(y) > 1:
+        return None
     report_leak(
         "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
-        "in the estimator, e.g. classes=[0, 1].",
-        stacklevel=4,
+        "in the estimator, e.g. classes=[0, 1]."
     )
+    labels = check_labels(y, n_samples)
     for each in unnamed:
-        each.set_params(classes=np.unique(labels).tolist())
-
-
-def _labels_of(y: Any, X: Any, estimator: Any) -> NDArray[Any]:
-    """The labels as an array, refused if one is no class, in whichever part it would have been."""
-    labels, (n, _) = np.asarray(y), table_shape(X)
-    if labels.shape[1:] == (1,):
-        labels = column_or_1d(labels, warn=True)
-    if len(labels) != n:
-        raise ValueError(f"X has {n} rows and y has {len(labels)}: give one label a row.")
-    classes = getattr(private_parts(estimator)[-1], "classes", None)
-    if classes is not None and labels.ndim == 1:
-        encode_labels(labels, np.unique(np.asarray(list(classes))))
+        each.set_params(classes=classes_of(labels).tolist())
     return labels
 
 
@@ -342,26 +368,19 @@ def _take(X: Any, rows: NDArray[np.intp]) -> Any:
 
 @contextlib.contextmanager
 def _nothing_said() -> Iterator[None]:
-    """No warning of a try gets out, as it would count tries; but Ctrl-C in one of them ends the search."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.filterwarnings("error", message="fit was interrupted")
-        try:
-            yield
-        except UserWarning as told:
-            if str(told).startswith("fit was interrupted"):
-                raise KeyboardInterrupt from None
-            raise
+    """No warning of a try gets out, as it would count tries."""
+    with silence():
+        yield
 
 
 def _fit_and_total(
-    plan: FitPlan, scale: float, delta: float, seed: int | None, score: PrivateScore, searcher: int, X: Any, y: Any,
-    X_test: Any, y_test: Any,
-) -> tuple[Any, float]:  # fmt: skip
+    plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, X: Any, y: Any, X_test: Any,
+    y_test: Any,
+) -> tuple[PrivatePipeline, float]:  # fmt: skip
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
-        estimator = plan.fitted(scale, delta, seed, X, y)
-        return estimator, score.total(estimator, X_test, y_test)
+        fitted = plan.fitted(scale, seed, X, y)
+        return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test)
 
 
 __all__ = ["STRATEGIES", "PrivateSearch"]

@@ -16,6 +16,7 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
+from skdp.pipeline import PrivatePipeline
 
 MOST_TRIES = 10
 """Expected number of tries if nothing is said: twice as many cost more than they find (docs/model_selection.md)."""
@@ -64,24 +65,25 @@ class SearchPlan(NamedTuple):
     scale: float
     tries: NumberOfTries | None
     event: DpEvent
+    adjacency: str
 
 
 def plan_search(
-    grid: list[dict[str, Any]], estimators: list[Any], sizes: tuple[int, int, int], terms: Terms
+    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], sizes: tuple[int, int, int], terms: Terms
 ) -> SearchPlan:
     """The plan at which the whole search costs epsilon.
 
-    `estimators` begins with the default model; `sizes` are the rows that train, all rows, and columns.
+    `candidates` begin with the default model; `sizes` are the rows that train, all rows, and columns.
     """
     n_train, n, n_features = sizes
     if len(grid) == 1:
-        (only,) = fit_plans(grid, estimators[1:], n, n_features, terms.epsilon, terms.delta)
-        return SearchPlan([only], [only], math.inf, 1.0, None, only.event(1.0))
+        (only,) = fit_plans(grid, candidates[1:], n, n_features, terms.epsilon, terms.delta)
+        return SearchPlan([only], [only], math.inf, 1.0, None, only.event(1.0), terms.adjacency)
     epsilon = _epsilon_of_share(1.0 - REFIT_SHARE if terms.refit else 1.0, terms)
-    tried = fit_plans(grid, estimators[1:], n_train, n_features, epsilon, terms.delta)
+    tried = fit_plans(grid, candidates[1:], n_train, n_features, epsilon, terms.delta)
     finals = []
     if terms.refit:
-        finals = fit_plans([{}, *grid], estimators, n, n_features, _epsilon_of_share(REFIT_SHARE, terms), terms.delta)
+        finals = fit_plans([{}, *grid], candidates, n, n_features, _epsilon_of_share(REFIT_SHARE, terms), terms.delta)
     score = calibrate_noise_multiplier(GaussianDpEvent, epsilon, terms.delta, adjacency=terms.adjacency)
 
     def event_at(tries: NumberOfTries | None, scale: float) -> DpEvent:
@@ -90,7 +92,16 @@ def plan_search(
         return compose([choice, _worst_of([each.event(scale) for each in possible])]) if finals else choice
 
     tries, scale = _solved(event_at, len(grid), terms)
-    return SearchPlan(tried, finals, scale * score, scale, tries, event_at(tries, scale))
+    return SearchPlan(tried, finals, scale * score, scale, tries, event_at(tries, scale), terms.adjacency)
+
+
+def check_rows(plan: SearchPlan, X: Any, y: Any) -> None:
+    """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
+    first, *others = plan.finals or plan.tried
+    first.check_rows(X, y)
+    for each in others:
+        if each.has_public_steps:  # others may make other rows, or fail behind a private step
+            each.check_rows(X, y)
 
 
 def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, tries: NumberOfTries | None) -> DpEvent:
@@ -149,4 +160,4 @@ def _worst_of(events: list[DpEvent]) -> DpEvent:
     return different[0] if len(different) == 1 else WorstOfDpEvent(tuple(different))
 
 
-__all__ = ["MOST_TRIES", "REFIT_SHARE", "SearchPlan", "Terms", "plan_search"]
+__all__ = ["MOST_TRIES", "REFIT_SHARE", "SearchPlan", "Terms", "check_rows", "plan_search"]

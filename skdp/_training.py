@@ -47,8 +47,8 @@ def run_dpsgd(
     on_step : callable
         Told the number of steps done after each.
     checkpoint : Checkpoint or None
-        Where the run is kept while it lasts, and what it goes on from. Its model has to be written there before it
-        leaves this function unfinished: else going on would release some steps twice.
+        Where the run is kept while it lasts, and what it resumes from. Its model is written there before it leaves this
+        function, unfinished or complete: else resuming would release some steps twice.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def run_dpsgd(
             positions = None if checkpoint is None else checkpoint.positions(streams)
             state = TrainingState(state.n_done + 1, theta, moments, average, positions)
             if checkpoint is not None:
-                checkpoint.keep(state)
+                checkpoint.keep(state, now=state.n_done == plan.n_steps)
             on_step(state.n_done)
     except KeyboardInterrupt:
         if checkpoint is not None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-import warnings
-import weakref
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
-from skdp._config import report_leak
+from skdp._callers import report_foreign_fit
+from skdp._config import report_leak, warn
 from skdp._random import SecretStream
+from skdp._releases import PUBLICATION, Release, releases_of
 from skdp._sampling import Sampling, sampling_at
-from skdp._validation import check_choice, check_count, check_real
-from skdp.accounting import ADJACENCIES, METHODS, DpEvent, PrivacyAccountant, compose, get_epsilon
+from skdp._validation import absolute_path, check_choice, check_count, check_real
+from skdp.accounting import ADJACENCIES, METHODS, DpEvent, compose, get_epsilon, resolve_accountant
+from skdp.exceptions import FitInterruptedWarning
 
 
 class Budget(NamedTuple):
@@ -34,6 +34,13 @@ class Price(NamedTuple):
     event: DpEvent
     epsilon: float
     delta: float
+
+
+class Terms(NamedTuple):
+    """What is known of a fit from its parameters alone."""
+
+    budget: Budget
+    stream: SecretStream
 
 
 class StepPlan(NamedTuple):
@@ -53,15 +60,53 @@ class PrivateEstimator(BaseEstimator):
     -----
     **Guarantees.**
 
-    - The accountant is charged before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - Parameters are checked and the accountant is asked before a row is read; the rows are checked before the charge;
+      the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
+      line the estimator is what it was or what it became, each with its own price.
     - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
     - What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and names
       (the number of rows included, but for ``add_remove``) and of the classes.
     """
 
+    # --- what a subclass says: the phases of a fit, in this order ---
+
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """The plan of a fit to a table of this shape, for whoever chooses its noise (`skdp.pipeline`)."""
+        """What a fit to a table of this shape costs, for whoever chooses its noise (`skdp.pipeline`)."""
         raise NotImplementedError
+
+    def _check_terms(self) -> Terms:
+        """All that can be refused without knowing the table, and what is kept of it."""
+        return Terms(self._check_budget(), self._root_stream())
+
+    def _check_parameters(self, terms: Terms, n_samples: int, n_features: int | None) -> None:
+        """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
+        raise NotImplementedError
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+        """The labels and weights of a fit, refused if they are unusable; reads private data."""
+        raise NotImplementedError
+
+    def _plan_fit(self, terms: Terms, n_samples: int, n_features: int, targets: Any) -> Any:
+        """All that is decided before training reads the rows; its `event` is what the fit costs."""
+        raise NotImplementedError
+
+    def _check_rows(self, X: Any) -> Any:
+        """The rows as a table of numbers, refused if they are unusable; reads private data."""
+        raise NotImplementedError
+
+    def _learn(self, plan: Any, rows: Any, targets: Any) -> str:
+        """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
+        raise NotImplementedError
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as of any estimator of scikit-learn's; a path is made absolute."""
+        if "accountant" in params:
+            params["accountant"] = absolute_path(params["accountant"])
+        with PUBLICATION:
+            return super().set_params(**params)
+
+    # --- the budget ---
 
     def _check_budget(self) -> Budget:
         if (self.epsilon is None) == (self.noise_multiplier is None):
@@ -71,10 +116,7 @@ class PrivateEstimator(BaseEstimator):
             )
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         check_choice("accounting", self.accounting, METHODS)
-        if self.accountant is not None and not isinstance(self.accountant, PrivacyAccountant):
-            raise ValueError(
-                f"accountant={self.accountant!r} is not a PrivacyAccountant: pass skdp.PrivacyAccountant() or None."
-            )
+        resolve_accountant(self.accountant)
         delta = check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
         epsilon, noise = self.epsilon, self.noise_multiplier
         if epsilon is not None:
@@ -110,33 +152,33 @@ class PrivateEstimator(BaseEstimator):
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
 
-    def _warn_of_weak_delta(self, delta: float, n: int) -> None:
-        if delta * n >= 1:
-            warnings.warn(
-                f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
-                f"choose a delta well below {1 / n:.1g}.",
-                UserWarning,
-                stacklevel=5,
-            )
-
     def _root_stream(self) -> SecretStream:
         root = SecretStream.from_random_state(self.random_state)
         if self.random_state is not None:
             report_leak(
                 f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
-                "against whoever knows it: use random_state=None for a result that leaves your hands.",
-                stacklevel=6,
+                "against whoever knows it: use random_state=None for a result that leaves your hands."
             )
         return root
 
+    # --- charge, price, publication ---
+
+    def _admit(self, event: DpEvent) -> None:
+        """Raise what the charge would raise, before a row is read; nothing is charged."""
+        report_foreign_fit(self)
+        accountant = resolve_accountant(self.accountant)
+        if accountant is not None:
+            accountant.check(event, self.adjacency, parameters=self._public_parameters())
+
     def _charge(self, event: DpEvent, note: str = "") -> None:
-        """Draw `event` on the shared accountant, if there is one, before the rows are read."""
-        report_unpaid_scores()
-        if self.accountant is not None:
+        """Draw `event` on the shared accountant, if there is one."""
+        accountant = resolve_accountant(self.accountant)
+        if accountant is not None:
             parameters = self._public_parameters()
-            self.accountant.spend(
-                event, type(self).__name__, adjacency=self.adjacency, parameters=parameters, note=note
-            )  # fmt: skip
+            accountant.spend(event, type(self).__name__, adjacency=self.adjacency, parameters=parameters, note=note)
+
+    def _refusals_recorded(self) -> contextlib.AbstractContextManager[None]:
+        return refusals_recorded(resolve_accountant(self.accountant), type(self).__name__, self.adjacency)
 
     def _public_parameters(self) -> dict[str, Any]:
         """The parameters that matter to the result, without the seed, which is a secret."""
@@ -148,85 +190,99 @@ class PrivateEstimator(BaseEstimator):
         whole = event if earlier is None else compose([earlier, event])
         return Price(whole, get_epsilon(whole, delta, method=self.accounting, adjacency=self.adjacency), delta)
 
-    def _publish_price(self, price: Price) -> None:
+    def _set_price(self, price: Price, releases: tuple[Release, ...]) -> None:
+        """Note what the learned state costs, and the releases that `price` is the price of."""
         self.privacy_event_, self.epsilon_, self.delta_ = price
-        self.adjacency_ = self.adjacency
+        self.adjacency_, self._fitted_releases = self.adjacency, releases
 
-    @contextlib.contextmanager
-    def _schema_kept_on_failure(self) -> Iterator[None]:
-        """Validation writes the new table's schema at once; after a refusal the fitted model keeps its own."""
-        names = "n_features_in_", "feature_names_in_"
-        before = {name: self.__dict__[name] for name in names if name in self.__dict__}
-        try:
-            yield
-        except BaseException:
-            if hasattr(self, "privacy_event_"):
-                for name in names:
-                    self.__dict__.pop(name, None)
-                self.__dict__.update(before)
-            raise
+    def _private_parts(self) -> list[Any]:
+        """Private estimators that this one consists of."""
+        return []
 
 
-_DEEPEST = 40  # frames between a fit and the search that calls it: pipelines in pipelines have some eight each
-_told: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+class JointPrice:
+    """The price of what consists of private parts, read from their present state."""
+
+    delta_: float
+    adjacency_: str
+
+    def _private_parts(self) -> list[Any]:
+        raise NotImplementedError
+
+    @property
+    def privacy_event_(self) -> DpEvent:
+        """Every event on which any part of the present state depends."""
+        found = releases_of(self)
+        if not found:
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
+        others = {release.adjacency for release in found} - {self.adjacency_}
+        if others:
+            raise ValueError(
+                f"a part was fitted under adjacency={others.pop()!r} and the whole under {self.adjacency_!r}, and two "
+                "kinds of neighbours have no joint price: fit the whole again."
+            )
+        return compose(release.event for release in found)
+
+    @property
+    def epsilon_(self) -> float:
+        """Joint price of `privacy_event_` at `delta_`, in nats."""
+        return get_epsilon(self.privacy_event_, self.delta_, adjacency=self.adjacency_)
 
 
-def report_unpaid_scores() -> None:
-    """Say, once a search or cross-validation, that scikit-learn scores its folds on private rows for nothing.
-
-    Such a fit is called by scikit-learn's ``_fit_and_score``. All folds share a scorer, made for them alone (but in
-    worker processes, each of which has copies), so that tells one search from the next.
-    """
-    frame = sys._getframe(1)
-    for _ in range(_DEEPEST):
-        if frame.f_code.co_name == "_fit_and_score":
-            module = frame.f_globals.get("__name__", "")
-            if module.startswith("sklearn.model_selection."):
-                return _report_once(frame.f_locals.get("scorer"))
-        if frame.f_back is None:
-            return None
-        frame = frame.f_back
-    return None
+def refuse_fit_params(fit_params: dict[str, Any]) -> None:
+    """Refuse parameters of ``fit`` that a step of a pipeline does not take."""
+    if fit_params:
+        raise TypeError(f"fit got the parameters {sorted(fit_params)}, which this step does not take: leave them out.")
 
 
-def _report_once(scorer: Any) -> None:
-    if _told.get(id(scorer)) is scorer is not None:
-        return
-    report_leak(
-        "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a "
-        "choice by them: use skdp.DPGridSearchCV, or score on public rows and ignore this warning.",
-        stacklevel=4,
-    )
-    with contextlib.suppress(TypeError):  # what cannot be referred to weakly is told of each time
-        _told[id(scorer)] = scorer
+def warn_of_interrupt(where: str) -> None:
+    """Say that what was published is not all that was paid for."""
+    message = f"fit was interrupted {where}: the model of those steps is kept, and so is the full charge."
+    warn(message, FitInterruptedWarning)
 
 
-def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Positions of the labels `y` in the sorted `classes`; a label that is not among them is refused."""
-    try:
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        known = classes[codes] == y
-    except TypeError:
-        known = np.zeros(1, bool)
-    if not np.all(known):
-        raise ValueError(
-            f"y contains labels that are not in classes={classes.tolist()!r}: list every class that can occur, "
-            "in the type that y has."
+def warn_of_weak_delta(delta: float, n: int) -> None:
+    """Warn where publishing a whole record would satisfy delta."""
+    if delta * n >= 1:
+        warn(
+            f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
+            f"choose a delta well below {1 / n:.1g}."
         )
-    return codes
 
 
-def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
-    """`classes`, any sequence, as a sorted array of at least two distinct values."""
-    if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
-        raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
+@contextlib.contextmanager
+def refusals_recorded(accountant: Any, label: str, adjacency: str) -> Iterator[None]:
+    """Note on the ledger, if there is one, that rows were refused: that is a query, which costs nothing here."""
     try:
-        distinct = np.unique(np.asarray(list(classes)))
-    except TypeError:
-        raise ValueError(f"{name}={classes!r} has classes of several types: give all of one type.") from None
-    if len(distinct) < 2:
-        raise ValueError(f"{name}={classes!r} names fewer than two classes: list every class that can occur.")
-    return distinct
+        yield
+    except Warning:  # a leak that was turned into an error
+        raise
+    except Exception:
+        if accountant is not None:
+            accountant.record_refusal(label, adjacency=adjacency)
+        raise
 
 
-__all__ = ["Budget", "PrivateEstimator", "StepPlan", "distinct_classes", "encode_labels", "report_unpaid_scores"]
+def public_shape(X: Any) -> tuple[int, int] | None:
+    """Rows and columns of what looks like a table, without reading a cell; None for anything else."""
+    try:
+        shape = tuple(X.shape) if hasattr(X, "shape") else np.asarray(X).shape
+        n_samples, n_features = (int(size) for size in shape)
+    except (TypeError, ValueError):
+        return None
+    return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
+
+
+__all__ = [
+    "Budget",
+    "JointPrice",
+    "Price",
+    "PrivateEstimator",
+    "StepPlan",
+    "Terms",
+    "public_shape",
+    "refusals_recorded",
+    "refuse_fit_params",
+    "warn_of_interrupt",
+    "warn_of_weak_delta",
+]

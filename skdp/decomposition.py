@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._gram import Moments, MomentSum, UnitBall, Vector, mean_weight, sensitivity
-from skdp._validation import check_count, check_real
-from skdp.accounting import calibrate_noise_multiplier
-from skdp.base import Budget, PrivateEstimator, StepPlan
+from skdp._input import check_table
+from skdp._random import SecretStream
+from skdp._releases import new_release, publish
+from skdp._validation import absolute_path, check_count, check_real
+from skdp.accounting import DpEvent, calibrate_noise_multiplier
+from skdp.base import (
+    Budget,
+    Price,
+    PrivateEstimator,
+    StepPlan,
+    Terms,
+    public_shape,
+    refuse_fit_params,
+    warn_of_weak_delta,
+)
 from skdp.mechanisms import GaussianMechanism
 
 MEAN_SHARE = 0.03
@@ -37,6 +50,22 @@ class _Centring(NamedTuple):
 
     public: Vector | None
     private: bool
+
+
+class _Plan(NamedTuple):
+    """All that is decided about a fit before its rows are read; `n_public` is 0 where an iterator will tell."""
+
+    centring: _Centring
+    norm: float | None
+    weight: float
+    n_public: int
+    mechanism: GaussianMechanism
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        return self.mechanism.event
 
 
 class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
@@ -77,8 +106,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         row more or less, one row exchanged for another.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Method that prices the release; ``docs/accounting.md`` tells them apart. The default is exact here.
-    accountant : PrivacyAccountant or None, default=None
-        Shared bill that every fit is charged to, before it reads the rows.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Shared ledger that every fit is charged to, before it reads the rows. A path names the file of one, which has to
+        exist (``python -m skdp.budget create``) and is made absolute here.
     random_state : int, RandomState or Generator instance or None, default=None
         None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
 
@@ -195,7 +225,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self.n_samples_public = n_samples_public
         self.adjacency = adjacency
         self.accounting = accounting
-        self.accountant = accountant
+        self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -219,7 +249,23 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         BudgetExceededError
             The accountant's ceiling does not allow the fit; nothing was charged, and no block was drawn.
         """
-        return self._fit(X)
+        work = copy(self)
+        terms = work._check_terms()
+        stream = isinstance(X, Iterator)
+        shape = None if stream else public_shape(X)
+        n_samples, n_features = shape or (0, None)  # an iterator's are not known before it ends
+        plan = work._plan_fit(terms, n_samples, n_features, None)
+        work._admit(plan.event)
+        if not stream:
+            with work._refusals_recorded():
+                X = work._check_rows(X)
+            warn_of_weak_delta(plan.price.delta, plan.n_public)
+        work._charge(plan.event)
+        work._learn(plan, X, None)
+        publish(self, work)
+        if stream:  # only now is it known how many rows there were
+            warn_of_weak_delta(plan.price.delta, work.n_samples_)
+        return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
         """``fit(X).transform(X)``; X is an array, since an iterator can be read only once.
@@ -237,44 +283,56 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         _refuse_iterator(X, "fit_transform")
         return self.fit(X).transform(X)
 
-    def _fit(self, X: Any) -> Self:
-        with self._schema_kept_on_failure():
-            return self._charge_and_release(X)
+    # --- the phases ---
 
-    def _charge_and_release(self, X: Any) -> Self:
-        budget = self._check_budget()
-        centring, norm = self._check_center(), self._check_data_norm()
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+        """See `PrivateEstimator`: labels are not looked at."""
+        refuse_fit_params(fit_params)
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
+        return StepPlan(_event_at, {})
+
+    def _check_parameters(self, terms: Terms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        centring = self._check_center()
+        self._check_data_norm()
         self._check_n_components()
-        n = 0  # an iterator's is not known before it ends
-        if not isinstance(X, Iterator):
-            X = validate_data(self, X, dtype="numeric")
-            self._check_width(X.shape[1], centring)
-            n = X.shape[0]
-        n = self._public_n_samples(n)
-        weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
-        mechanism = GaussianMechanism(self._sigma(budget), sensitivity(weight, self.adjacency))
-        price = self._price(mechanism.event, None, budget.delta)
-        stream = self._root_stream().spawn("gram")
-        self._warn_of_weak_delta(budget.delta, n)
+        self._public_n_samples(n_samples)
+        if n_features is not None:
+            self._check_width(n_features, centring)
 
-        self._charge(mechanism.event)
-        sums = self._sum_of_blocks(X, centring, norm, weight)
-        if not n:
-            n = sums.n_rows
-            self._warn_of_weak_delta(budget.delta, n)
-        moments = sums.moments(mechanism.release(sums.isometric, stream))
+    def _plan_fit(self, terms: Terms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
+        """See `PrivateEstimator`. An iterator's numbers of rows and columns, 0 and None, are not known yet."""
+        self._check_parameters(terms, n_samples, n_features)
+        centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
+        weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
+        mechanism = GaussianMechanism(self._sigma(terms.budget), sensitivity(weight, self.adjacency))
+        price = self._price(mechanism.event, None, terms.budget.delta)
+        return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
+
+    def _check_rows(self, X: Any) -> Any:
+        """See `PrivateEstimator`."""
+        return check_table(self, X, reset=True, by_blocks=True)
+
+    def _learn(self, plan: _Plan, rows: Any, targets: Any) -> str:
+        """See `PrivateEstimator`."""
+        sums = self._sum_of_blocks(rows, plan)
+        n = plan.n_public or sums.n_rows
+        mechanism = plan.mechanism
+        moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
         fitted = self._decomposed(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
-        self._publish_price(price)  # before the components: they may never stand beside a price that is too low
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
-        return self
+        self._set_price(plan.price, (new_release(plan.event, self.adjacency),))
+        return ""
 
-    def _sum_of_blocks(self, X: Any, centring: _Centring, norm: float | None, weight: float) -> MomentSum:
+    def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
         sums: MomentSum | None = None
-        for block in self._checked_blocks(X, centring) if isinstance(X, Iterator) else [X]:
+        for block in self._checked_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
             if sums is None:
-                sums = MomentSum(_ball(centring, norm, block.shape[1]), weight, by_position=by_position)
+                sums = MomentSum(_ball(plan.centring, plan.norm, block.shape[1]), plan.weight, by_position=by_position)
             sums.add(block)
         if sums is None:
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
@@ -282,11 +340,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _checked_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
         for number, block in enumerate(blocks):
+            refusal = ""
             try:
-                rows = validate_data(self, block, dtype="numeric", reset=number == 0)
+                rows = check_table(self, block, reset=number == 0, by_blocks=True)
                 self._check_width(rows.shape[1], centring)
             except (TypeError, ValueError) as error:
-                raise ValueError(f"block {number} of the iterator, after the fit was charged: {error}") from error
+                refusal = f"block {number} of the iterator, after the fit was charged: {error}"
+            if refusal:
+                raise ValueError(refusal)
             yield rows
 
     # --- checks, and what is decided before the data are read ---
@@ -317,7 +378,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError(
                 f"center={center!r} is not known: use 'private', False or a public mean, one number a column."
             )
-        mean = check_array(center, ensure_2d=False, dtype=np.float64, input_name="center")
+        mean = check_array(center, ensure_2d=False, dtype=np.float64, copy=True, input_name="center")
         if mean.ndim != 1:
             raise ValueError(
                 f"center has shape {mean.shape}: give a public mean in one dimension, one number a column."
@@ -334,19 +395,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
-    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
-        return StepPlan(lambda sigma: GaussianMechanism(sigma, 1.0).event, {})
-
     def _sigma(self, budget: Budget) -> Any:
         if budget.epsilon is None:
             return budget.noise_multiplier
-
-        def event_at(noise_multiplier: float) -> Any:
-            return GaussianMechanism(noise_multiplier, 1.0).event
-
         return calibrate_noise_multiplier(
-            event_at, budget.epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
+            _event_at, budget.epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
         )
 
     # --- after the release: all of it is free ---
@@ -397,15 +450,16 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         check_is_fitted(self)
         _refuse_iterator(X, "transform")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = check_table(self, X, reset=False, by_blocks=True)
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
         ball = self._fitted_ball
         scale = self._whitening()
-        axes = (self.components_.T * (self.data_norm_ / scale)).astype(X.dtype)
-        origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(X.dtype)
-        X_new = np.empty((X.shape[0], self.n_components_), X.dtype)
+        axes = (self.components_.T * (self.data_norm_ / scale)).astype(dtype)
+        origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(dtype)
+        X_new = np.empty((X.shape[0], self.n_components_), dtype)
         for start in range(0, X.shape[0], _TRANSFORM_ROWS):
             block = X[start : start + _TRANSFORM_ROWS]
-            rows = np.empty(block.shape, X.dtype)
+            rows = np.empty(block.shape, dtype)
             ball.bring_in(block, rows)
             X_new[start : start + len(rows)] = rows @ axes - origin
         return X_new
@@ -442,6 +496,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _event_at(noise_multiplier: float) -> DpEvent:
+    return GaussianMechanism(noise_multiplier, 1.0).event
 
 
 def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:

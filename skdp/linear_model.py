@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdp import _defaults as rule
 from skdp._averaging import last_iterate, tail_average
-from skdp._classifier import GradientClassifier, Labels, Run
+from skdp._classifier import GradientClassifier, Outputs, Run, Targets
 from skdp._models import LinearGeometry, LinearModel, clipped_scores
 from skdp._optimizers import Optimizer, Vector, constant, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
-from skdp._validation import check_count, check_real
+from skdp._validation import absolute_path, check_count, check_real
 from skdp.base import Budget
 
 
@@ -71,12 +71,14 @@ class DPLogisticRegression(GradientClassifier):
         or less, one row exchanged for another.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
-    accountant : PrivacyAccountant or None, default=None
-        Shared bill that every fit is charged to, before it reads the rows.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Shared ledger that every fit is charged to, before it reads the rows. A path names the file of one, which has to
+        exist (``python -m skdp.budget create``) and is made absolute here.
     checkpoint : str, path-like or None, default=None
         File in which a run is kept while it lasts. A ``fit`` that was interrupted or killed goes on from it when it is
         called again with the same parameters and rows, and is not charged again to an accountant that holds its charge.
-        It is removed when the run is complete. No two runs may use one file at a time.
+        It is removed when the run is complete. While a run lasts, another one on the same
+        file is refused before any charge, by a lock on ``<checkpoint>.lock``.
     warm_start : bool, default=False
         Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
     n_jobs : int or None, default=None
@@ -185,7 +187,7 @@ class DPLogisticRegression(GradientClassifier):
         self.classes = classes
         self.adjacency = adjacency
         self.accounting = accounting
-        self.accountant = accountant
+        self.accountant = absolute_path(accountant)
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -200,10 +202,10 @@ class DPLogisticRegression(GradientClassifier):
         sampling = self._chosen_sampling(n) or rule.default_sampling(n, n_parameters, epochs or rule.N_STEPS)
         return sampling, rule.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
 
-    def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
-        n_parameters = labels.n_outputs * geometry.width(n_features)
-        sampling, n_steps = self._sampling_and_steps(n, n_features, labels.n_outputs)
+        n_parameters = outputs.n_outputs * geometry.width(n_features)
+        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
         clip = self._check_clip()
@@ -211,7 +213,7 @@ class DPLogisticRegression(GradientClassifier):
             clip = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         learning_rate = self._step_length(plan)
-        optimizer = self._optimizer(learning_rate, geometry, n_features, labels.n_outputs)
+        optimizer = self._optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
         averaging = tail_average(n_steps) if self.average else last_iterate()
         self._check_n_jobs()
         return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
@@ -243,24 +245,23 @@ class DPLogisticRegression(GradientClassifier):
 
     # --- parameters of scaled rows, and of the user's ---
 
-    def _start(self, run: Run, labels: Labels, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
         geometry: LinearGeometry = run.shape
         if not go_on:
-            return np.zeros(labels.n_outputs * geometry.width(self.n_features_in_))
+            return np.zeros(outputs.n_outputs * geometry.width(self.n_features_in_))
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
-    def _bind(self, X: Any, labels: Labels, weights: Any, run: Run) -> LinearModel:
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> LinearModel:
         by_lot = run.plan.sampling.rate < 1.0
-        return LinearModel(
-            X, labels.targets, weights, labels.n_outputs, run.shape, by_lot=by_lot, n_threads=self._check_n_jobs()
-        )
+        n_outputs, n_threads = targets.outputs.n_outputs, self._check_n_jobs()
+        return LinearModel(X, targets.labels, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
 
-    def _publish_parameters(self, theta: Vector, labels: Labels, run: Run) -> None:
-        table = theta.reshape(labels.n_outputs, -1) * run.shape.unit
+    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+        table = theta.reshape(outputs.n_outputs, -1) * run.shape.unit
         d = self.n_features_in_
         self.coef_ = table[:, :d].copy()
-        self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(labels.n_outputs)
+        self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(outputs.n_outputs)
         self.learning_rate_ = run.learning_rate
 
     # --- predictions ---

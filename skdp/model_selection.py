@@ -85,7 +85,8 @@ class DPGridSearchCV(PrivateSearch):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, the choice and the final fit included, if
       the estimator names its classes and `random_state` is None.
     - A row is in the part that trains or in the part that scores, and no label moves another row.
-    - The accountant is charged once, for all of it, before the first row is read.
+    - Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels are
+      checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.
     - Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no entry
       of the bill, no warning, no progress.
     - A search over one candidate skips choice and score and costs one fit.

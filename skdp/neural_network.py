@@ -7,18 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skdp import _defaults as rule
 from skdp._averaging import Averaging, ema_average, last_iterate, tail_average
-from skdp._classifier import GradientClassifier, Labels, Run
+from skdp._classifier import GradientClassifier, Outputs, Run, Targets
 from skdp._networks import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
 from skdp._optimizers import Optimizer, Schedule, Vector, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
-from skdp._validation import check_choice, check_count, check_real
+from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.base import Budget
 
 
@@ -104,12 +103,14 @@ class DPMLPClassifier(GradientClassifier):
         or less, one row exchanged for another. "add_remove" computes in float64.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
-    accountant : PrivacyAccountant or None, default=None
-        Shared bill that every fit is charged to, before it reads the rows.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Shared ledger that every fit is charged to, before it reads the rows. A path names the file of one, which has to
+        exist (``python -m skdp.budget create``) and is made absolute here.
     checkpoint : str, path-like or None, default=None
         File in which a run is kept while it lasts. A ``fit`` that was interrupted or killed goes on from it when it is
         called again with the same parameters and rows, and is not charged again to an accountant that holds its charge.
-        It is removed when the run is complete. No two runs may use one file at a time.
+        It is removed when the run is complete. While a run lasts, another one on the same
+        file is refused before any charge, by a lock on ``<checkpoint>.lock``.
     warm_start : bool, default=False
         Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
     random_state : int, RandomState or Generator instance or None, default=None
@@ -247,7 +248,7 @@ class DPMLPClassifier(GradientClassifier):
         self.classes = classes
         self.adjacency = adjacency
         self.accounting = accounting
-        self.accountant = accountant
+        self.accountant = absolute_path(accountant)
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
@@ -257,20 +258,15 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- labels ---
 
-    def _check_label_columns(self, y: Any, classes: Any, *, go_on: bool) -> Labels:
-        y = y.toarray() if sp.issparse(y) else np.asarray(y)
-        if not np.isin(y, (0, 1)).all():
-            raise ValueError(
-                "y has several columns with other values than 0 and 1: give one column of 0 and 1 a label."
-            )
-        known = self.classes_ if go_on else np.arange(y.shape[1])
+    def _label_outputs(self, n_columns: int, classes: Any, *, go_on: bool) -> Outputs:
+        known = self.classes_ if go_on else np.arange(n_columns)
         labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
-        if len(labels) != y.shape[1] or (go_on and not np.array_equal(labels, known)):
+        if len(labels) != n_columns or (go_on and not np.array_equal(labels, known)):
             raise ValueError(
-                f"classes={classes!r} does not name the {y.shape[1]} columns of y as earlier instalments did: give one "
+                f"classes={classes!r} does not name the {n_columns} columns of y as earlier instalments did: give one "
                 "name a column, or None."
             )
-        return Labels(labels, y.astype(np.float32), y.shape[1])
+        return Outputs(labels, n_columns, multilabel=True)
 
     # --- what is trained ---
 
@@ -280,26 +276,26 @@ class DPMLPClassifier(GradientClassifier):
             return sampling, rule.network_steps(n, sampling)
         return sampling, math.ceil(self._check_max_iter() / sampling.rate)
 
-    def _plan_run(self, budget: Budget, n: int, n_features: int, labels: Labels) -> Run:
-        architecture = self._architecture(n_features, labels)
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
+        architecture = self._architecture(n_features, outputs)
         radius = self._check_radius(n_features)
         max_norm, clip = self._clip(architecture.n_layers)
         shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once(max(architecture.widths)))
-        sampling, n_steps = self._sampling_and_steps(n, n_features, labels.n_outputs)
+        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
         plan = DPSGDPlan(sampling, max_norm, self._noise(budget, sampling, n_steps), n_steps, sampling.rate * n)
         rate = self._first_rate(plan)
         optimizer = self._optimizer(plan, self._schedule(rate, plan), shape)
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
 
-    def _architecture(self, n_features: int, labels: Labels) -> Architecture:
+    def _architecture(self, n_features: int, outputs: Outputs) -> Architecture:
         sizes = _listed(self.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
         remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
         check_choice("activation", self.activation, tuple(ACTIVATIONS))
-        softmax = labels.n_outputs > 1 and not labels.multilabel
+        softmax = outputs.n_outputs > 1 and not outputs.multilabel
         return Architecture(
-            (n_features, *widths, labels.n_outputs), self.activation, "softmax" if softmax else "logistic"
+            (n_features, *widths, outputs.n_outputs), self.activation, "softmax" if softmax else "logistic"
         )
 
     def _clip(self, n_layers: int) -> tuple[float, Clip]:
@@ -392,12 +388,11 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- parameters of scaled rows, and of the user's ---
 
-    def _start(self, run: Run, labels: Labels, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
         if go_on:
-            self._check_present_shapes(tables, architecture.out_activation)
             for layer, table in enumerate(tables):
                 table[:-1] = self.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
                 table[-1] = self.intercepts_[layer]
@@ -409,7 +404,9 @@ class DPMLPClassifier(GradientClassifier):
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
         return theta
 
-    def _check_present_shapes(self, tables: list[NDArray[Any]], out_activation: str) -> None:
+    def _check_present(self, run: Run, outputs: Outputs) -> None:
+        architecture: Architecture = run.shape.architecture
+        out_activation = architecture.out_activation
         if out_activation != self.out_activation_:
             raise ValueError(
                 f"y asks for {out_activation!r} outputs where those of earlier instalments are "
@@ -417,7 +414,7 @@ class DPMLPClassifier(GradientClassifier):
                 "with fit and warm_start=False."
             )
         present = [coef.shape for coef in self.coefs_]
-        if present != [table[:-1].shape for table in tables]:
+        if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
             raise ValueError(
                 f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier instalments, "
                 f"{present}: use the same, or start again with fit and warm_start=False."
@@ -427,23 +424,23 @@ class DPMLPClassifier(GradientClassifier):
         """The dtype of products: where a row more shifts all others to other places, rounding asks for float64."""
         return np.float64 if self.adjacency == "add_remove" else dtype
 
-    def _bind(self, X: Any, labels: Labels, weights: Any, run: Run) -> NetworkModel:
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> NetworkModel:
         shape: _Shape = run.shape
-        targets = labels.targets
+        labels = targets.labels
         if shape.architecture.out_activation == "logistic":
-            targets = targets.reshape(len(targets), labels.n_outputs).astype(np.float32)
+            labels = labels.reshape(len(labels), targets.outputs.n_outputs).astype(np.float32)
         return NetworkModel(
-            X, targets, weights, shape.architecture, shape.clip,
+            X, labels, weights, shape.architecture, shape.clip,
             radius=run.radius, unit=shape.unit, dtype=self._arithmetic(X.dtype), batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def _publish_parameters(self, theta: Vector, labels: Labels, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         self.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
         self.intercepts_ = [table[-1].copy() for table in tables]
         self.n_layers_ = len(tables) + 1
-        self.n_outputs_ = labels.n_outputs
+        self.n_outputs_ = outputs.n_outputs
         self.out_activation_ = run.shape.architecture.out_activation
         self.learning_rate_init_ = run.learning_rate
 

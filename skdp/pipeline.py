@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._callers import report_foreign_fit
+from skdp._public_steps import check_types, find_faults, rounds_by_place
+from skdp._random import SecretStream
+from skdp._releases import PUBLICATION, ids_of, new_release, publish
+from skdp._running import passes_rows, rehearse, run_after_the_charge, run_publicly, table_shape, value_refusals
 from skdp._validation import check_real
-from skdp.accounting import DpEvent, calibrate_jointly, compose, get_epsilon
-from skdp.base import PrivateEstimator, StepPlan, report_unpaid_scores
+from skdp.accounting import DpEvent, calibrate_jointly, compose, resolve_accountant
+from skdp.base import (
+    JointPrice,
+    PrivateEstimator,
+    StepPlan,
+    Terms,
+    refusals_recorded,
+    warn_of_interrupt,
+    warn_of_weak_delta,
+)
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
-
-_PUBLIC_BOUNDS = "a FunctionTransformer that scales by public bounds"
-COUNTERPARTS = {
-    "PCA": "skdp.DPPCA",
-    "TruncatedSVD": "skdp.DPPCA(center=False)",
-    "IncrementalPCA": "skdp.DPPCA",
-    "LogisticRegression": "skdp.DPLogisticRegression",
-    "LogisticRegressionCV": "skdp.DPLogisticRegression",
-    "SGDClassifier": "skdp.DPLogisticRegression",
-    "MLPClassifier": "skdp.DPMLPClassifier",
-    "StandardScaler": _PUBLIC_BOUNDS,
-    "MinMaxScaler": _PUBLIC_BOUNDS,
-    "MaxAbsScaler": _PUBLIC_BOUNDS,
-    "RobustScaler": _PUBLIC_BOUNDS,
-    "KBinsDiscretizer": "a FunctionTransformer with public edges",
-    "SimpleImputer": "a FunctionTransformer that fills in a public constant",
-    "OneHotEncoder": "OneHotEncoder(categories=[...]) with public lists",
-    "OrdinalEncoder": "OrdinalEncoder(categories=[...]) with public lists",
-}
-"""What to use in the place of a step that reads its rows without paying."""
-
-_READ_THE_SHAPE_ONLY = {"PolynomialFeatures", "GaussianRandomProjection", "SparseRandomProjection"}
-_ENCODERS = {"OneHotEncoder", "OrdinalEncoder"}
 
 
 def check_pipeline(pipeline: Any) -> None:
     """Refuse a pipeline in which a step reads its rows without paying.
 
-    Allowed are private estimators, transformers that learn nothing (by scikit-learn's tag ``requires_fit=False``, such
-    as ``FunctionTransformer`` and ``Normalizer``), those that look at nothing but the shape, encoders with given
-    categories, and unions of these.
+    Allowed are private estimators and steps on a list (`skdp._public_steps`) of classes and parameters that read
+    nothing of their rows and treat them one by one, such as ``Normalizer`` and ``OneHotEncoder(categories=[...])``, a
+    ``FunctionTransformer`` with an element-wise ufunc or a function marked by `skdp.row_wise`, and unions of these.
 
     Parameters
     ----------
@@ -64,46 +56,31 @@ def check_pipeline(pipeline: Any) -> None:
         Naming the step and what to use instead.
     """
     if not isinstance(pipeline, Pipeline):
-        raise TypeError(f"pipeline={pipeline!r} is not a Pipeline: give sklearn.pipeline.Pipeline([...]).")
+        raise TypeError(
+            f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
+        )
+    charged = False
     for name, step in pipeline.steps:
-        if not isinstance(step, PrivateEstimator):
-            _refuse_reader(name, step)
+        if isinstance(step, PrivateEstimator):
+            _refuse_overrides(name, step)
+            charged = True
+            continue
+        for path, kind, reads, remedy in find_faults(step, name):
+            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")
+        for refusal in value_refusals(step, name) if charged else ():
+            raise ValueError(refusal)
 
 
-def _refuse_reader(name: str, step: Any) -> None:
-    if step is None or isinstance(step, str):  # passthrough or drop
-        return
-    kind = type(step).__name__
-    parts = _parts(step)
-    if parts is not None:
-        for part_name, part in parts:
-            _refuse_reader(f"{name}__{part_name}", part)
-    elif isinstance(step, PrivateEstimator):
-        raise ValueError(f"step {name!r}: {kind} is inside another step; make it a step of the pipeline itself.")
-    elif not _reads_nothing(step):
-        remedy = COUNTERPARTS.get(kind, "a private estimator or a transformer that learns nothing")
-        raise ValueError(f"step {name!r}: {kind} reads the rows without paying; use {remedy} instead.")
-
-
-def _parts(step: Any) -> list[tuple[str, Any]] | None:
-    """What a step is made of, None for one that is no composition."""
-    if isinstance(step, Pipeline):
-        return list(step.steps)
-    if isinstance(step, FeatureUnion):
-        return list(step.transformer_list)
-    if isinstance(step, ColumnTransformer):
-        return [*((name, part) for name, part, _ in step.transformers), ("remainder", step.remainder)]
-    return None
-
-
-def _reads_nothing(step: Any) -> bool:
-    kind = type(step).__name__
-    if kind in _ENCODERS:
-        given = not isinstance(step.categories, str)
-        return given and step.min_frequency is None and getattr(step, "max_categories", None) is None
-    if kind in _READ_THE_SHAPE_ONLY:
-        return not isinstance(getattr(step, "n_components", 1), str) or step.n_components != "auto"
-    return not get_tags(step).requires_fit
+def _refuse_overrides(name: str, step: PrivateEstimator) -> None:
+    """A budgeted pipeline goes through the phases of a fit itself: a method that does more would be left out."""
+    for method in ("fit", "transform", "fit_transform", "partial_fit"):
+        owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
+        ours = [cls.__module__.partition(".")[0] == "skdp" for cls in owners]
+        if any(ours) and not ours[0]:
+            raise ValueError(
+                f"step {name!r}: {type(step).__name__} overrides {method}, which a budgeted pipeline does not call: "
+                "use the class that it derives from."
+            )
 
 
 def allocate_budget(
@@ -159,7 +136,25 @@ class Allocation(NamedTuple):
     event: DpEvent
 
 
-class PrivatePipeline(Pipeline):
+_MADE_UP = 12  # rows that are nobody's
+
+
+class _Ready(NamedTuple):
+    """Steps of which everything was checked that can be before the charge; the leading public ones are fitted.
+
+    `rows` are those that the first private step sees, `checked` the same as a table of numbers, `targets` what each
+    private step makes of the labels, by its name.
+    """
+
+    steps: list[tuple[str, Any]]
+    terms: dict[str, Terms]
+    first: int
+    rows: Any
+    checked: Any
+    targets: dict[str, Any]
+
+
+class PrivatePipeline(JointPrice, Pipeline):
     """A pipeline whose private steps are given their noise so that all of them together cost `epsilon`.
 
     Parameters
@@ -170,14 +165,17 @@ class PrivatePipeline(Pipeline):
         The budget of one ``fit``.
     shares : mapping of str to float or None, default=None
         As for `allocate_budget`.
-    transform_input, memory, verbose
+    verbose
         As for ``sklearn.pipeline.Pipeline``.
+    transform_input, memory : None
+        Not offered: no step here takes a second table, and a cache would keep private rows on the disk.
 
     Attributes
     ----------
     epsilon_ : float
-        Joint price at `delta_` of all private steps, by PLD: at most `epsilon`, at most 0.1 % below it, and never the
-        sum of the steps' own ``epsilon_``.
+        Joint price at `delta_`, by PLD, of every event on which the present state of any step depends: after ``fit`` at
+        most `epsilon`, at most 0.1 % below it, and never the sum of the steps' own ``epsilon_``. A step that is fitted
+        on its own afterwards, by ``pipe[-1].partial_fit`` say, adds its events.
     delta_ : float
     privacy_event_ : DpEvent
         What `epsilon_` is the price of.
@@ -189,12 +187,19 @@ class PrivatePipeline(Pipeline):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the whole of its steps, each of which may
       depend on what the ones before it released (adaptive composition).
-    - The steps' accountant is charged once, with the joint event, before the first row is read.
-    - A step that reads its rows without paying is refused.
+    - Parameters of all steps are checked and the accountant is asked before a row is read. The leading public steps
+      run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
+    - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step
+      sees the rows that came in, one for one.
+    - The steps of this pipeline are not written on while it is fitted: copies are, which replace them, all at once,
+      when the last one is fitted. After an error, an interrupt or in another thread the pipeline is as it was, with the
+      price that it had.
 
     The noise is solved for when ``fit`` knows the number of rows; the steps' own `epsilon`, `delta` and
-    `noise_multiplier` are as before when it returns.
+    `noise_multiplier` are set aside. A slice such as ``pipe[:-1]`` transforms and cannot be fitted.
     """
+
+    steps: Any
 
     def __init__(
         self,
@@ -229,12 +234,11 @@ class PrivatePipeline(Pipeline):
         Raises
         ------
         ValueError
-            A parameter is not usable; nothing was charged. Or the rows are refused by a step; the charge stays.
+            A parameter, the rows or the labels are not usable; nothing was charged, unless the message says so.
         BudgetExceededError
             The accountant's ceiling does not allow the fit; nothing was charged, and no row was read.
         """
-        with self._under_one_budget(X):
-            super().fit(X, y, **params)
+        self._fit_under_one_budget(X, y, params)
         return self
 
     def _ends_in_a_transformer(self) -> bool:
@@ -244,19 +248,45 @@ class PrivatePipeline(Pipeline):
     @available_if(_ends_in_a_transformer)  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """`fit`, and the rows as the last step transforms them."""
-        with self._under_one_budget(X):
-            return super().fit_transform(X, y, **params)
+        rows = self._fit_under_one_budget(X, y, params)
+        last = self.steps[-1][1]
+        return rows if passes_rows(last) else last.transform(rows)
+
+    @available_if(lambda self: False)  # type: ignore[untyped-decorator]
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Not offered: call ``fit``, then ``predict``."""
+
+    def __getitem__(self, ind: Any) -> Any:
+        if isinstance(ind, slice):
+            return PipelineSlice(Pipeline(self.steps)[ind].steps)
+        return super().__getitem__(ind)
 
     # --- the budget ---
 
     def _private_steps(self) -> list[tuple[str, PrivateEstimator]]:
         return [(name, step) for name, step in self.steps if isinstance(step, PrivateEstimator)]
 
+    def _private_parts(self) -> list[Any]:
+        return [step for _, step in self._private_steps()]
+
+    def _accountant(self) -> Any:
+        """The accountant that the steps share, if they have one."""
+        return next((found for _, s in self._private_steps() if (found := resolve_accountant(s.accountant))), None)
+
     def _check(self) -> None:
         """All that can be refused before there are rows."""
         check_pipeline(self)
         check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
         check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+        for parameter in ("memory", "transform_input"):
+            if getattr(self, parameter) is not None:
+                raise ValueError(f"{parameter}={getattr(self, parameter)!r} is not offered here: set it to None.")
+        for part in (self, *self.get_params().values()):
+            if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
+                raise ValueError(
+                    f"the callbacks of {type(part).__name__} would see rows, and count the tries of a search: take "
+                    "them away with set_callbacks()."
+                )
         steps = self._private_steps()
         if not steps:
             raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
@@ -266,9 +296,15 @@ class PrivatePipeline(Pipeline):
                 raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
             if getattr(step, "checkpoint", None) is not None:  # it would go on from what an earlier fit's steps gave it
                 raise ValueError(f"step {name!r}: checkpoint={step.checkpoint!r} knows one step only; set it to None.")
-        for parameter in ("adjacency", "accountant"):
-            values = {id(v): v for _, s in steps if (v := getattr(s, parameter)) is not None}.values()
-            if len({v if isinstance(v, str) else id(v) for v in values}) > 1:
+        self._check_shared(steps)
+
+    def _check_shared(self, steps: list[tuple[str, PrivateEstimator]]) -> None:
+        ledgers = [found for _, step in steps if (found := resolve_accountant(step.accountant)) is not None]
+        for parameter, values in (
+            ("adjacency", {step.adjacency for _, step in steps}),
+            ("accountant", {ledger.path or id(ledger) for ledger in ledgers}),
+        ):
+            if len(values) > 1:
                 raise ValueError(
                     f"{parameter} differs between the steps {[n for n, _ in steps]}: give all of them one."
                 )
@@ -305,57 +341,196 @@ class PrivatePipeline(Pipeline):
         event = compose(plan.event_at(sigma) for plan, sigma in zip(plans, noises, strict=True))
         return Allocation(plans, noises, event)
 
-    @contextlib.contextmanager
-    def _under_one_budget(self, X: Any) -> Iterator[None]:
-        """Solve for the noise, charge, and let the steps be fitted with that noise; then publish what was spent."""
-        self._check()
-        steps = self._private_steps()
-        adjacency = steps[0][1].adjacency
-        allocation = self._solve(*table_shape(X))
-        epsilon = get_epsilon(allocation.event, self.delta, adjacency=adjacency)
-        accountant = next((s.accountant for _, s in steps if s.accountant is not None), None)
-        report_unpaid_scores()
+    # --- the fit ---
+
+    def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        """Go through the phases of a fit on copies, and publish them; the rows that the last step was fitted to."""
+        whole = clone(self)  # nobody else has it: what others do with the steps meanwhile changes nothing
+        whole._check()
+        given = whole._params_of_steps(params)
+        adjacency, accountant = whole._private_steps()[0][1].adjacency, whole._accountant()
+        n_samples, n_features = table_shape(X)
+        allocation = whole._solve(n_samples, n_features)
+        steps = whole._allotted(allocation)
+        terms = whole._terms_of(steps)
+        for name, step in whole._private_of(steps):
+            step._check_parameters(terms[name], n_samples, None)
+        warn_of_weak_delta(whole.delta, whole._private_steps()[0][1]._public_n_samples(n_samples))
+        report_foreign_fit(self)
+        kept: dict[str, Any] = {"epsilon": whole.epsilon, "delta": whole.delta, "shares": whole.shares}
+        kept["steps"] = {name: type(step).__name__ for name, step in whole.steps}
         if accountant is not None:
-            kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
-            kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
+            accountant.check(allocation.event, adjacency, parameters=kept)
+        with refusals_recorded(accountant, type(self).__name__, adjacency):
+            ready = whole._prepared(steps, terms, X, y, given, n_samples)
+        if accountant is not None:
             accountant.spend(allocation.event, type(self).__name__, adjacency=adjacency, parameters=kept)
-        with self._steps_allotted(steps, allocation):
-            yield
-        spent = compose(step.privacy_event_ for _, step in self._private_steps())
-        if spent != allocation.event:
-            raise RuntimeError(f"spent {spent!r} where {allocation.event!r} was planned: please report this as a bug.")
-        self.privacy_event_, self.epsilon_, self.delta_ = allocation.event, epsilon, self.delta
-        self.adjacency_ = adjacency
+        rows, interrupted = whole._learned(ready, y, given, n_samples)
+        whole._note(steps, allocation.event)
+        with PUBLICATION:
+            publish(self, whole, steps=self._with_learned(whole.steps))
+        if interrupted:
+            warn_of_interrupt(interrupted)
+        return rows
 
-    def _fit_allotted(self, allocation: Allocation, X: Any, y: Any) -> None:
-        """Fit with noise that was solved, and charged, elsewhere."""
-        with self._steps_allotted(self._private_steps(), allocation):
-            super().fit(X, y)
+    def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
+        if [(name, type(step)) for name, step in self.steps] != [(name, type(step)) for name, step in fitted]:
+            raise RuntimeError("the steps were exchanged while they were fitted: the charge stands; fit them again.")
+        taken = []
+        for (name, own), (_, learned) in zip(self.steps, fitted, strict=True):
+            if isinstance(own, PrivateEstimator):
+                own = copy(own)
+                publish(own, learned)
+            else:
+                own = learned
+            taken.append((name, own))
+        return taken
+
+    def set_params(self, **kwargs: Any) -> Self:
+        """Set parameters of the pipeline and, as ``step__parameter``, of its steps."""
+        with PUBLICATION:
+            return super().set_params(**kwargs)
+
+    def _private_of(self, steps: list[tuple[str, Any]]) -> list[tuple[str, PrivateEstimator]]:
+        return [(name, step) for name, step in steps if isinstance(step, PrivateEstimator)]
+
+    def _terms_of(self, steps: list[tuple[str, Any]]) -> dict[str, Terms]:
+        return {name: step._check_terms() for name, step in self._private_of(steps)}
+
+    def _allotted(self, allocation: Allocation) -> list[tuple[str, Any]]:
+        """Copies of the steps, the private ones with the noise that they are allotted."""
+        own = zip(allocation.plans, allocation.noises, strict=True)
+        copies = []
+        for name, step in self.steps:
+            copied = clone(step, safe=False)
+            if isinstance(step, PrivateEstimator):
+                plan, sigma = next(own)
+                noise = {"epsilon": None, "noise_multiplier": sigma, "delta": self.delta, "accountant": None}
+                copied.set_params(**plan.parameters, **noise)
+            copies.append((name, copied))
+        return copies
+
+    def _prepared(
+        self, steps: list[tuple[str, Any]], terms: dict[str, Terms], X: Any, y: Any, given: dict[str, Any], n: int
+    ) -> _Ready:
+        """Run the leading public steps, and check all that can be checked of rows and labels."""
+        first = next(i for i, (_, step) in enumerate(steps) if isinstance(step, PrivateEstimator))
+        public = [step for _, step in steps[:first]]
+        if public:
+            shifts = steps[first][1].adjacency == "add_remove"
+            check_types(X, double=shifts and any(rounds_by_place(step) for step in public))
+        for name, step in steps[:first]:
+            X = run_publicly(name, step, X, y, given.get(name, {}))
+        name, step = steps[first]
+        checked = step._check_rows(X)
+        if checked.shape[0] != n:
+            raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
+        step._check_parameters(terms[name], n, checked.shape[1])
+        self._rehearse(steps[first:], terms, checked.shape[1], n, given)
+        targets = {name: step._check_targets(y, n, **given.get(name, {})) for name, step in self._private_of(steps)}
+        return _Ready(steps, terms, first, X, checked, targets)
+
+    def _rehearse(
+        self, steps: list[tuple[str, Any]], terms: dict[str, Terms], width: int, n: int, given: dict[str, Any]
+    ) -> None:
+        """Run what stands behind the first private step on rows that are nobody's: it must not fail after the charge.
+
+        Not behind a step that chooses its width by what it releases; a last step that is private takes any width.
+        """
+        last = steps[-1][1]
+        if len(steps) == 1 or (
+            len(steps) == 2 and isinstance(last, PrivateEstimator) and not hasattr(last, "transform")
+        ):
+            return
+        rows: Any = np.random.default_rng(0).uniform(-1.0, 1.0, (_MADE_UP, width))
+        stream = SecretStream.from_random_state()  # the noise of the fit itself is not for this
+        for number, (name, step) in enumerate(steps):
+            if isinstance(step, PrivateEstimator):
+                step._check_parameters(terms[name], n, table_shape(rows)[1])
+                if number == len(steps) - 1 or getattr(step, "n_components", None) == "auto":
+                    return
+                stand_in = clone(step)
+                checked = stand_in._check_rows(rows)
+                plan = stand_in._plan_fit(Terms(terms[name].budget, stream), n, checked.shape[1], None)
+                stand_in._learn(plan, checked, None)
+                rows = stand_in.transform(rows)
+            else:
+                rows = rehearse(name, step, rows, None, {})
+
+    def _learned(self, ready: _Ready, y: Any, given: dict[str, dict[str, Any]], n: int) -> tuple[Any, str]:
+        """Fit the first private step and all after it; the last one's rows, and where Ctrl-C cut a step short."""
+        rows, last, interrupted = ready.rows, len(ready.steps) - 1, ""
+        for number, (name, step) in enumerate(ready.steps):
+            if number < ready.first:
+                continue
+            with self._told(number, name):
+                if isinstance(step, PrivateEstimator):
+                    checked = ready.checked if number == ready.first else step._check_rows(rows)
+                    targets = ready.targets[name]
+                    plan = step._plan_fit(ready.terms[name], n, checked.shape[1], targets)
+                    interrupted = step._learn(plan, checked, targets) or interrupted
+                    rows = rows if number == last else step.transform(rows)
+                elif number < last:
+                    rows = run_after_the_charge(name, step, rows, y, given.get(name, {}))
+                else:
+                    run_after_the_charge(name, step, rows, y, given.get(name, {}))
+        return rows, interrupted
+
+    def _note(self, steps: list[tuple[str, Any]], event: DpEvent) -> None:
+        """Take over fitted copies, with the parameters that the user gave, and what they cost."""
+        private = [step for _, step in self._private_of(steps)]
+        spent = compose(step.privacy_event_ for step in private)
+        if spent != event:
+            raise RuntimeError(f"spent {spent!r} where {event!r} was planned: please report this as a bug.")
+        taken = []
+        for (name, own), (_, fitted) in zip(self.steps, steps, strict=True):
+            if isinstance(own, PrivateEstimator):
+                publish(own, fitted)
+            taken.append((name, own if isinstance(own, PrivateEstimator) else fitted))
+        self.steps = taken
+        self._fitted_releases, self._fitted_inside = (new_release(event, private[0].adjacency),), ids_of(private)
+        self.delta_, self.adjacency_ = self.delta, private[0].adjacency
+
+    def _params_of_steps(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Parameters of ``fit`` by the step that they are for."""
+        given: dict[str, dict[str, Any]] = {name: {} for name, _ in self.steps}
+        if params and get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **params)
+            for name in given:
+                given[name] = {**routed[name].get("fit", {}), **routed[name].get("fit_transform", {})}
+            return given
+        for key, value in params.items():
+            name, _, parameter = key.partition("__")
+            if name not in given or not parameter:
+                raise ValueError(f"fit got the parameter {key!r}: name it by its step, such as step__sample_weight.")
+            given[name][parameter] = value
+        return given
 
     @contextlib.contextmanager
-    def _steps_allotted(self, steps: list[tuple[str, PrivateEstimator]], allocation: Allocation) -> Iterator[None]:
-        """The steps' parameters are the allotted ones inside, and the user's own after."""
-        own = {}
-        for (name, step), plan, sigma in zip(steps, allocation.plans, allocation.noises, strict=True):
-            allotted = {
-                **plan.parameters, "epsilon": None, "noise_multiplier": sigma, "delta": self.delta, "accountant": None,
-            }  # fmt: skip
-            own[name] = {key: getattr(step, key) for key in allotted}
-            step.set_params(**allotted)
-        try:
-            yield
-        finally:
-            for name, step in self._private_steps():
-                step.set_params(**own[name])
+    def _told(self, number: int, name: str) -> Iterator[None]:
+        """Say how long a step took, if that is wanted."""
+        start = time.perf_counter()
+        yield
+        if self.verbose:
+            seconds = time.perf_counter() - start
+            print(f"[{type(self).__name__}] (step {number + 1} of {len(self.steps)}) {name}, {seconds:.1f} s")
 
     @property
     def step_epsilons_(self) -> dict[str, float]:
-        """Price of each private step alone, at `delta_`; the total is less than their sum."""
+        """Price of each private step alone, at its own delta; the total is less than their sum."""
         check_is_fitted(self)
         return {name: step.epsilon_ for name, step in self._private_steps()}
 
 
-def table_shape(X: Any) -> tuple[int, int]:
-    """Rows and columns of a table of any kind."""
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+class PipelineSlice(Pipeline):
+    """Some neighbouring steps of a budgeted pipeline, which transform and predict; the budget stays with the whole."""
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Refuse: the budget of the whole cannot be spent by a part of it."""
+        raise TypeError(
+            "a slice of a budgeted pipeline has no budget to be fitted with: give its steps one by "
+            "skdp.allocate_budget(Pipeline(pipe.steps[:-1]), epsilon, delta)."
+        )
+
+    fit_transform = fit_predict = fit

@@ -186,6 +186,129 @@ def test_a_damaged_file_is_refused_before_any_charge(content, tmp_path):
     assert accountant.history == ()
 
 
+# --- instalments: the file names what came before ---
+
+
+def instalment(path=None, **parameters):
+    """A second instalment, after a first one at a price of its own."""
+    model = make("full batch", random_state=None, warm_start=True, **parameters).fit(X, Y)
+    return model.set_params(epsilon=0.5, checkpoint=path)
+
+
+def test_a_run_does_not_go_on_after_another_first_phase(tmp_path, monkeypatch):
+    """Its state depends on the first phase that it began after, which a cheaper one does not pay for."""
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    stopped(instalment(path, epsilon=8.0), 17, SystemError("killed"), monkeypatch)
+    before = path.read_bytes()
+    other = instalment(path, epsilon=0.1).set_params(accountant=accountant)
+    price, coefficients = other.epsilon_, other.coef_.copy()
+    with pytest.raises(ValueError, match=r"is of another run \(its earlier events differs\)"):
+        other.fit(X, Y)
+    assert accountant.history == ()
+    assert path.read_bytes() == before
+    assert other.epsilon_ == price
+    np.testing.assert_array_equal(other.coef_, coefficients)
+    same = instalment(path, epsilon=8.0).fit(X, Y)
+    assert same.n_steps_ == 60
+    assert same.epsilon_ > 8.0
+
+
+def test_an_interrupted_instalment_is_resumed_by_the_same_call(tmp_path, monkeypatch):
+    """The model of the steps done already depends on this run: going on with it adds no event."""
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    model = instalment(path, accountant=accountant)
+    stopped(model, 17, KeyboardInterrupt(), monkeypatch)
+    assert (model.n_steps_, len(accountant.history)) == (47, 2)
+    price, event = model.epsilon_, model.privacy_event_
+    model.fit(X, Y)
+    assert (model.n_steps_, model.n_iter_, len(accountant.history)) == (60, 60, 2)
+    assert (model.epsilon_, model.privacy_event_) == (price, event)
+    assert not path.exists()
+    model.fit(X, Y)  # and the next one is new
+    assert (model.n_steps_, len(accountant.history)) == (90, 3)
+    assert model.epsilon_ > price
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_run_that_ended_before_its_file_was_removed_gives_the_very_same_model(warm_start, tmp_path, monkeypatch):
+    """Two models for one charge would be two releases."""
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    model = make("sampled", path, random_state=None, accountant=accountant, warm_start=warm_start)
+    with monkeypatch.context() as patch:
+        patch.setattr(skdp._checkpoint.Checkpoint, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, Y)
+    first, price = model.coef_.copy(), model.epsilon_
+    assert path.exists()
+    model.fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, first)
+    assert (model.n_steps_, model.epsilon_, len(accountant.history)) == (40, price, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- files that a killed process left ---
+
+
+def test_a_file_that_was_not_moved_to_its_name_is_where_the_run_resumes(tmp_path, monkeypatch):
+    """Its steps may have been read: releasing them a second time is not paid for."""
+    path, ran, release = tmp_path / "run.npz", [], skdp.mechanisms.GaussianMechanism.release
+    stopped(make("sampled", path, random_state=None), 6, SystemError("killed"), monkeypatch)
+    earlier = path.read_bytes()
+    stopped(make("sampled", path, random_state=None), 8, SystemError("killed"), monkeypatch)
+    later = path.read_bytes()
+    path.write_bytes(earlier)
+    (tmp_path / "run.npz.4242.part").write_bytes(later)
+    (tmp_path / "run.npz.4243.part").write_bytes(later[: len(later) // 2])  # cut short
+    (tmp_path / "other.npz.4244.part").write_bytes(later)  # of another file
+    with np.load(path) as file:
+        done_earlier = json.loads(bytes(file["header"]))["n_done"]
+    with np.load(tmp_path / "run.npz.4242.part") as file:
+        done_later = json.loads(bytes(file["header"]))["n_done"]
+    assert done_earlier < done_later
+    monkeypatch.setattr(
+        skdp.mechanisms.GaussianMechanism, "release", lambda *arguments: ran.append(1) or release(*arguments)
+    )
+    model = make("sampled", path, random_state=None).fit(X, Y)
+    assert (len(ran), model.n_steps_) == (40 - done_later, 40)
+    assert [each.name for each in tmp_path.iterdir()] == ["other.npz.4244.part"]
+
+
+def test_a_part_of_another_run_takes_no_place(tmp_path, monkeypatch):
+    path, part = tmp_path / "run.npz", tmp_path / "run.npz.4242.part"
+    stopped(make("sampled", path), 30, SystemError("killed"), monkeypatch)
+    path.rename(tmp_path / "later, with another receipt")
+    stopped(make("sampled", path), 6, SystemError("killed"), monkeypatch)
+    (tmp_path / "later, with another receipt").rename(part)
+    stopped(make("sampled", path), 1, SystemError("killed"), monkeypatch)
+    assert not part.exists()
+    with np.load(path) as file:
+        assert json.loads(bytes(file["header"]))["n_done"] <= 7
+
+
+def test_a_file_of_the_first_version_is_resumed(tmp_path, monkeypatch):
+    """It named the number of earlier steps and not their events: without any there is no doubt."""
+    path, whole = tmp_path / "run.npz", make("sampled").fit(X, Y)
+    stopped(make("sampled", path), 20, SystemError("killed"), monkeypatch)
+
+    def as_of_old(n_earlier):
+        with np.load(path) as file:
+            leaves = {name: file[name] for name in file.files}
+        header = json.loads(bytes(leaves["header"]))
+        header["run"] = {name: header["run"][name] for name in header["run"] if name != "earlier events"}
+        header["run"]["earlier steps"] = n_earlier
+        leaves["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        with open(path, "wb") as file:
+            np.savez(file, **leaves)
+
+    as_of_old(0)
+    content = path.read_bytes()
+    np.testing.assert_array_equal(make("sampled", path).fit(X, Y).coef_, whole.coef_)
+    path.write_bytes(content)
+    as_of_old(40)
+    with pytest.raises(ValueError, match="its earlier events differs"):
+        make("sampled", path).fit(X, Y)
+
+
 SCRIPT = """
 import sys
 import numpy as np

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from scipy import integrate, stats
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -26,6 +27,7 @@ from skdp import (
     BudgetExceededError,
     DPGridSearchCV,
     DPLogisticRegression,
+    DPMLPClassifier,
     DPRandomizedSearchCV,
     PrivacyAccountant,
     PrivacyLeakWarning,
@@ -33,6 +35,7 @@ from skdp import (
     config_context,
 )
 from skdp._random import SecretStream
+from skdp._releases import new_release
 from skdp.accounting import (
     ComposedDpEvent,
     GaussianDpEvent,
@@ -40,9 +43,10 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     get_epsilon,
 )
-from skdp.base import PrivateEstimator, StepPlan
+from skdp.base import Price, PrivateEstimator, StepPlan
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import SCORES, PrivateScore
+from skdp.pipeline import PrivatePipeline
 
 FALSE_ALARM = 1e-6
 STRATEGIES = ("random_stopping", "compose")
@@ -202,20 +206,26 @@ def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_charge_stands_before_the_rows_are_read(strategy):
+def test_the_charge_stands_before_training_reads_a_row(strategy, monkeypatch):
     accountant = PrivacyAccountant()
-    with pytest.raises(AssertionError, match="the rows were read"):
-        search(model(accountant=accountant), strategy=strategy).fit(Untouchable(), Y)
-    assert len(accountant.history) == 1
+
+    def count(*arguments, **keywords):
+        raise AssertionError(f"read after {len(accountant.history)} charges")
+
+    monkeypatch.setattr(DPLogisticRegression, "_learn", count)
+    with pytest.raises(AssertionError, match="read after 1 charges"):
+        search(model(accountant=accountant), strategy=strategy).fit(X, Y)
 
 
 def test_the_winner_goes_on_paying():
     """`partial_fit` of the winner is on the bill, and on top of the search."""
     accountant = PrivacyAccountant()
     found = search(model(accountant=accountant)).fit(X, Y)
+    searched = found.epsilon_
     best = found.best_estimator_.partial_fit(X, Y)
     assert len(accountant.history) == 2
-    assert best.epsilon_ > 1.2 * found.epsilon_
+    assert found.epsilon_ == best.epsilon_ > 1.2 * searched
+    assert found.privacy_event_ == best.privacy_event_ == accountant.event
 
 
 # --- one row changed --------------------------------------------------------------------------------------------------
@@ -226,8 +236,8 @@ class Mutable(DPLogisticRegression):
 
     void = 7.0
 
-    def fit(self, X, y):
-        return super().fit(X, y, sample_weight=(X[:, 0] != self.void).astype(float))
+    def _learn(self, plan, rows, targets):
+        return super()._learn(plan, rows, targets._replace(weights=(rows[:, 0] != self.void).astype(float)))
 
 
 def hits_of_the_others(estimator, X, y):
@@ -350,16 +360,37 @@ def test_the_split_is_by_number_and_seed_alone():
 def test_labels_move_nobody(monkeypatch):
     """All labels turned round: the same rows train and the same rows score."""
     seen = []
-    fit = DPLogisticRegression.fit
-    monkeypatch.setattr(DPLogisticRegression, "fit", lambda self, X, y: seen.append(X) or fit(self, X, y))
+    learn = DPLogisticRegression._learn
+    monkeypatch.setattr(DPLogisticRegression, "_learn", lambda *given: seen.append(given[2]) or learn(*given))
     for labels in (Y, 1 - Y):
         search(random_state=1).fit(X, labels)
     half = len(seen) // 2
+    assert half > 1
     for one, other in zip(seen[:half], seen[half:], strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 # --- the score --------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_that_cannot_be_predicted_counts_as_the_worst():
+    """An error would tell of it for nothing, after the charge."""
+
+    class Choosy:
+        def predict(self, rows):
+            if np.any(np.asarray(rows)[:, 0] > 0.9):
+                raise ValueError("a long row")
+            return np.ones(len(rows), int)
+
+    hits, losses = SCORES["accuracy"], PrivateScore("losses", SCORES["accuracy"].contributions, 1.0, False)
+    refused = int((X[:, 0] > 0.9).sum())
+    assert 3 < refused < 60
+    right = int(((X[:, 0] <= 0.9) & (Y == 1)).sum())
+    for rows in (X, pd.DataFrame(X)):
+        assert hits.total_of_all(Choosy(), rows, Y) == right - N / 2
+        assert losses.total_of_all(Choosy(), rows, Y) == right + refused - N / 2
+    with pytest.raises(TypeError, match="one number a row"):
+        PrivateScore("bad", lambda *given: np.ones(3), 1.0).total_of_all(Choosy(), X, Y)
 
 
 @pytest.mark.parametrize("name", sorted(SCORES))
@@ -380,14 +411,82 @@ def test_sensitivity_is_half_of_the_range():
     assert SCORES["neg_log_loss"].sensitivity == 2.5
 
 
+def giving(*contributions, bound=2.0, **options):
+    return PrivateScore("wild", lambda estimator, X, y: contributions, bound, **options)
+
+
 def test_contributions_outside_the_bound_are_cut_off():
-    wild = PrivateScore("wild", lambda estimator, X, y: np.array([np.nan, np.inf, -np.inf, 9.0]), 2.0)
-    assert wild.total(None, np.zeros((4, 1)), np.zeros(4)) == -1.0 + 1.0 - 1.0 + 1.0
+    wild = giving(-1.0, 9.0, 1e300, -0.5)
+    assert wild.total(None, np.zeros((4, 1)), np.zeros(4)) == -1.0 + 1.0 + 1.0 - 1.0
+    assert giving(-1e300).total(None, np.zeros((1, 1)), np.zeros(1)) == -1.0
     assert wild.total(None, np.zeros((0, 1)), np.zeros(0)) == 0.0
     with pytest.raises(ValueError, match=r"scoring='wild' gave shape \(4,\)"):
         wild.total(None, np.zeros((3, 1)), np.zeros(3))
     with pytest.raises(ValueError, match="bound=0 is out of range"):
         PrivateScore("none", len, 0)
+
+
+@pytest.mark.parametrize("lost", [np.nan, -np.nan, np.inf, -np.inf, None, np.longdouble("1e4000"), 10**400], ids=repr)
+@pytest.mark.parametrize("greater_is_better", [True, False])
+def test_what_is_no_finite_number_counts_as_the_worst(greater_is_better, lost):
+    """A loss of -inf and a gain of inf too; the row still moves the total by no more than the sensitivity."""
+    score = giving(lost, greater_is_better=greater_is_better)
+    total = score.total(None, np.zeros((1, 1)), np.zeros(1))
+    assert total == (-score.sensitivity if greater_is_better else score.sensitivity)
+    assert score.value(total, 1) == (0.0 if greater_is_better else -2.0)
+
+
+@pytest.mark.parametrize(
+    "contributions",
+    [
+        np.full(3, 424242j),
+        [424242j, 1, 2],
+        np.full(3, "Alice Smith"),
+        ["Alice Smith", 1.0, 2.0],
+        [{"Alice Smith": 1}] * 3,
+        [["Alice Smith"], [], [1]],
+        np.full(3, "2024-02-29", "datetime64[D]"),
+        [[424242.125]] * 3,
+        424242.125,
+        None,
+    ],
+    ids=repr,
+)
+def test_contributions_of_another_kind_are_refused_in_one_line_without_a_value(contributions):
+    score = PrivateScore("wild", lambda estimator, X, y: contributions, 2.0)
+    with pytest.raises(ValueError) as caught:
+        score.total(None, np.zeros((3, 1)), np.zeros(3))
+    for said in (str(caught.value), repr(caught.value)):
+        assert "\n" not in said
+        assert not any(secret in said for secret in ("424242", "Alice", "2024"))
+    assert caught.value.__context__ is None
+
+
+def test_a_candidate_that_diverged_does_not_win():
+    """Of NaN probabilities no log-loss is the best (`search_diverged_candidate_wins.py`)."""
+
+    class Diverged:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), np.nan)
+
+    class Undecided(Diverged):
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    score = SCORES["neg_log_loss"]
+    lost, undecided = (score.value(score.total(each(), X, Y), len(Y)) for each in (Diverged, Undecided))
+    assert lost == -score.bound < undecided
+    fitted = DPMLPClassifier((5,), classes=[0, 1], max_iter=2, random_state=0, epsilon=8.0, learning_rate_init=1e38)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted.fit(X.astype(np.float32), Y)
+        chances = fitted.predict_proba(X.astype(np.float32))
+        assert np.isnan(chances).any()
+        contributions = score.contributions(fitted, X.astype(np.float32), Y)
+        total = score.total(fitted, X.astype(np.float32), Y)
+    assert total == pytest.approx(np.where(np.isnan(contributions), score.bound, contributions).sum() - 2.5 * len(Y))
 
 
 def test_log_loss_is_that_of_scikit_learn_where_nothing_is_cut_off():
@@ -453,16 +552,17 @@ def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
 
 @silent
 def test_a_try_that_warns_is_not_heard(monkeypatch):
-    fit = DPLogisticRegression.fit
+    learn, heard = DPLogisticRegression._learn, []
 
-    def warned(self, X, y):
-        warnings.warn("here I am", UserWarning, stacklevel=2)
-        return fit(self, X, y)
+    def warned(*given):
+        heard.append(warnings.warn("here I am", UserWarning, stacklevel=2))
+        return learn(*given)
 
-    monkeypatch.setattr(DPLogisticRegression, "fit", warned)
+    monkeypatch.setattr(DPLogisticRegression, "_learn", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search().fit(X, Y)
+    assert heard
 
 
 @silent
@@ -477,6 +577,17 @@ def test_tries_in_threads(refit):
     assert len(accountant.history) == 1
     assert one.best_params_ == two.best_params_
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_a_step_inside_a_step_says_nothing_of_its_tries(capsys):
+    """scikit-learn's compositions print a line for each fit of a part, whatever the search is told."""
+    table = ColumnTransformer([("all", FunctionTransformer(), [0, 1, 2])], sparse_threshold=0, verbose=True)
+    steps = Pipeline([("table", table), ("model", model())], verbose=True)
+    for _ in range(3):
+        found = search(steps, {"model__alpha": [0.0, 0.1, 1.0]}, verbose=1).fit(X, Y)
+        assert found.epsilon_ <= 1.0
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
 
 
 def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
@@ -558,7 +669,7 @@ PUBLISHED = {
     "best_params_, best_index_, best_score_": "the choice and its noisy score, the release of the selection",
     "cv_results_": "public parameters, and the scores above",
     "score_noise_, scorer_": "public constants",
-    "epsilon_, delta_, privacy_event_, adjacency_": "public constants",
+    "delta_, adjacency_, _fitted_releases": "public constants, from which epsilon_ and privacy_event_ are read",
 }
 
 
@@ -586,9 +697,21 @@ class Level(PrivateEstimator):
     def _plan_step(self, n_samples, n_features):
         return StepPlan(GaussianDpEvent, {})
 
-    def fit(self, X, y):
-        self.privacy_event_ = GaussianDpEvent(self.noise_multiplier)
-        return self
+    def _check_parameters(self, terms, n_samples, n_features):
+        pass
+
+    def _check_rows(self, X):
+        return X
+
+    def _check_targets(self, y, n_samples):
+        return None
+
+    def _plan_fit(self, terms, n_samples, n_features, targets):
+        return GaussianDpEvent(self.noise_multiplier)
+
+    def _learn(self, plan, rows, targets):
+        self._set_price(Price(plan, 1.0, self.delta), (new_release(plan, "zero_out"),))
+        return ""
 
 
 LEVELS = (0.5, 0.55)
@@ -651,7 +774,7 @@ def test_the_choice_is_as_private_as_its_price():
 
 def test_candidates_are_drawn_evenly():
     made, stream = search(), SecretStream.from_random_state(4)
-    plan = skdp._search_plan.SearchPlan([None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None)
+    plan = skdp._search_plan.SearchPlan([None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None, "zero_out")
     drawn = np.concatenate([made._numbers(plan, stream.spawn(i)) for i in range(2000)])
     assert stats.chisquare(np.bincount(drawn.astype(int), minlength=6)).pvalue > FALSE_ALARM
 
@@ -699,15 +822,45 @@ def test_whole_steps_can_be_searched():
     for bad, message in (
         ({"model": [model(), model(accountant=PrivacyAccountant())]}, "accountant differs between the candidates"),
         ({"model": [model(), model(adjacency="replace_one")]}, "adjacency"),
-        ({"pca": [DPPCA(2), PCA(2)]}, "PCA reads the rows"),
+        ({"pca": [DPPCA(2), PCA(2)]}, r"PCA is not on the list .* skdp\.DPPCA"),
     ):
         with pytest.raises(ValueError, match=message):
             search(pipeline(), bad).fit(Untouchable(), Y)
 
 
+@pytest.mark.parametrize("nothing", ["passthrough", None])
+def test_a_private_step_may_be_left_out_by_a_candidate(nothing):
+    accountant = PrivacyAccountant()
+    for _ in range(4):
+        found = search(pipeline(accountant=accountant), {"pca": [nothing, DPPCA(2, center=False)]}).fit(X, Y)
+        assert 0.999 <= found.epsilon_ <= 1.0
+        assert {part.accountant for part in found.best_estimator_._private_parts()} == {accountant}
+    assert len(accountant.history) == 4
+
+
+@pytest.mark.parametrize("accounting", ["rdp", "moments", "optimal", "strong", "naive"])
+def test_a_search_is_priced_alike_whatever_prices_its_estimator(accounting):
+    accountant = PrivacyAccountant()
+    found = search(model(accounting=accounting, accountant=accountant)).fit(X, Y)
+    assert found.best_estimator_.epsilon_ == found.epsilon_ <= 1.0
+    assert len(accountant.history) == 1
+
+
+def test_a_pipeline_without_private_steps_is_refused():
+    empty = PrivatePipeline([("all", FunctionTransformer())])
+    with pytest.raises(ValueError, match="neither a private estimator nor a Pipeline of them"):
+        search(empty, {"all__func": [None]}).fit(X, Y)
+
+
+def test_plans_can_be_sent_to_other_processes():
+    for estimator in (model(), DPPCA(2)):
+        plan = pickle.loads(pickle.dumps(estimator._plan_step(N, 3)))
+        assert plan.event_at(2.0) == estimator._plan_step(N, 3).event_at(2.0)
+
+
 def test_a_cache_would_repeat_noise(tmp_path):
     cached = pipeline().set_params(memory=str(tmp_path))
-    with pytest.raises(ValueError, match=r"memory=.* set memory=None"):
+    with pytest.raises(ValueError, match=r"memory=.* set it to None"):
         search(cached, {"model__alpha": [0.0, 0.1]}).fit(Untouchable(), Y)
 
 
@@ -810,7 +963,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is(refit):
         labels[row] = 5
         with pytest.raises(ValueError, match="labels that are not in classes"):
             search(refit=refit, scoring="neg_log_loss").fit(X, labels)
-    with pytest.raises(ValueError, match=r"X has 400 rows and y has 399"):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[400, 399\]"):
         search().fit(X, Y[:-1])
 
 
@@ -821,7 +974,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is(refit):
         ({"delta": 1.0}, "delta=1.0 is out of range"),
         ({"strategy": "all"}, "strategy='all' is not known: use one of 'random_stopping', 'compose'"),
         ({"n_tries": 0.5}, "n_tries=0.5 is out of range"),
-        ({"n_tries": "many"}, "n_tries='many' is out of range"),
+        ({"n_tries": "many"}, "n_tries='many' is of the wrong type, str"),
         ({"test_size": 1.0}, "test_size=1.0 is out of range"),
         ({"test_size": 0.001}, "test_size=0.001 leaves no row"),
         ({"grid": []}, "no candidate"),
@@ -829,7 +982,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is(refit):
         ({"grid": {"max_grad_norm": [1.0, "some"]}}, "max_grad_norm='some'"),
         ({"grid": {"beta": [0.0, -1.0]}}, "Invalid parameter 'beta'"),
         ({"estimator": StandardScaler()}, "neither a private estimator nor a Pipeline"),
-        ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler reads the rows"),
+        ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler is not on the list"),
         ({"random_state": "x"}, "random_state='x'"),
         *(
             ({"grid": {name: [None, 1]}}, f"parameter '{name}' cannot be searched")
@@ -918,9 +1071,10 @@ def test_fits_outside_of_a_plain_search_are_not_told():
 def test_looking_for_a_plain_search_costs_next_to_nothing():
     import timeit
 
-    from skdp.base import report_unpaid_scores
+    from skdp._callers import report_foreign_fit
 
-    assert min(timeit.repeat(report_unpaid_scores, number=200, repeat=5)) / 200 < 2e-5
+    estimator = model()
+    assert min(timeit.repeat(lambda: report_foreign_fit(estimator), number=200, repeat=5)) / 200 < 1e-4
 
 
 def test_events_are_as_documented():

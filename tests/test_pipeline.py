@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -23,6 +24,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection
 
+import skdp
 from skdp import (
     DPPCA,
     BudgetExceededError,
@@ -169,11 +171,26 @@ def test_above_the_ceiling_no_row_is_read_and_nothing_is_charged():
     assert accountant.history == ()
 
 
-def test_the_charge_stands_before_the_rows_are_read():
+@pytest.mark.parametrize("spoilt", [{"X": np.nan}, {"y": 5}])
+def test_rows_and_labels_are_checked_before_the_charge(spoilt):
     accountant = PrivacyAccountant()
-    with pytest.raises(AssertionError, match="the rows were read"):
-        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(Untouchable(), Y)
-    assert len(accountant.history) == 1
+    rows, labels = X.copy(), Y.copy()
+    rows[7, 3], labels[7] = spoilt.get("X", X[7, 3]), spoilt.get("y", Y[7])
+    with pytest.raises(ValueError, match="contains"):
+        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(rows, labels)
+    assert accountant.get_epsilon(1e-6) == 0.0
+
+
+def test_the_charge_stands_before_training_reads_a_row(monkeypatch):
+    accountant = PrivacyAccountant()
+
+    def count(*arguments):
+        raise AssertionError(f"read after {len(accountant.history)} charges")
+
+    monkeypatch.setattr(DPPCA, "_learn", count)
+    with pytest.raises(AssertionError, match="read after 1 charges"):
+        allocate_budget(pipeline(accountant), 1.0, 1e-6).fit(X, Y)
+    assert accountant.get_epsilon(1e-6) > 0.0
 
 
 def test_the_steps_ran_with_the_noise_that_was_priced(monkeypatch):
@@ -205,17 +222,29 @@ class Reader(TransformerMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([StandardScaler(), classifier()], r"step 'standardscaler': StandardScaler reads the rows .* public bounds"),
+        (
+            [StandardScaler(), classifier()],
+            r"step 'standardscaler': StandardScaler is not on the list .* public bounds",
+        ),
         ([MinMaxScaler(), classifier()], r"step 'minmaxscaler': .* public bounds"),
         ([PCA(3), classifier()], r"step 'pca': PCA .* use skdp.DPPCA instead"),
         ([DPPCA(3), LogisticRegression()], r"step 'logisticregression': .* use skdp.DPLogisticRegression instead"),
         ([OneHotEncoder(), classifier()], r"OneHotEncoder .* use OneHotEncoder\(categories=\[...\]\)"),
-        ([GaussianRandomProjection(), classifier()], r"GaussianRandomProjection reads"),
+        (
+            [GaussianRandomProjection(), classifier()],
+            r"GaussianRandomProjection chooses its width by the number of rows",
+        ),
         ([Reader(), classifier()], r"step 'reader': Reader .* a private estimator or a transformer that learns"),
         ([make_pipeline(Normalizer(), StandardScaler()), classifier()], r"step 'pipeline__standardscaler'"),
         ([FeatureUnion([("a", PCA(2)), ("b", Normalizer())]), classifier()], r"step 'featureunion__a': PCA"),
-        ([ColumnTransformer([("a", StandardScaler(), [0])]), classifier()], r"step 'columntransformer__a'"),
-        ([ColumnTransformer([("a", "drop", [0])], remainder=PCA()), classifier()], r"columntransformer__remainder"),
+        (
+            [ColumnTransformer([("a", StandardScaler(), [0])], sparse_threshold=0), classifier()],
+            r"step 'columntransformer__a'",
+        ),
+        (
+            [ColumnTransformer([("a", "drop", [0])], remainder=PCA(), sparse_threshold=0), classifier()],
+            r"columntransformer__remainder",
+        ),
         ([FeatureUnion([("a", DPPCA(2))]), classifier()], r"step 'featureunion__a': DPPCA is inside another step"),
     ],
 )
@@ -234,7 +263,7 @@ def test_a_step_that_reads_without_paying_is_refused(steps, message):
         OrdinalEncoder(categories=[list(range(8))] * 8),
         OneHotEncoder(categories=[[0, 1]] * 8),
         "passthrough",
-        ColumnTransformer([("a", Normalizer(), [0, 1])], remainder="passthrough"),
+        ColumnTransformer([("a", Normalizer(), [0, 1])], remainder="passthrough", sparse_threshold=0),
         FeatureUnion([("a", Normalizer()), ("b", "passthrough")]),
         make_pipeline(Normalizer(), FunctionTransformer()),
     ],
@@ -251,11 +280,60 @@ def test_a_forbidden_step_that_is_set_later_is_refused_at_fit():
         budgeted.fit(X, Y)
 
 
+class Patches(FunctionTransformer):
+    """A subclass of a listed class is not on the list."""
+
+
+@skdp.row_wise
+def first_rows(rows):
+    return rows[: len(rows) // 2]
+
+
+def test_a_step_that_changes_the_number_of_rows_is_refused(monkeypatch):
+    """49 patches of one image, or rows that are left out, are not the rows that came in."""
+    images = RNG.uniform(0, 1, (60, 8, 8))
+    with pytest.raises(ValueError, match="PatchExtractor is not on the list"):
+        allocate_budget(make_pipeline(PatchExtractor(patch_size=(2, 2)), DPPCA(2)), 1.0, 1e-6)
+    with pytest.raises(ValueError, match="Patches is not on the list"):
+        check_pipeline(make_pipeline(Patches(), classifier()))
+    for function in (lambda rows: rows[~np.isnan(rows).any(axis=1)], lambda rows: rows - rows.mean(axis=0)):
+        with pytest.raises(ValueError, match="may look at more than one row"):
+            check_pipeline(make_pipeline(FunctionTransformer(function), classifier()))
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="first_rows"):
+        allocate_budget(make_pipeline(FunctionTransformer(first_rows), pipeline(accountant)["pca"]), 1.0, 1e-6).fit(X)
+    with monkeypatch.context() as patch:  # a listed class that does it all the same
+        patch.setattr(Normalizer, "transform", lambda self, rows, copy=None: np.repeat(rows, 2, axis=0))
+        with pytest.raises(ValueError, match="step 'normalizer': Normalizer changes the number of rows: keep them"):
+            allocate_budget(make_pipeline(Normalizer(), pipeline(accountant)["pca"]), 1.0, 1e-6).fit(X)
+    assert accountant.get_epsilon(1e-6) == 0.0
+    flat = FunctionTransformer(skdp.row_wise(lambda rows: rows.reshape(len(rows), -1)))
+    assert allocate_budget(make_pipeline(flat, DPPCA(2)), 1.0, 1e-6).fit(images)[-1].n_samples_ == 60
+
+
+def test_callbacks_would_see_the_rows():
+    budgeted = allocate_budget(pipeline(), 1.0, 1e-6)
+    if not hasattr(budgeted, "set_callbacks"):  # scikit-learn before 1.9 has none
+        return
+
+    class Watcher:
+        """Sees whatever is fitted."""
+
+        def setup(self, estimator=None, context=None, **others):
+            raise AssertionError("told of a fit")
+
+        teardown = on_fit_task_begin = on_fit_task_end = setup
+
+    budgeted.set_callbacks(Watcher())
+    with pytest.raises(ValueError, match="callbacks"):
+        budgeted.fit(X, Y)
+
+
 # --- refusals ---
 
 
 def test_what_is_no_pipeline_is_refused():
-    with pytest.raises(TypeError, match="is not a Pipeline"):
+    with pytest.raises(TypeError, match="and not a Pipeline"):
         allocate_budget(classifier(), 1.0, 1e-6)
 
 

@@ -1,0 +1,115 @@
+"""The lock of a run that is kept in a file: nobody else resumes from that file before the run has ended.
+
+Two runs that resume from one file would release the same steps twice, for one charge. The lock is one of the operating
+system, on a file of its own beside the run's: it excludes threads and processes alike, and goes when its process dies,
+however it dies. The run's file cannot bear it, as each state that is written replaces that file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import weakref
+from pathlib import Path
+from typing import Any, Self
+
+__all__ = ["RunLock"]
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class RunLock:
+    """An exclusive lock on ``<path>.lock``, which is there only while the lock is held, or after a kill.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        The file of the run. None: there is none, and nothing to lock.
+
+    Notes
+    -----
+    Entering the context takes nothing; `take` does, inside the block, so no interrupt can come between the lock and
+    the block that releases it. A child of a fork lets go of its copy: the lock stays its parent's alone.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._path = None if path is None else Path(os.fspath(path)).resolve()
+        self._file: Any = None
+        self._is_held = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def take(self) -> None:
+        """Take the lock, or raise ValueError in one line."""
+        if self._path is None:
+            return
+        beside = self._path.with_name(self._path.name + ".lock")
+        _ALL.add(self)
+        try:
+            while not self._is_held:
+                self._file = open(beside, "ab", buffering=0)  # noqa: SIM115
+                self._take(beside)
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} cannot be locked ({error.strerror or error}): give a path in a folder "
+                "that exists, can be written and has file locks."
+            ) from None
+
+    def _take(self, beside: Path) -> None:
+        """Lock the open file, which counts only if the run that held it before has not removed it."""
+        try:
+            _lock(self._file.fileno())
+        except (BlockingIOError, PermissionError):
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} is in use by another run: wait for it, or give another path."
+            ) from None
+        with contextlib.suppress(FileNotFoundError):
+            self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(beside))
+
+    def release(self) -> None:
+        """Remove the file under its lock, and release the lock."""
+        if self._file is None:
+            return
+        try:
+            if self._is_held and sys.platform != "win32":
+                os.unlink(self._file.name)
+        except FileNotFoundError:  # removed by hand
+            pass
+        finally:
+            self._file.close()
+        if self._is_held and sys.platform == "win32":  # no open file can be removed there, be it ours or another run's
+            with contextlib.suppress(OSError):
+                os.unlink(self._file.name)
+        self._file, self._is_held = None, False
+
+    def let_go(self) -> None:
+        """In a child of a fork: close what is the parent's, and leave its lock alone."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self._is_held = None, False
+
+
+_ALL: weakref.WeakSet[RunLock] = weakref.WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for lock in list(_ALL):
+        lock.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_of_all)

@@ -1,0 +1,338 @@
+"""What is refused, when, and what the ledger keeps of it: parameters, then the ceiling, then rows, then the charge."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
+from sklearn.kernel_approximation import SkewedChi2Sampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+)
+
+import skdp
+from skdp import (
+    DPPCA,
+    BudgetExceededError,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    check_pipeline,
+    config_context,
+)
+from skdp._running import _with_finite_rows
+from skdp.model_selection import PrivateScore
+
+N, DELTA = 300, 1e-4
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(N, 4))
+Y = (X[:, 0] > 0).astype(int)
+SECRET = "Alice Smith"
+
+
+def classifier(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 3, "delta": DELTA, **parameters})
+
+
+def pipeline(accountant, *public, pca=None, **parameters):
+    projection = DPPCA(**{"n_components": 2, "center": False, "accountant": accountant, **(pca or {})})
+    steps = make_pipeline(*public, projection, classifier(accountant=accountant, **parameters))
+    return allocate_budget(steps, 1.0, DELTA)
+
+
+def search(accountant, estimator=None, grid=None, **parameters):
+    grid = {"alpha": [0.0, 0.1]} if grid is None else grid
+    estimator = classifier(accountant=accountant) if estimator is None else estimator
+    return DPGridSearchCV(estimator, grid, epsilon=1.0, delta=DELTA, **parameters)
+
+
+MAKERS = {
+    "linear": lambda accountant: classifier(accountant=accountant),
+    "network": lambda accountant: DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=DELTA, accountant=accountant),
+    "pca": lambda accountant: DPPCA(2, delta=DELTA, accountant=accountant),
+    "pipeline": pipeline,
+    "search": search,
+}
+
+
+class Table:
+    """Something of the shape of a table whose rows may not be read."""
+
+    shape = (N, 4)
+
+    def __array__(self, *arguments, **keywords):
+        raise AssertionError("the rows were read")
+
+    def __getitem__(self, rows):
+        raise AssertionError("the rows were read")
+
+
+def refusals(accountant):
+    """Entries of the ledger that tell of refused rows."""
+    return sum(entry not in accountant.history for entry in accountant.entries)
+
+
+def spent(accountant):
+    return accountant.get_epsilon(DELTA)
+
+
+# --- before any row ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_parameters_and_ceiling_are_looked_at_before_the_rows(kind):
+    ceiling = PrivacyAccountant(0.1, DELTA)
+    with pytest.raises(BudgetExceededError):
+        MAKERS[kind](ceiling).fit(Table(), Y)
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="delta=2"):
+        MAKERS[kind](accountant).set_params(delta=2.0).fit(Table(), Y)
+    assert (ceiling.history, accountant.history) == ((), ())
+
+
+PARAMETERS = {
+    "too many components": ({"pca": {"n_components": 9}}, "n_components=9"),
+    "a bad norm": ({"pca": {"data_norm": -1.0}}, "data_norm=-1.0"),
+    "a bad centre": ({"pca": {"center": "mean"}}, "center='mean'"),
+    "no public number of rows": ({"pca": {"adjacency": "add_remove"}, "adjacency": "add_remove"}, "n_samples_public"),
+    "a bad penalty": ({"alpha": -1}, "alpha=-1"),
+    "a bad clip": ({"max_grad_norm": -1}, "max_grad_norm=-1"),
+    "a bad method": ({"accounting": "foo"}, "accounting='foo'"),
+    "a bad rate": ({"learning_rate": 0}, "learning_rate=0"),
+    "one class": ({"classes": [1]}, "classes"),
+    "equal classes": ({"classes": [0, 0, 1]}, "classes"),
+    "words for numbers": ({"alpha": "0.1"}, "alpha='0.1'"),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_unusable_parameters_of_a_step_cost_nothing(name):
+    given, message = PARAMETERS[name]
+    accountant = PrivacyAccountant()
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        pipeline(accountant, **given).fit(X, Y)
+    assert "\n" not in str(caught.value)
+    assert spent(accountant) == 0.0
+
+
+@pytest.mark.parametrize("given", [{"classes": None}, {"random_state": 3}])
+def test_leaks_of_a_step_are_raised_before_the_charge(given):
+    accountant = PrivacyAccountant()
+    model = pipeline(accountant, **given)
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        model.fit(X, Y)
+    assert accountant.history == ()
+
+
+GRIDS = {
+    "components": {"dppca__n_components": [2, 50]},
+    "centre": {"dppca__center": [False, "mean"]},
+    "degree": {"polynomialfeatures__degree": [1, -1]},
+    "norm": {"dppca__whiten": [True], "dppca__data_norm": [1.0, -1.0]},
+    "penalty": {"dplogisticregression__alpha": [0.1, -1.0]},
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_a_candidate_that_cannot_be_fitted_costs_nothing(name):
+    """However often it is tried: which candidates are drawn is secret, so all are looked at."""
+    for _ in range(3):
+        accountant = PrivacyAccountant()
+        steps = make_pipeline(PolynomialFeatures(1), DPPCA(2, accountant=accountant), classifier(accountant=accountant))
+        with pytest.raises(ValueError):
+            search(accountant, steps, GRIDS[name]).fit(X, Y)
+        assert spent(accountant) == 0.0
+
+
+def test_a_list_of_rows_is_refused_in_front_of_public_steps():
+    """One value among whole numbers would decide the type of all, and the names of categories."""
+    accountant, rows = PrivacyAccountant(), [[1, 2], [2, 1]] * 150
+    encoder = OneHotEncoder(categories=[[1, 2], [1, 2]], handle_unknown="ignore")
+    steps = make_pipeline(encoder, classifier(accountant=accountant))
+    grid = {"dplogisticregression__alpha": [0.0, 0.1]}
+    for model in (allocate_budget(steps, 1.0, DELTA), search(accountant, steps, grid)):
+        with pytest.raises(ValueError, match="X is a list of rows"):
+            model.fit(rows, Y)
+        assert model.fit(np.array(rows), Y).epsilon_ <= 1.0
+
+
+def test_a_score_that_the_candidates_cannot_have_costs_nothing():
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="DPPCA without predict, which scoring='accuracy' needs"):
+        search(accountant, DPPCA(2, accountant=accountant), {"n_components": [1, 2]}).fit(X, Y)
+    columns = np.column_stack([Y, 1 - Y, Y])
+    network = DPMLPClassifier((3,), max_iter=1, accountant=accountant)
+    with pytest.raises(ValueError, match="'neg_log_loss' takes one class a row"):
+        search(accountant, network, {"alpha": [0.0, 0.1]}, scoring="neg_log_loss").fit(X, columns)
+    for grid in ({"solver": ["sgd", "foo"]}, {"activation": ["relu", "nope"]}):
+        with pytest.raises(ValueError, match="is not known"):
+            search(accountant, network, grid).fit(X, columns)
+    assert spent(accountant) == 0.0
+    energy = PrivateScore("energy", lambda model, rows, y: np.ones(len(rows)), 1.0)
+    assert search(None, DPPCA(2), {"n_components": [1, 2]}, scoring=energy).fit(X, Y).epsilon_ <= 1.0
+
+
+# --- rows and labels --------------------------------------------------------------------------------------------------
+
+
+def spoilt(**changes):
+    rows, labels = X.copy(), Y.copy()
+    if "cell" in changes:
+        rows[7, 2] = changes["cell"]
+    if "label" in changes:
+        labels[7] = changes["label"]
+    return rows, labels
+
+
+SPOILT = [
+    (kind, changes)
+    for kind in MAKERS
+    for changes in ({"cell": math.nan}, {"cell": math.inf}, {"label": 424242})
+    if kind != "pca" or "cell" in changes  # a projection does not look at labels
+]
+
+
+@pytest.mark.parametrize(("kind", "changes"), SPOILT, ids=str)
+def test_rows_are_refused_before_the_charge_and_the_ledger_notes_it(kind, changes):
+    accountant = PrivacyAccountant()
+    for time in (1, 2):
+        with pytest.raises(ValueError) as caught:
+            MAKERS[kind](accountant).fit(*spoilt(**changes))
+        assert "\n" not in str(caught.value)
+        assert "424242" not in str(caught.value)
+        assert spent(accountant) == 0.0
+        assert refusals(accountant) == time
+
+
+def frames(bad):
+    jobs = np.array(["clerk", "cook"])[Y].astype(object)
+    jobs[5] = bad
+    return pd.DataFrame({"job": jobs, "age": X[:, 1]})
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_an_unknown_category_costs_nothing_and_is_not_printed(searched):
+    accountant = PrivacyAccountant()
+    encoder = OneHotEncoder(categories=[["clerk", "cook"]], sparse_output=False)
+    table = ColumnTransformer([("job", encoder, ["job"])], remainder="passthrough", sparse_threshold=0)
+    steps = make_pipeline(table, classifier(accountant=accountant))
+    model = allocate_budget(steps, 1.0, DELTA)
+    if searched:
+        model = search(accountant, steps, {"dplogisticregression__alpha": [0.0, 0.1]})
+    with pytest.raises(ValueError, match="step 'columntransformer': ColumnTransformer refuses the rows") as caught:
+        model.fit(frames(SECRET), Y)
+    error = caught.value
+    while error is not None:
+        assert SECRET not in str(error)
+        error = error.__context__ or error.__cause__
+    assert "\n" not in str(caught.value)
+    assert spent(accountant) == 0.0
+    assert model.fit(frames("cook"), Y).epsilon_ <= 1.0
+
+
+def test_warnings_of_public_steps_do_not_depend_on_a_row():
+    steps = make_pipeline(FunctionTransformer(np.log), classifier())
+    told = []
+    for cell in (0.5, -1.0):  # the logarithm of a negative number is NaN: refused, and nothing more is said
+        rows = np.abs(X) + 0.1
+        rows[3, 0] = cell
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with pytest.raises(ValueError, match="NaN") if cell < 0 else contextlib.nullcontext():
+                allocate_budget(steps, 1.0, DELTA).fit(rows, Y)
+        told.append([str(each.message) for each in caught])
+    assert told[0] == told[1] == []
+
+
+# --- steps behind a private one ---------------------------------------------------------------------------------------
+
+TAILS = {
+    "too many components": [DPPCA(3), DPPCA(5)],
+    "a centre of another width": [DPPCA(3), DPPCA(2, center=np.zeros(6))],
+    "a column that is not there": [DPPCA(3), ColumnTransformer([("a", "passthrough", [5])], sparse_threshold=0)],
+    "a degree below zero": [DPPCA(3), PolynomialFeatures(-1)],
+    "a threshold in words": [DPPCA(3), Binarizer(threshold="a")],
+    "a function of several rows": [DPPCA(3), FunctionTransformer(skdp.row_wise(lambda rows: rows - rows.mean(axis=0)))],
+    "knots of another width": [DPPCA(3), SplineTransformer(knots=np.array([[0.0], [0.5], [1.0]]))],
+}
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("name", TAILS)
+def test_what_cannot_run_behind_a_private_step_costs_nothing(name, searched):
+    accountant = PrivacyAccountant()
+    steps = make_pipeline(*TAILS[name], classifier(accountant=accountant))
+    if searched:
+        model = search(accountant, steps, {"dplogisticregression__alpha": [0.0, 0.1]})
+    else:
+        model = allocate_budget(steps, 1.0, DELTA)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model.fit(X, Y)
+    assert "\n" not in str(caught.value)
+    assert spent(accountant) == 0.0
+
+
+def test_a_step_that_refuses_values_has_no_place_behind_a_private_one():
+    for step in (OneHotEncoder(categories=[[0.5], [0.5]]), make_pipeline(SkewedChi2Sampler())):
+        check_pipeline(make_pipeline(step, DPPCA(2)))
+        with pytest.raises(ValueError, match="refuses some values, which behind a private step"):
+            check_pipeline(make_pipeline(DPPCA(2), step, classifier()))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_no_value_is_refused_behind_a_private_step(dtype, output):
+    """A long row overflows there: it becomes a row of zeros, and no answer is had that was not paid for."""
+    rows = (1e3 * X).astype(dtype)
+    for function in (np.exp, np.log):
+        accountant = PrivacyAccountant()
+        projection = DPPCA(2, center=False, data_norm=1e4, accountant=accountant)
+        steps = make_pipeline(
+            projection, FunctionTransformer(function), Normalizer(), classifier(accountant=accountant)
+        )
+        model = allocate_budget(steps, 8.0, DELTA).set_output(transform=output)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(rows, Y)
+        assert np.isfinite(model[-1].coef_).all()
+        assert len(accountant.entries) == 1
+    grid = {"functiontransformer__func": [np.tanh, np.exp]}
+    assert search(None, make_pipeline(DPPCA(2, data_norm=1e4), FunctionTransformer(), classifier()), grid).fit(rows, Y)
+
+
+def test_rows_of_zeros_are_those_that_were_wild():
+    made = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, np.inf], [5.0, 6.0]])
+    expected = np.where(np.isfinite(made).all(axis=1)[:, None], made, 0.0)
+    for kind in (np.asarray, pd.DataFrame, sp.csr_array):
+        found = _with_finite_rows(kind(made))
+        np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else np.asarray(found), expected)
+
+
+def test_a_warning_that_is_an_error_comes_before_the_charge():
+    accountant = PrivacyAccountant()
+    for model in (
+        classifier(accountant=accountant, delta=0.005),
+        DPPCA(2, delta=0.005, accountant=accountant),
+        allocate_budget(make_pipeline(DPPCA(2, accountant=accountant), classifier(accountant=accountant)), 1.0, 0.005),
+        search(accountant).set_params(delta=0.005),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match=r"delta=0.005 is at least 1/n"):
+                model.fit(X, Y)
+    assert spent(accountant) == 0.0

@@ -1,0 +1,240 @@
+"""A file is one run's until it ends: threads, other processes, kills, forks, interrupts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant, _run_lock
+from skdp._run_lock import RunLock
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(400, 5))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def make(path, **parameters):
+    return DPLogisticRegression(classes=[0, 1], max_iter=30, delta=1e-4, checkpoint=path, **parameters)
+
+
+def taken(path):
+    """Whether another run has the file."""
+    with RunLock(path) as lock:
+        try:
+            lock.take()
+        except ValueError as error:
+            if "is in use by another run: wait for it, or give another path" not in str(error):
+                raise
+            return True
+    return False
+
+
+def refused_before_any_charge(path):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="in use by another run: wait for it, or give another path") as error:
+        make(path, accountant=accountant).fit(X, Y)
+    assert "\n" not in str(error.value)
+    assert accountant.history == ()
+
+
+class Steps:
+    """In the place of the progress bar: does something at the third step."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def __call__(self, n_done):
+        if n_done == 3:
+            self.act()
+
+    def close(self):
+        pass
+
+
+def acting(monkeypatch, act):
+    monkeypatch.setattr(DPLogisticRegression, "_progress", lambda *arguments: Steps(act))
+
+
+def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
+    path, training, go_on = tmp_path / "run.npz", threading.Event(), threading.Event()
+    acting(monkeypatch, lambda: (training.set(), go_on.wait(60)))
+    model = make(path)
+    thread = threading.Thread(target=model.fit, args=(X, Y))
+    thread.start()
+    try:
+        assert training.wait(60)
+        before = sorted(tmp_path.iterdir())
+        refused_before_any_charge(path)
+        (tmp_path / "link").symlink_to(path)
+        refused_before_any_charge(tmp_path / "link")
+        (tmp_path / "link").unlink()
+        assert sorted(tmp_path.iterdir()) == before  # neither swept up nor unlocked by who was refused
+    finally:
+        go_on.set()
+        thread.join()
+    assert model.n_steps_ == 30
+    assert list(tmp_path.iterdir()) == []
+    assert make(path).fit(X, Y).n_steps_ == 30
+
+
+HOLDER = """
+import os, sys, time
+from skdp._run_lock import RunLock
+with RunLock(sys.argv[1]) as lock:
+    lock.take()
+    if sys.argv[2] == "alone" or os.fork() == 0:  # the child says so itself, when the fork is over
+        print(os.getpid(), flush=True)
+    time.sleep(120)
+"""
+
+
+def holding(path, how):
+    """A process that holds the lock of a file, and the number of its child, or its own."""
+    command = [sys.executable, "-c", textwrap.dedent(HOLDER), str(path), how]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return process, int(process.stdout.readline())
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
+    path = tmp_path / "run.npz"
+    process, _ = holding(path, "alone")
+    try:
+        refused_before_any_charge(path)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert [each.name for each in tmp_path.iterdir()] == ["run.npz.lock"]
+    make(path).fit(X, Y)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_does_not_keep_the_lock_of_a_killed_parent(tmp_path):
+    path = tmp_path / "run.npz"
+    process, child = holding(path, "fork")
+    try:
+        assert taken(path)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        os.kill(child, 0)  # it is there
+        assert not taken(path)
+    finally:
+        process.kill()
+        os.kill(child, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_that_ends_leaves_the_lock_to_its_parent(tmp_path):
+    path = tmp_path / "run.npz"
+    with RunLock(path) as lock:
+        lock.take()
+        child = os.fork()
+        if child == 0:
+            lock.release()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert taken(path)
+    assert not taken(path)
+
+
+def raising(error):
+    def act():
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize("end", ["refused", "dear", "error", "killed", "interrupted", "bad rows"])
+def test_it_is_released_however_the_fit_ends(end, tmp_path, monkeypatch):
+    """Also while the traceback is kept, as an interactive session does."""
+    path, rows, kept, parameters = tmp_path / "run.npz", X, None, {}
+    if end == "refused":
+        parameters = {"max_grad_norm": -1.0}
+    elif end == "dear":
+        parameters = {"accountant": PrivacyAccountant(0.1, 1e-4)}
+    elif end == "bad rows":
+        rows = np.full_like(X, np.nan)
+    else:
+        act = raising({"error": RuntimeError, "killed": SystemExit, "interrupted": KeyboardInterrupt}[end])
+        acting(monkeypatch, act)
+    expected = {"dear": BudgetExceededError, "error": RuntimeError, "killed": SystemExit}.get(end, ValueError)
+    if end == "interrupted":
+        with pytest.warns(UserWarning, match="interrupted"):
+            make(path).fit(X, Y)
+    else:
+        with pytest.raises(expected) as kept:
+            make(path, **parameters).fit(rows, Y)
+    assert not (tmp_path / "run.npz.lock").exists()
+    assert not taken(path)
+    del kept
+
+
+def test_the_lock_of_a_run_that_ended_meanwhile_counts_for_nothing(tmp_path, monkeypatch):
+    """The file that was opened is gone by the time that it is locked: another run would make a new one beside it."""
+    path, lock, first = tmp_path / "run.npz", _run_lock._lock, RunLock(tmp_path / "run.npz")
+    first.take()
+
+    def late(descriptor):
+        first.release()
+        lock(descriptor)
+
+    with RunLock(path) as second:
+        monkeypatch.setattr(_run_lock, "_lock", late)
+        second.take()
+        monkeypatch.undo()
+        assert taken(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_refused_before_any_charge(tmp_path):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"^checkpoint='.*' cannot be locked \(.*\): give a path in a folder") as error:
+        make(tmp_path / "none" / "run.npz", accountant=accountant).fit(X, Y)
+    assert "\n" not in str(error.value)
+    assert accountant.history == ()
+
+
+def test_an_interrupt_at_any_line_while_it_is_taken_leaves_no_lock(tmp_path):
+    """Whatever holds the traceback; the lines of `release` are left out, as nothing comes after them."""
+    path, kept, point = tmp_path / "run.npz", [], 0
+    while True:
+        point, left = point + 1, [point + 1]
+
+        def interrupt(frame, kind, argument, left=left):
+            if frame.f_code.co_filename != _run_lock.__file__ or frame.f_code.co_name in ("release", "__exit__"):
+                return None
+            left[0] -= kind in ("line", "return")
+            if left[0] == 0:
+                left[0] = -1
+                raise KeyboardInterrupt
+            return interrupt
+
+        before = sys.gettrace()
+        try:
+            with RunLock(path) as lock:
+                sys.settrace(interrupt)
+                lock.take()
+                sys.settrace(before)
+                break
+        except KeyboardInterrupt as error:
+            kept.append(error)
+        finally:
+            sys.settrace(before)
+        assert not taken(path), f"after an interrupt at point {point}"
+    assert len(kept) > 10
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_file_there_is_nothing_to_lock():
+    with RunLock(None) as lock, RunLock(None) as other:
+        lock.take()
+        other.take()
