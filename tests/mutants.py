@@ -35,16 +35,26 @@ PLAN, MODELS, OPTIMIZERS, TRAINING = "skdp/_plan.py", "skdp/_models.py", "skdp/_
 GRAM, GRAM_KERNEL, PCA = "skdp/_gram.py", "skdp/_kernels/_gram.py", "skdp/decomposition.py"
 UPDATES = "skdp/_kernels/_updates.py"
 AVERAGING, DENSE, NETWORKS = "skdp/_averaging.py", "skdp/_kernels/_dense.py", "skdp/_networks.py"
-CHECKPOINT = "skdp/_checkpoint.py"
+CHECKPOINT, RELEASES, PIPELINE = "skdp/_checkpoint.py", "skdp/_releases.py", "skdp/pipeline.py"
+RUNNING = "skdp/_running.py"
+RUN_LOCK = "skdp/_run_lock.py"
+INPUT, CELLS, VALIDATION = "skdp/_input.py", "skdp/_cells.py", "skdp/_validation.py"
 BASE, CLASSIFIER, MLP = "skdp/base.py", "skdp/_classifier.py", "skdp/neural_network.py"
 ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
 LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
 SERIAL = "skdp/accounting/_serial.py"
+FILTERS, BILL = "skdp/accounting/_filters.py", "skdp/accounting/_bill.py"
+ADMISSION, PLACING = "skdp/accounting/_admission.py", "skdp/accounting/_placing.py"
 
+PUBLIC, ROW_WISE, CALLERS = "skdp/_public_steps.py", "skdp/_row_wise.py", "skdp/_callers.py"
+MADE_UP, CONFIG, RULES = "skdp/_made_up.py", "skdp/_config.py", "skdp/_public_rules.py"
 SEARCH, SEARCH_PLAN, SCORES = "skdp/_search.py", "skdp/_search_plan.py", "skdp/_scores.py"
 CANDIDATES = "skdp/_candidates.py"
 PROFILES, REPEATS = "skdp/accounting/_profiles.py", "skdp/accounting/_repeats.py"
 RENYI, DIRECTIONS = "skdp/accounting/_rdp.py", "skdp/accounting/_directions.py"
+CALIBRATION = "skdp/accounting/_calibration.py"
+GRID, COMPOSITION = "skdp/accounting/_grid.py", "skdp/accounting/_composition.py"
+RENYI_SAMPLED = "skdp/accounting/_rdp_sampled.py"
 
 
 BY_PROPERTY = (
@@ -77,17 +87,75 @@ RELEASE = "gradient = mechanism.release(total, noise_stream)\n"
 DIVIDE = "gradient /= plan.expected_lot_size\n"
 CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
 CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
-CHARGE = "        self._charge_once(run.plan.event, checkpoint)\n"
+CHARGE = "        work._charge_once(plan)\n"
 TAB = "\n                "
 IMMEDIATE = 'with transaction(self.path, "BEGIN IMMEDIATE") as connection:'
 DEFERRED = 'with transaction(self.path, "BEGIN") as connection:'
 CAUGHT_UP = f"{TAB}self._catch_up(connection)"
-ADMITTED = f"{IMMEDIATE}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n"
-ADMITTED_EARLY = f"{DEFERRED}{CAUGHT_UP}{TAB}self._bill.refuse(charge)\n            {IMMEDIATE}{CAUGHT_UP}\n"
+UNCHANGED = "if len(self._bill.entries) != known:"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
 CLIP_LAYERS = "self._clip(inputs, deltas, first, max_norm / self._slack)\n"
 
 MUTANTS = [
+    # --- private input ---
+    mutant(
+        "rows checked unless scikit-learn is told to assume that they are finite",
+        (
+            CELLS,
+            '    if values.dtype.kind != "f":\n',
+            '    import sklearn\n\n    if sklearn.get_config()["assume_finite"] or values.dtype.kind != "f":\n',
+        ),
+        tests="input",
+    ),
+    mutant(
+        "an error that quotes a cell chained to the refusal",
+        (
+            CELLS,
+            "        pass  # its message may quote cells\n",
+            '        raise ValueError(f"{name} is no array of numbers: its rows differ in length") from None\n',
+        ),
+        tests="input",
+        select="bad_tables",
+    ),
+    mutant(
+        "the schema of a table written before it is refused",
+        (
+            INPUT,
+            "    _check_finite(table, names)\n",
+            "    _check_schema(estimator, table, reset=reset)\n    _check_finite(table, names)\n",
+        ),
+        tests="input",
+    ),
+    mutant(
+        "the largest numbers warned of",
+        (
+            CELLS,
+            '    with np.errstate(all="ignore"):\n        if np.isfinite(values.sum())',
+            "    if True:\n        if np.isfinite(values.sum())",
+        ),
+        tests="input",
+    ),
+    mutant(
+        "columns beyond the shape of a sparse matrix believed",
+        (INPUT, "        X.check_format(full_check=True)\n", "        pass\n"),
+        tests="input",
+        select="bad_tables",
+    ),
+    mutant(
+        "masked cells taken for data",
+        (CELLS, "if np.ma.isMaskedArray(given) and np.ma.is_masked(given):", "if False:"),
+        tests="input",
+    ),
+    mutant(
+        "a table given as a parameter quoted",
+        (VALIDATION, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
+        tests="validation",
+    ),
+    mutant(
+        "a label that is no class quoted",
+        (INPUT, "y contains labels that are not in classes", "y contains {y[:1].tolist()}, not in classes"),
+        tests="input",
+    ),
     # --- the clip ---
     mutant(
         "clip after averaging",
@@ -140,6 +208,47 @@ MUTANTS = [
         "unclipped row used after the clip (softmax)",
         (KERNEL, "feature_part[k, i] = _representable(clipped * scale[i])", "feature_part[k, i] = clipped"),
         tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "lengths of float32 rows rounded to nearest",
+        (KERNEL, "    if facts[LENGTH, i] < length:\n", "    if False:\n"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "norms that lost their digits taken as they are",
+        (KERNEL, "return max(top * math.sqrt(square), _SMALLEST_NORMAL)", "return top * math.sqrt(square)"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "NaN among zeros taken for a zero",
+        (KERNEL, "        return np.nan\n", "        return 0.0\n"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows with NaN multiplied by 0",
+        (MODELS, "_finite_rows(X, facts[kernel.SCALE])", "X"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows with NaN multiplied by 0 (network)",
+        (
+            DENSE,
+            "            chunk[i, :] = 0.0  # infinity times zero is NaN\n            continue\n",
+            "            pass\n",
+        ),
+        (NETWORKS, "                each[muted] = 0.0\n", "                pass\n"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: NaN among zeros taken for a zero",
+        (GRAM_KERNEL, "which NaN is not larger than\n        row[:] = 0.0\n", "\n"),
+        tests="gram",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -288,7 +397,7 @@ MUTANTS = [
     ),
     mutant(
         "instalments reuse the noise",
-        (CLASSIFIER, 'spawn("from step", self.n_steps_ if go_on else 0)', 'spawn("from step", 0)'),
+        (CLASSIFIER, 'spawn("from step", before[0])', 'spawn("from step", 0)'),
         tests="linear_model neural_network",
         select="instalments",
     ),
@@ -449,20 +558,24 @@ MUTANTS = [
     ),
     # --- the budget in a file ---
     mutant(
-        "ceiling asked before the lock is taken",
-        (STORE, ADMITTED, ADMITTED_EARLY),
+        "a charge that others overtook not priced again",
+        (STORE, UNCHANGED, "if False:"),
         tests="accounting_store",
-        select="ten_scripts or ten_fits",
+        select="ten_scripts or others_charged",
     ),
     mutant(
         "lock taken at the first write",
-        (STORE, f"{IMMEDIATE}{CAUGHT_UP}", f"{DEFERRED}{CAUGHT_UP}"),
+        (
+            STORE,
+            'transaction(self.path, "BEGIN IMMEDIATE", partial(self._write,',
+            'transaction(self.path, "BEGIN", partial(self._write,',
+        ),
         tests="accounting_store",
         select="scripts or threads",
     ),
     mutant(
         "a charge that is not committed",
-        (SQLITE, '            connection.execute("COMMIT")\n', ""),
+        (SQLITE, "        with connection:\n", "        if True:\n"),
         tests="accounting_store",
         select="kill_9 or behaves",
     ),
@@ -475,7 +588,7 @@ MUTANTS = [
     mutant(
         "a file cut to nothing taken for a new one",
         (STORE, "not os.path.lexists(path):", "not (os.path.lexists(path) and os.path.getsize(path)):"),
-        (STORE, "os.link(made, path)", "os.replace(made, path)"),
+        (PLACING, "os.link(made, path)", "os.replace(made, path)"),
         tests="accounting_store",
         select="truncated",
     ),
@@ -515,10 +628,140 @@ MUTANTS = [
         select="forked",
     ),
     mutant(
-        "what was charged remembered after the lock is given back",
-        (STORE, "        with LOCK:\n            with transaction", "        if True:\n            with transaction"),
+        "a file that stays locked after Ctrl-C",
+        (SQLITE, "*error: object) -> None:\n        self._close()", "*error: object) -> None:\n        pass"),
         tests="accounting_store",
-        select="right_after",
+        select="interrupt_at_any",
+    ),
+    mutant(
+        "what was charged remembered after the lock is given back",
+        (
+            STORE,
+            "        with LOCK:\n            head = transaction",
+            "        if True:\n            head = transaction",
+        ),
+        tests="accounting_store",
+        select="right_after_a_charge",
+    ),
+    mutant(
+        "a file without hard links put in the place of another",
+        (PLACING, 'with open(path, "xb") as claimed:', 'with open(path, "wb") as claimed:'),
+        tests="accounting_store",
+        select="links",
+    ),
+    mutant(
+        "a file half copied that can be charged",
+        (PLACING, "claimed.seek(_HEADER)\n            claimed.write(content[_HEADER:])", "claimed.write(content)"),
+        tests="accounting_store",
+        select="copied",
+    ),
+    # --- what a ceiling admits ---
+    mutant(
+        "delta not halved between two filters",
+        (FILTERS, 'delta if family == "gaussian" else 0.5 * delta', "delta"),
+        tests="accounting_filters",
+        select="shares or half_of_delta",
+    ),
+    mutant(
+        "the whole delta for each Rényi filter",
+        (
+            FILTERS,
+            "renyi_epsilon_at(order, 0.0, rule.renyi / len(rule.orders))",
+            "renyi_epsilon_at(order, 0.0, rule.renyi)",
+        ),
+        tests="accounting_filters",
+        select="shares or mix",
+    ),
+    mutant(
+        "order chosen after outputs were seen",
+        (BILL, "        if self.rule is not None:\n            return self.rule\n", ""),
+        (BILL, "(first_rule, first)", "(rule_for, found)"),
+        tests="accounting_filters",
+        select="order or first_version",
+    ),
+    mutant(
+        "a rule that is not kept",
+        (ADMISSION, "replace(entry, rule=bill.rule_with(found, entry.adjacency))", "entry"),
+        tests="accounting_filters",
+        select="order or rule or chain",
+    ),
+    mutant(
+        "an entry made in the ledger that others read",
+        (LOG, "            bill = self.bill()\n", "            bill = self._bill\n"),
+        tests="accounting_store",
+        select="no_entry_in_part",
+    ),
+    mutant(
+        "the order of an old ledger by the prices of today",
+        (
+            FILTERS,
+            "_best_order(first, epsilon, delta, doubled, _first_cost)",
+            "_best_order(first, epsilon, delta, doubled)",
+        ),
+        tests="accounting_filters",
+        select="first_version",
+    ),
+    mutant(
+        "an old ledger under a new rule",
+        (BILL, "(first_rule, first)", "(rule_for, first)"),
+        tests="accounting_filters",
+        select="first_version",
+    ),
+    mutant(
+        "failure probabilities that do not add up",
+        (FILTERS, "[n * count * delta for found, n in charges", "[delta for found, n in charges"),
+        tests="accounting_filters",
+        select="fail or known_epsilon",
+    ),
+    mutant(
+        "failure probabilities for nothing",
+        (FILTERS, "if failures_of(charges) <= self.failures else math.inf", "if True else math.inf"),
+        tests="accounting_filters",
+        select="fail or known_epsilon or delta_is",
+    ),
+    mutant(
+        "a raised ceiling held by the filter",
+        (
+            BILL,
+            "        if self.raised:\n            return share(self._odometer",
+            "        if False:\n            return share(self._odometer",
+        ),
+        tests="accounting_filters",
+        select="raised",
+    ),
+    mutant(
+        "a raise below what was spent",
+        (ADMISSION, "    if figure > epsilon:\n", "    if False:\n"),
+        tests="accounting_filters budget_cli",
+        select="raise",
+    ),
+    mutant(
+        "a refusal that is not recorded",
+        (ACCOUNTANT, "            self._log.append(entry)\n", "            pass\n"),
+        tests="accounting_filters",
+        select="refus",
+    ),
+    mutant(
+        "more releases than any method prices",
+        (ADMISSION, "if not bill.has_room(entry.event):", "if False:"),
+        tests="accounting_filters",
+        select="no_more_releases",
+    ),
+    mutant(
+        "a charge that no method prices with the others",
+        (ADMISSION, "if not bill.priced_with(found, entry.adjacency):", "if False:"),
+        tests="accounting_filters",
+        select="joint_price",
+    ),
+    mutant(
+        "a figure of what is left rounded up",
+        (
+            ADMISSION,
+            "told, least = rounded(needed, digits, up=True), rounded(left, digits)",
+            "told, least = rounded(needed, digits, up=True), rounded(left * 1.01, digits, up=True)",
+        ),
+        tests="accounting_filters",
+        select="affordable",
     ),
     mutant(
         "the seed on the bill",
@@ -529,7 +772,7 @@ MUTANTS = [
     mutant(
         "charge after the data are read",
         (CLASSIFIER, CHARGE, ""),
-        (CLASSIFIER, "        self._publish(theta, labels", f"{CHARGE}        self._publish(theta, labels"),
+        (CLASSIFIER, "        publish(self, work)\n", f"{CHARGE}        publish(self, work)\n"),
         tests="guarantees",
         select="charge or ceiling or aborted",
     ),
@@ -561,7 +804,11 @@ MUTANTS = [
     ),
     mutant(
         "rate and divisor from a private n",
-        (CLASSIFIER, "run = self._plan_run(budget, n_public,", "run = self._plan_run(budget, X.shape[0],"),
+        (
+            CLASSIFIER,
+            "run = self._plan_run(terms.budget, n, shape[1],",
+            "run = self._plan_run(terms.budget, shape[0], shape[1],",
+        ),
         tests="guarantees",
         select="removing or add_remove",
     ),
@@ -667,18 +914,14 @@ MUTANTS = [
     ),
     mutant(
         "PCA: charge after the blocks are drawn",
-        (PCA, "        self._charge(mechanism.event)\n", ""),
-        (
-            PCA,
-            "        moments = sums.moments(",
-            "        self._charge(mechanism.event)\n        moments = sums.moments(",
-        ),
+        (PCA, "        work._charge(plan.event)\n", ""),
+        (PCA, "        publish(self, work)\n", "        work._charge(plan.event)\n        publish(self, work)\n"),
         tests="decomposition",
         select="charge or ceiling or aborted",
     ),
     mutant(
         "PCA: a private n under add_remove",
-        (PCA, "        n = self._public_n_samples(n)\n", "        n = self._public_n_samples(n) and n\n"),
+        (PCA, "self._check_data_norm(), self._public_n_samples(n_samples)", "self._check_data_norm(), n_samples"),
         tests="decomposition",
         select=BY_PROPERTY,
     ),
@@ -702,13 +945,13 @@ MUTANTS = [
     # --- a run on disk ---
     mutant(
         "a run that goes on from a file is charged anew",
-        (CLASSIFIER, "if not any(charge.note == note and charge.event == event for charge in held):", "if True:"),
+        (CLASSIFIER, "return any(charge.note == plan.note and", "return False and any(charge.note == plan.note and"),
         tests="checkpoint",
         select="seeded_run",
     ),
     mutant(
         "a run that goes on from a file is never charged",
-        (CLASSIFIER, "if not any(charge.note == note and charge.event == event for charge in held):", "if False:"),
+        (CLASSIFIER, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
         tests="checkpoint",
         select="does_not_hold",
     ),
@@ -777,6 +1020,88 @@ MUTANTS = [
         select="all_its_parts",
     ),
     mutant(
+        "a replaced record of a sampled step priced as a removed one, by Rényi",
+        (RENYI, "log_moment(alpha, q, noise_multiplier, replace=doubled)", "log_moment(alpha, q, noise_multiplier)"),
+        tests="accounting_rdp",
+        select="replaced_record",
+    ),
+    mutant(
+        "a replaced record of a sampled step leaves its place empty",
+        (RENYI_SAMPLED, "loss, log_q = loss - mirrored, log_q + mirrored", "loss, log_q = loss, log_q"),
+        tests="accounting_rdp",
+        select="replaced_record",
+    ),
+    mutant(
+        "delta read below the window of the grid",
+        (GRID, "    if epsilon < found.floor:\n        return 1.0\n", ""),
+        tests="accounting_limits",
+        select="window or at_the_cap",
+    ),
+    mutant(
+        "deltas of a try read below the window of the grid",
+        (GRID, "np.where(epsilons < found.floor, 1.0, result)", "result"),
+        tests="accounting_limits",
+        select="window or at_the_cap",
+    ),
+    mutant(
+        "nested counts without a cap",
+        (COMPOSITION, "            _check_count(node, found[node])\n", ""),
+        tests="accounting_limits",
+        select="nested",
+    ),
+    mutant(
+        "a tiny bounded loss on a grid as fine as itself",
+        (DIRECTIONS, "if len(sizes) == 1 and allowed < max(sizes):", "if len(sizes) == 1:"),
+        tests="accounting_limits",
+        select="tiny_loss and base0",
+    ),
+    mutant(
+        "a budget out of reach is looked for all the same",
+        (
+            CALIBRATION,
+            "        if price(place) <= epsilon:",
+            "        if price(place) < math.inf:",
+        ),
+        tests="accounting_calibration",
+        select="out_of_reach or unreachable",
+    ),
+    mutant(
+        "a calibration returns what was not seen to fit",
+        (CALIBRATION, "    return _in_reach(price, epsilon, (most,), refusal)", "    return min(parameter, most)"),
+        tests="accounting_calibration",
+        select="seen_to_fit",
+    ),
+    mutant(
+        "a calibration looks at the end of the range alone",
+        (CALIBRATION, "_TRIED = (MOST_NOISE, 1e5, 1e3, 1e2)", "_TRIED = (MOST_NOISE,)"),
+        tests="accounting_calibration",
+        select="loose_at_the_end",
+    ),
+    mutant(
+        "a short profile is moved as far as the law of the number of tries allows",
+        (PROFILES, "min(shift, largest + rounding) * _SAFE", "shift * _SAFE"),
+        tests="accounting_selection",
+        select="vanish or short_profile",
+    ),
+    mutant(
+        "Rényi divergences not rounded up",
+        (RENYI, "_UP = 1.0 + 1e-11", "_UP = 1.0 - 1e-15"),
+        tests="accounting_rounding",
+        select="divergences",
+    ),
+    mutant(
+        "repeated randomised response not rounded up",
+        ("skdp/accounting/_strong.py", "_ROUNDING = 1e-9", "_ROUNDING = -1e-9"),
+        tests="accounting_rounding",
+        select="randomised_response",
+    ),
+    mutant(
+        "differences of a fixed-size sample without the bound of high powers",
+        ("skdp/accounting/_rdp_events.py", "bounds = math.log(2.0) + 0.5 * j", "bounds = -700.0 + 0.5 * j"),
+        tests="accounting_rounding accounting_rdp",
+        select="fixed_size_bounds or without_replacement",
+    ),
+    mutant(
         "the mildest candidate priced instead of the worst",
         (
             DIRECTIONS,
@@ -797,8 +1122,14 @@ MUTANTS = [
         select="worst_of",
     ),
     mutant(
+        "looks at a try without a bound on their work",
+        (DIRECTIONS, "min(WORK, max(work // (steps * len(directed)), _LEAST_LOOK))", "WORK"),
+        tests="accounting_limits",
+        select="work_and_the_memory",
+    ),
+    mutant(
         "one direction of a try's profile",
-        (DIRECTIONS, "result: Floats = np.max(each, axis=0)", "result: Floats = np.min(each, axis=0)"),
+        (DIRECTIONS, "result: Floats = np.max(lowest, axis=0)", "result: Floats = np.min(lowest, axis=0)"),
         tests="accounting_selection",
         select="direction or one_try",
     ),
@@ -1066,8 +1397,8 @@ MUTANTS = [
         "a search that is split by the labels",
         (
             SEARCH,
-            'scored = self._split(len(y), stream.spawn("split"), terms.adjacency)',
-            'scored = self._split(len(y), stream.spawn("split", repr(y.tolist())), terms.adjacency)',
+            'scored = self._split(len(y), stream.spawn("split"), plan.adjacency)',
+            'scored = self._split(len(y), stream.spawn("split", repr(y.tolist())), plan.adjacency)',
         ),
         tests="model_selection",
         select="labels_move_nobody",
@@ -1079,22 +1410,34 @@ MUTANTS = [
             'PrivateScore("neg_log_loss", _log_losses, LOSS_BOUND,',
             'PrivateScore("neg_log_loss", _log_losses, 1.0,',
         ),
-        (SCORES, "0.0, self.bound) - self.sensitivity", "0.0, LOSS_BOUND) - self.sensitivity"),
+        (SCORES, "worst), 0.0, self.bound)", "worst), 0.0, LOSS_BOUND)"),
         tests="model_selection",
         select="within_the_bound or exchanged",
     ),
     mutant(
         "contributions of rows that are not cut off",
-        (SCORES, "np.clip(np.nan_to_num(found, nan=0.0), 0.0, self.bound)", "np.nan_to_num(found, nan=0.0)"),
+        (SCORES, "np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)", "np.nan_to_num(found)"),
         tests="model_selection",
         select="cut_off",
+    ),
+    mutant(
+        "NaN counts as the best loss",
+        (SCORES, "return 0.0 if self.greater_is_better else self.bound", "worst = 0.0"),
+        tests="model_selection",
+        select="as_the_worst or diverged",
+    ),
+    mutant(
+        "infinite contributions cut off where they are best",
+        (SCORES, "np.where(np.isfinite(found), found, self._worst)", "np.where(np.isnan(found), worst, found)"),
+        tests="model_selection",
+        select="as_the_worst",
     ),
     mutant(
         "the winner priced as one fit",
         (
             SEARCH,
-            "estimator.privacy_event_, estimator.epsilon_, estimator.delta_ = plan.event, epsilon, terms.delta",
-            "pass",
+            "            estimator._set_price(Price(event, epsilon, terms.delta), paid)\n",
+            "            pass\n",
         ),
         tests="model_selection",
         select="charged_once",
@@ -1123,19 +1466,521 @@ MUTANTS = [
     ),
     mutant(
         "a cache that hands the noise of one try to another",
-        (CANDIDATES, "if estimator.memory is not None:", "if False:"),
+        (PIPELINE, 'for parameter in ("memory", "transform_input"):', 'for parameter in ("transform_input",):'),
         tests="model_selection",
         select="cache",
     ),
     mutant(
-        "the search charged after its rows are read",
+        "the search asks the ceiling after its rows are read",
         (
             SEARCH,
-            "        self._charge(plan, terms, accountant)\n",
-            "        np.asarray(X)\n        self._charge(plan, terms, accountant)\n",
+            "        if accountant is not None:\n            accountant.check(",
+            "        np.asarray(X)\n        if accountant is not None:\n            accountant.check(",
         ),
+        tests="model_selection refusals",
+        select="rows_are_read or no_row or before_the_rows",
+    ),
+    # --- publication, refusals, checkpoints ---
+    mutant(
+        "learned attributes published one by one",
+        (
+            RELEASES,
+            "        target.__dict__.update({**parameters, **learned})\n",
+            "        for name in learned:\n            setattr(target, name, learned[name])\n"
+            "        target.__dict__.update(parameters)\n",
+        ),
+        tests="publication",
+        select="any_line",
+    ),
+    mutant(
+        "a fit that writes on the user's estimator",
+        (
+            CLASSIFIER,
+            "        work = copy(self)\n        terms = work._check_terms()\n        with RunLock",
+            "        work = self\n        terms = work._check_terms()\n        with RunLock",
+        ),
+        tests="publication",
+        select="any_line",
+    ),
+    mutant(
+        "a pipeline that is fitted on the user's own steps",
+        (PIPELINE, "            copied = clone(step, safe=False)\n", "            copied = step\n"),
+        (PIPELINE, "        whole = clone(self)  #", "        whole = copy(self)  #"),
+        (PIPELINE, "import contextlib\n", "import contextlib\nfrom copy import copy\n"),
+        tests="publication",
+        select="while_it_fits or two_threads or last_step",
+    ),
+    mutant(
+        "what a part learns later is left out of the price of the whole",
+        (RELEASES, "    for part in fitted._private_parts():\n", "    for part in ():\n"),
+        tests="publication",
+        select="moves_the_price or fitted_anew",
+    ),
+    mutant(
+        "a part counted by its event and not by its release",
+        (RELEASES, "if release.id not in known})", "if release.event not in [each.event for each in own]})"),
+        tests="publication",
+        select="moves_the_price or fitted_anew",
+    ),
+    mutant(
+        "a part of another adjacency priced as if it were of the whole's",
+        (BASE, "        if others:\n", "        if False:\n"),
+        tests="publication",
+        select="another_adjacency",
+    ),
+    mutant(
+        "an accountant that is set while a pipeline fits forgotten",
+        (
+            PIPELINE,
+            "                own = copy(own)\n                publish(own, learned)\n",
+            "                own = learned\n",
+        ),
+        tests="publication",
+        select="is_kept",
+    ),
+    mutant(
+        "wild rows refused behind a private step",
+        (
+            RUNNING,
+            "        return _with_finite_rows(run_publicly(name, step, X, y, params))\n",
+            "        return run_publicly(name, step, X, y, params)\n",
+        ),
+        tests="refusals",
+        select="no_value_is_refused",
+    ),
+    mutant(
+        "a row that cannot be scored left out of the score",
+        (SCORES, "            return self._worst - self.sensitivity\n", "            return 0.0\n"),
         tests="model_selection",
-        select="rows_are_read or no_row",
+        select="cannot_be_predicted",
+    ),
+    mutant(
+        "steps behind a private one that are first run after the charge",
+        (PIPELINE, "        self._rehearse(steps[first:], terms, checked.shape[1], n, given)\n", ""),
+        tests="refusals",
+        select="cannot_run_behind",
+    ),
+    mutant(
+        "a slice that spends a budget of its own",
+        (
+            PIPELINE,
+            "            return PipelineSlice(Pipeline(self.steps)[ind].steps)\n",
+            "            return type(self)(Pipeline(self.steps)[ind].steps)\n",
+        ),
+        tests="publication",
+        select="slice",
+    ),
+    mutant(
+        "a pipeline that checks its rows after the charge",
+        (PIPELINE, "            ready = whole._prepared(steps, terms, X, y, given, n_samples)\n", "            pass\n"),
+        (
+            PIPELINE,
+            "        rows, interrupted = whole._learned(ready,",
+            "        ready = whole._prepared(steps, terms, X, y, given, n_samples)\n"
+            "        rows, interrupted = whole._learned(ready,",
+        ),
+        tests="refusals pipeline",
+        select="before_the_charge or costs_nothing or category",
+    ),
+    mutant(
+        "a refusal that the ledger does not note",
+        (BASE, "            accountant.record_refusal(label, adjacency=adjacency)\n", "            pass\n"),
+        tests="refusals",
+        select="ledger_notes_it",
+    ),
+    mutant(
+        "the message of a public step handed on",
+        (RUNNING, "refuses the rows with a {type(error).__name__}; fit", "refuses the rows with {error}; fit"),
+        tests="refusals",
+        select="not_printed",
+    ),
+    mutant(
+        "a step that gives more rows than came in",
+        (RUNNING, "    if table_shape(made)[0] != table_shape(X)[0]:\n", "    if False:\n"),
+        tests="pipeline",
+        select="changes_the_number",
+    ),
+    mutant(
+        "a candidate that is checked only when it is drawn",
+        (CANDIDATES, "        plan.check_parameters(n_features)\n", ""),
+        tests="refusals",
+        select="costs_nothing",
+    ),
+    mutant(
+        "nested steps that tell the tries of a search",
+        (CANDIDATES, "    made.set_params(**dict.fromkeys(loud, 0))\n", ""),
+        tests="model_selection",
+        select="says_nothing_of_its_tries",
+    ),
+    mutant(
+        "Ctrl-C in a try that ends that try alone",
+        (CANDIDATES, "            raise KeyboardInterrupt\n", "            pass\n"),
+        tests="model_selection",
+        select="interruption",
+    ),
+    mutant(
+        "a checkpoint that does not name what came before",
+        (CHECKPOINT, "[repr(release.event) for release in earlier]", "[len(earlier)]"),
+        tests="checkpoint",
+        select="first_phase",
+    ),
+    mutant(
+        "two runs that resume from one file at once",
+        (CLASSIFIER, "            lock.take()\n", ""),
+        tests="run_lock",
+        select="second",
+    ),
+    mutant(
+        "a lock on a file that the run before has removed",
+        (RUN_LOCK, "os.path.samestat(os.fstat(self._file.fileno()), os.stat(beside))", "True"),
+        tests="run_lock",
+        select="ended_meanwhile",
+    ),
+    mutant(
+        "a lock that the fork of a killed run keeps",
+        (RUN_LOCK, "    os.register_at_fork(", "    (lambda **hooks: None)("),
+        tests="run_lock",
+        select="killed_parent",
+    ),
+    mutant(
+        "a complete run whose file is a step behind",
+        (TRAINING, "checkpoint.keep(state, now=state.n_done == plan.n_steps)", "checkpoint.keep(state, now=False)"),
+        (CHECKPOINT, "_FILES_A_RUN = 20", "_FILES_A_RUN = 3"),
+        tests="checkpoint",
+        select="very_same_model",
+    ),
+    mutant(
+        "later steps left behind and released a second time",
+        (CHECKPOINT, "        if latest:\n", "        if False:\n"),
+        tests="checkpoint",
+        select="not_moved",
+    ),
+    mutant(
+        "a run in two parts that pays for one release twice in its price",
+        (CLASSIFIER, "        if checkpoint is not None and checkpoint.goes_on_in(earlier):\n", "        if False:\n"),
+        tests="checkpoint",
+        select="interrupted_instalment",
+    ),
+    # --- steps that read nothing, and other people's estimators ---
+    mutant(
+        "a public step known by its tag and not by the list",
+        (
+            PUBLIC,
+            "    if rule is None:\n        yield name",
+            "    tags = getattr(step, '__sklearn_tags__', None)\n"
+            "    if rule is None and not isinstance(step, type) and tags is not None and not tags().requires_fit:\n"
+            "        return\n"
+            "    if rule is None:\n        yield name",
+        ),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "a subclass taken for the public step it derives from",
+        (
+            PUBLIC,
+            "rule = RULES.get(type(step))",
+            "rule = next((rule for cls, rule in RULES.items() if isinstance(step, cls)), None)",
+        ),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "a method replaced on a public step",
+        (PUBLIC, "if any(callable(getattr(type(step), name, None)) for name in vars(step)):", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "the threshold of sparse columns not looked at",
+        (RULES, "if not _is_number(step.sparse_threshold) or step.sparse_threshold != 0:", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "columns chosen by a function of the rows",
+        (RULES, "if any(callable(columns) for _, _, columns in step.transformers):", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "the remainder of a ColumnTransformer not looked at",
+        (PUBLIC, ', ("remainder", step.remainder)]', "]"),
+        tests="public_steps",
+        select="parts_are_looked_at",
+    ),
+    mutant(
+        "parts of a public step not looked at",
+        (PUBLIC, "for part_name, part in parts_of(step):", "for part_name, part in []:"),
+        tests="public_steps",
+        select="parts_are_looked_at",
+    ),
+    mutant(
+        "columns added where a row has a gap",
+        (RULES, "if step.add_indicator is not False:", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "a column that is dropped if it is empty",
+        (RULES, "if step.keep_empty_features is not True:", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "the encoder that warns of one unknown category",
+        (RULES, 'elif step.drop is not None and step.handle_unknown != "error":', "elif False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "categories of which one list is found in the rows",
+        (
+            RULES,
+            "any(type(each) not in _LISTS for each in given)",
+            "any(not hasattr(each, '__len__') for each in given)",
+        ),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "weights of a union that are handed its rows",
+        (
+            RULES,
+            "if type(weights) is not dict or any(type(each) not in _NUMBERS for each in weights.values()):",
+            "if False:",
+        ),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "parameters that are subclasses of what is plain",
+        (RULES, "    kind = type(value)\n    if kind in", "    kind = type(value).__mro__[-2]\n    if kind in"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "steps that work on the caller's rows",
+        (RULES, "if step.copy is not True:", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "a union that joins by index what was numbered anew",
+        (PUBLIC, 'if any(_output_of(part) != "pandas" for part in parts):', "if False:"),
+        tests="public_steps",
+        select="joined",
+    ),
+    mutant(
+        "categories of whole numbers, which a gap makes floats",
+        (PUBLIC, 'if getattr(listed, "kind", None) in ("i", "u", "b"):', "if False:"),
+        tests="public_steps",
+        select="types_one_row",
+    ),
+    mutant(
+        "any function in a FunctionTransformer",
+        (
+            RULES,
+            "elif func is not None and type(func) is not RowWise:",
+            "elif func is not None and not callable(func):",
+        ),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "any ufunc in a FunctionTransformer",
+        (RULES, "if any(func is ufunc for ufunc in _ELEMENTWISE):", "if isinstance(func, np.ufunc):"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "a ufunc that takes values of other rows",
+        (RULES, "if step.kw_args:", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "an inverse that is compared on some rows",
+        (
+            RULES,
+            "if func is not None and step.inverse_func is not None and step.check_inverse is not False:",
+            "if False:",
+        ),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "knots whose zeros are stored as other rows demand",
+        (RULES, "if step.sparse_output is not False:", "if False:"),
+        tests="public_steps",
+        select="reads_or_may_read",
+    ),
+    mutant(
+        "single precision that a row which leaves rounds otherwise",
+        (PUBLIC, 'if double and any(kind in ("float32", "float16") for kind in kinds):', "if False:"),
+        tests="public_steps",
+        select="single_precision",
+    ),
+    mutant(
+        "callbacks of a public step that see its rows",
+        (PUBLIC, 'if vars(step).get("_skl_callbacks"):', "if False:"),
+        tests="public_steps",
+        select="callbacks",
+    ),
+    mutant(
+        "public steps that run in threads, where numpy warns of a row",
+        (PUBLIC, ', joblib.parallel_config(backend="sequential"):', ":"),
+        tests="public_steps",
+        select="logarithm",
+    ),
+    mutant(
+        "a marked function believed without a test",
+        (ROW_WISE, "if keywords or schema not in self._passed:", "if False:"),
+        tests="public_steps",
+        select="found_out",
+    ),
+    mutant(
+        "a marked function tested without gaps",
+        (MADE_UP, "for values in (_tame, _signed, _coded, _gapped, _wild):", "for values in (_tame, _signed, _coded):"),
+        tests="public_steps",
+        select="found_out",
+    ),
+    mutant(
+        "a marked function tested without the codes for a missing value",
+        (
+            MADE_UP,
+            "for values in (_tame, _signed, _coded, _gapped, _wild):",
+            "for values in (_tame, _signed, _gapped, _wild):",
+        ),
+        tests="public_steps",
+        select="codes_replaced or words_for",
+    ),
+    mutant(
+        "gaps made up in columns of numbers alone",
+        (MADE_UP, "    if isinstance(dtype, np.dtype):\n        return", "    if True:\n        return"),
+        tests="public_steps",
+        select="gaps_filled_in or any_type",
+    ),
+    mutant(
+        "whole numbers made up without negative ones",
+        (MADE_UP, "np.clip(whole, *_narrowed(dtype))", "np.clip(whole, 0, _narrowed(dtype)[1])"),
+        (MADE_UP, "CODES = (-99999, -9999, -999, -99, -9, -1, 0,", "CODES = (0,"),
+        (MADE_UP, "extremes = (0, *_limits(dtype))", "extremes = (0, _limits(dtype)[1])"),
+        tests="public_steps",
+        select="negative_and_extreme",
+    ),
+    mutant(
+        "a marked function that gives a row the label of another",
+        (ROW_WISE, "        if not _keeps_index(rows, made):", "        if False:"),
+        tests="public_steps",
+        select="index",
+    ),
+    mutant(
+        "a marked function that works on the caller's rows",
+        (ROW_WISE, "if not (_same(table, given) and _keeps_index(table, given)):", "if False:"),
+        tests="public_steps",
+        select="works_in_place",
+    ),
+    mutant(
+        "warnings of made-up rows, which the first fit alone gives",
+        (ROW_WISE, "with silence(), np.errstate", "with np.errstate"),
+        tests="public_steps",
+        select="no_warning_of_a_row",
+    ),
+    mutant(
+        "warnings of a row, which NumPy's settings do not stop",
+        (PUBLIC, "with silence(), np.errstate", "with np.errstate"),
+        tests="public_steps",
+        select="no_warning_of_a_row",
+    ),
+    mutant(
+        "overlapping silences that restore the filters each found",
+        (CONFIG, "filters[:] = [each for each in filters if each is not mine]", "filters[:] = before"),
+        (
+            CONFIG,
+            "            found.insert(0, mine)",
+            "            before = list(found)\n            found.insert(0, mine)",
+        ),
+        tests="config",
+        select="silence",
+    ),
+    mutant(
+        "a marked function tested on the rows themselves",
+        (ROW_WISE, "else list(made_up(like))", "else [like]"),
+        tests="public_steps",
+        select="made_up_rows_hold or never_sees",
+    ),
+    mutant(
+        "a marked function that drops real rows",
+        (ROW_WISE, "        if _count(made) != _count(rows):", "        if False:"),
+        tests="public_steps",
+        select="real_rows",
+    ),
+    mutant(
+        "a private search inside a calibration, in silence",
+        (
+            CALLERS,
+            '        if origin == "ours":\n            function = None\n            continue\n',
+            '        if origin == "ours":\n            return found\n',
+        ),
+        tests="callers",
+        select="told_once and (search or budgeted)",
+    ),
+    mutant(
+        "a user's estimator that fits ours, in silence",
+        (
+            CALLERS,
+            'if origin == "sklearn" or frame.f_code.co_name.startswith(_FITS) else None',
+            'if origin == "sklearn" else None',
+        ),
+        tests="callers",
+        select="strange",
+    ),
+    mutant(
+        "a reading step of a plain pipeline, in silence",
+        (CALLERS, "    if faults:\n", "    if False:\n"),
+        tests="callers",
+        select="told_once and (pipeline or nested or union)",
+    ),
+    mutant(
+        "several budgets of a plain pipeline, in silence",
+        (CALLERS, "    if len(private) > 1:\n", "    if False:\n"),
+        tests="callers",
+        select="told_once and (steps or selected)",
+    ),
+    mutant(
+        "a subclass of a pipeline taken for it",
+        (CALLERS, "(None if is_known else _unknown_text(kind))", "None"),
+        tests="callers",
+        select="told_once and own",
+    ),
+    mutant(
+        "a leak told of before it is raised",
+        (CALLERS, '            report_leak(f"', '            _note(token, layer.title)\n            report_leak(f"'),
+        tests="callers",
+        select="raised_for_each",
+    ),
+    mutant(
+        "one composition told of for all",
+        (
+            CALLERS,
+            "    return entry is not None and entry[0]() is token is not None and title in entry[1]",
+            "    return any(title in titles for _, titles in _told.values())",
+        ),
+        tests="callers",
+        select="another_object_again",
+    ),
+    mutant(
+        "a long-lived scorer that silences later searches",
+        (CALLERS, "return function if run is None else function._replace(owner=run)", "return function"),
+        tests="callers",
+        select="lives_long",
+    ),
+    mutant(
+        "the stack of a fit kept alive",
+        (CALLERS, "list(_frames(sys._getframe().f_back))", "list(_frames(sys._getframe()))"),
+        tests="callers",
+        select="kept_alive",
     ),
     # --- how it is built ---
     mutant(
