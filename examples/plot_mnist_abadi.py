@@ -33,7 +33,7 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdp import DPPCA, DPMLPClassifier, allocate_budget
+from skdp import DPPCA, DPMLPClassifier, allocate_budget, row_wise
 from skdp.accounting import DpEvent, compose, get_epsilon
 from skdp.datasets import load_mnist
 
@@ -152,6 +152,7 @@ BEST: dict[float, dict[str, Any]] = {0.5: {"max_iter": 21}, 2.0: {"max_iter": 41
 SHARE_OF_PCA = 0.12
 
 
+@row_wise
 def without_the_first(components: Any) -> Any:
     """The rows without their first component, brought back to unit length."""
     rest = components[:, 1:]
