@@ -50,7 +50,7 @@ def ids_of(parts: Iterable[Any]) -> frozenset[str]:
 
 
 PUBLICATION = threading.RLock()
-"""Held while parameters are set and while a fit is published, so that neither undoes the other."""
+"""Held while parameters are set and while a pipeline's steps are replaced, so that neither undoes the other."""
 
 
 def publish(target: Any, fitted: Any, **parameters: Any) -> None:
@@ -60,10 +60,9 @@ def publish(target: Any, fitted: Any, **parameters: Any) -> None:
     state or the new one, each with its own price. Names that `fitted` no longer has, those of columns, go last.
     """
     learned = {name: value for name, value in fitted.__dict__.items() if _is_learned(name)}
-    with PUBLICATION:
-        target.__dict__.update({**parameters, **learned})
-        for name in [name for name in target.__dict__ if _is_learned(name) and name not in learned]:
-            del target.__dict__[name]
+    target.__dict__.update({**parameters, **learned})
+    for name in [name for name in target.__dict__ if _is_learned(name) and name not in learned]:
+        target.__dict__.pop(name, None)
 
 
 def _is_learned(name: str) -> bool:

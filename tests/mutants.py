@@ -1485,9 +1485,9 @@ MUTANTS = [
         "learned attributes published one by one",
         (
             RELEASES,
-            "        target.__dict__.update({**parameters, **learned})\n",
-            "        for name in learned:\n            setattr(target, name, learned[name])\n"
-            "        target.__dict__.update(parameters)\n",
+            "    target.__dict__.update({**parameters, **learned})\n",
+            "    for name in learned:\n        setattr(target, name, learned[name])\n"
+            "    target.__dict__.update(parameters)\n",
         ),
         tests="publication",
         select="any_line",
