@@ -1140,15 +1140,29 @@ class _Interrupts:
         return self
 
     def during(self, work):
-        """Whether the work was interrupted."""
-        before = sys.gettrace()
-        sys.settrace(self)
-        try:
-            work()
-        except KeyboardInterrupt as error:
-            self.error = error
-        finally:
-            sys.settrace(before)
+        """Whether the work was interrupted.
+
+        It has a thread of its own: an error raised at a return inside an ``except`` leaves what is handled there as
+        handled, for as long as the thread lives, and all later errors would bear it as their context.
+        """
+        others = []
+
+        def run():
+            sys.settrace(self)
+            try:
+                work()
+            except KeyboardInterrupt as error:
+                self.error = error
+            except BaseException as error:
+                others.append(error)
+            finally:
+                sys.settrace(None)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        for error in others:
+            raise error
         return self.error is not None
 
 
