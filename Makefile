@@ -20,7 +20,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 layers: .venv/test
-	$(BIN)/python -m pytest -q tests/test_layers.py
+	$(BIN)/python -m pytest -q -s tests/test_layers.py
 
 mutants: .venv/test
 	$(BIN)/python tests/mutants.py

@@ -14,14 +14,8 @@ import statistics
 import tempfile
 import time
 
-from skdp.accounting import (
-    DpEvent,
-    GaussianDpEvent,
-    PoissonSampledDpEvent,
-    PrivacyAccountant,
-    SelfComposedDpEvent,
-    _store,
-)
+from skdp.accounting import DpEvent, GaussianDpEvent, PoissonSampledDpEvent, PrivacyAccountant, SelfComposedDpEvent
+from skdp.accounting.ledger import store as _store
 
 
 def fit(k: int = 0) -> DpEvent:

@@ -19,15 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
-from skdp._averaging import ema_average, tail_average
-from skdp._defaults import N_STEPS, network_batch
-from skdp._models import LinearGeometry, LinearModel
-from skdp._networks import Architecture, Clip, NetworkModel
-from skdp._optimizers import constant, momentum_sgd
-from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import sampling_at
-from skdp._training import run_dpsgd
+from skdp._training.averaging import ema_average, tail_average
+from skdp._training.defaults import N_STEPS, network_batch
+from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.loop import run_dpsgd
+from skdp._training.network import Architecture, Clip, NetworkModel
+from skdp._training.optimizers import constant, momentum_sgd
+from skdp._training.plan import DPSGDPlan
 
 ROUNDS = 9
 

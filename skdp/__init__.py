@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import skdp._moved  # noqa: F401  (names that old pickles hold)
+
 __version__ = "0.1.0"
 
 _PUBLIC = {
@@ -24,7 +26,7 @@ _PUBLIC = {
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
-    "row_wise": "skdp._row_wise",
+    "row_wise": "skdp._fitting.row_wise",
 }
 _MODULES = (
     "accounting",

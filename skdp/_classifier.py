@@ -13,26 +13,26 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._averaging import Averaging
-from skdp._checkpoint import Checkpoint
 from skdp._config import report_leak
-from skdp._input import check_labels, check_table, check_weights, distinct_classes, encode_labels
-from skdp._optimizers import Optimizer, Vector
-from skdp._plan import DPSGDPlan, event_of_steps, noise_multiplier_for
-from skdp._progress import StepProgress
+from skdp._fitting.releases import Release, new_release, publish, releases_of
+from skdp._fitting.rows import check_labels, check_table, check_weights, distinct_classes, encode_labels
 from skdp._random import SecretStream
-from skdp._releases import Release, new_release, publish, releases_of
-from skdp._run_lock import RunLock
 from skdp._sampling import Sampling
-from skdp._training import run_dpsgd
+from skdp._training.averaging import Averaging
+from skdp._training.checkpoint import Checkpoint
+from skdp._training.loop import run_dpsgd
+from skdp._training.optimizers import Optimizer, Vector
+from skdp._training.plan import DPSGDPlan, event_of_steps, noise_multiplier_for
+from skdp._training.progress import StepProgress
+from skdp._training.run_lock import RunLock
 from skdp._validation import check_count, check_real
 from skdp.accounting import DpEvent, compose, resolve_accountant
 from skdp.base import (
     Budget,
+    FitTerms,
     Price,
     PrivateEstimator,
     StepPlan,
-    Terms,
     public_shape,
     refuse_fit_params,
     warn_of_interrupt,
@@ -211,7 +211,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         return self
 
     def _publish_fit_of(
-        self, work: Self, terms: Terms, X: Any, y: Any, sample_weight: Any, *, classes: Any, go_on: bool
+        self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, classes: Any, go_on: bool
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
         outputs = work._named_outputs(y, classes, go_on=go_on)
@@ -275,17 +275,17 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         )
         return None
 
-    def _check_parameters(self, terms: Terms, n_samples: int, n_features: int | None) -> None:
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         classes = np.arange(2) if self.classes is None else distinct_classes("classes", self.classes)
         n = self._public_n_samples(n_samples)
         self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))
 
-    def _plan_fit(self, terms: Terms, n_samples: int, n_features: int, targets: Targets) -> Plan:
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
         """See `PrivateEstimator`."""
         return self._plan_instalment(terms, (n_samples, n_features), targets.outputs, go_on=False)
 
-    def _plan_instalment(self, terms: Terms, shape: tuple[int, int], outputs: Outputs, *, go_on: bool) -> Plan:
+    def _plan_instalment(self, terms: FitTerms, shape: tuple[int, int], outputs: Outputs, *, go_on: bool) -> Plan:
         if go_on and self.adjacency != self.adjacency_:
             raise ValueError(
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier instalments, and two "

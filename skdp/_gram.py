@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from skdp._kernels._gram import add_lower_triangle, rows_into_ball
+from skdp._kernels.gram import add_lower_triangle, rows_into_ball
 
-Vector = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 BLOCK_ROWS: dict[type, int] = {np.float32: 512, np.float64: 2048}
 """Rows of one product. With more, rounding in float32 would ask for more noise (here 1.6 %); fewer take longer."""
@@ -44,7 +44,7 @@ class UnitBall(NamedTuple):
         Public. 0 scales every row but zero to norm 1.
     """
 
-    center: Vector
+    center: Doubles
     radius: float
 
     def bring_in(self, X: NDArray[Any], rows: NDArray[np.floating]) -> None:
@@ -58,8 +58,8 @@ class UnitBall(NamedTuple):
 class Moments(NamedTuple):
     """The lower triangle of a sum of x x', of shape (d, d), and the sum of x, of shape (d,)."""
 
-    gram: Vector
-    total: Vector
+    gram: Doubles
+    total: Doubles
 
 
 class MomentSum:
@@ -132,7 +132,7 @@ class MomentSum:
         return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))
 
     @property
-    def isometric(self) -> Vector:
+    def isometric(self) -> Doubles:
         """The sums as a vector in which a row moves by no more than its norm in the ball says."""
         triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
         triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)
@@ -140,7 +140,7 @@ class MomentSum:
             return triangle
         return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
 
-    def moments(self, released: Vector) -> Moments:
+    def moments(self, released: Doubles) -> Moments:
         """`isometric` undone, for the vector itself or for a noisy one."""
         d = len(self._total)
         triangle = released[: len(self._triangle)] * (self.rounding / math.sqrt(2.0))

@@ -17,7 +17,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import DTypeLike, NDArray
 
-from skdp._kernels._bits import BLOCK, normals_from_words, rows_from_words
+from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words
 
 _ZEROS = memoryview(bytes(1 << 16))
 _NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small model, no more than fits in cache

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._callers import report_foreign_fit
 from skdp._config import report_leak, warn
+from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.releases import PUBLICATION, Release, releases_of
 from skdp._random import SecretStream
-from skdp._releases import PUBLICATION, Release, releases_of
 from skdp._sampling import Sampling, sampling_at
 from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.accounting import ADJACENCIES, METHODS, DpEvent, compose, get_epsilon, resolve_accountant
@@ -36,7 +36,7 @@ class Price(NamedTuple):
     delta: float
 
 
-class Terms(NamedTuple):
+class FitTerms(NamedTuple):
     """What is known of a fit from its parameters alone."""
 
     budget: Budget
@@ -75,11 +75,11 @@ class PrivateEstimator(BaseEstimator):
         """What a fit to a table of this shape costs, for whoever chooses its noise (`skdp.pipeline`)."""
         raise NotImplementedError
 
-    def _check_terms(self) -> Terms:
+    def _check_terms(self) -> FitTerms:
         """All that can be refused without knowing the table, and what is kept of it."""
-        return Terms(self._check_budget(), self._root_stream())
+        return FitTerms(self._check_budget(), self._root_stream())
 
-    def _check_parameters(self, terms: Terms, n_samples: int, n_features: int | None) -> None:
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class PrivateEstimator(BaseEstimator):
         """The labels and weights of a fit, refused if they are unusable; reads private data."""
         raise NotImplementedError
 
-    def _plan_fit(self, terms: Terms, n_samples: int, n_features: int, targets: Any) -> Any:
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> Any:
         """All that is decided before training reads the rows; its `event` is what the fit costs."""
         raise NotImplementedError
 
@@ -275,11 +275,11 @@ def public_shape(X: Any) -> tuple[int, int] | None:
 
 __all__ = [
     "Budget",
+    "FitTerms",
     "JointPrice",
     "Price",
     "PrivateEstimator",
     "StepPlan",
-    "Terms",
     "public_shape",
     "refusals_recorded",
     "refuse_fit_params",

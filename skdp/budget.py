@@ -106,7 +106,7 @@ def _create(given: argparse.Namespace) -> str:
 
 def _show(given: argparse.Namespace) -> str:
     """Print the entries, what was spent and what is left."""
-    from skdp.accounting._report import parameter_lines
+    from skdp.accounting.ledger.report import parameter_lines
 
     accountant = _opened(given)
     text = accountant.to_json()

@@ -13,18 +13,18 @@ from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._gram import Moments, MomentSum, UnitBall, Vector, mean_weight, sensitivity
-from skdp._input import check_table
+from skdp._fitting.releases import new_release, publish
+from skdp._fitting.rows import check_table
+from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
-from skdp._releases import new_release, publish
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent, calibrate_noise_multiplier
 from skdp.base import (
     Budget,
+    FitTerms,
     Price,
     PrivateEstimator,
     StepPlan,
-    Terms,
     public_shape,
     refuse_fit_params,
     warn_of_weak_delta,
@@ -48,7 +48,7 @@ _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, '
 class _Centring(NamedTuple):
     """`public` is subtracted before rows are clipped; a private mean, if asked for, is released beside the Gram."""
 
-    public: Vector | None
+    public: Doubles | None
     private: bool
 
 
@@ -293,7 +293,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
         return StepPlan(_event_at, {})
 
-    def _check_parameters(self, terms: Terms, n_samples: int, n_features: int | None) -> None:
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         centring = self._check_center()
         self._check_data_norm()
@@ -302,7 +302,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         if n_features is not None:
             self._check_width(n_features, centring)
 
-    def _plan_fit(self, terms: Terms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
         """See `PrivateEstimator`. An iterator's numbers of rows and columns, 0 and None, are not known yet."""
         self._check_parameters(terms, n_samples, n_features)
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
@@ -482,7 +482,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         axes = (self.components_ * self._whitening()[:, None]).astype(X.dtype)
         return X @ axes + self.mean_.astype(X.dtype)
 
-    def _whitening(self) -> Vector:
+    def _whitening(self) -> Doubles:
         """Divisors of the coordinates; a variance below its own noise is not known to be that small."""
         if not self.whiten:
             return np.ones(self.n_components_)
@@ -512,7 +512,7 @@ def _refuse_iterator(X: Any, method: str) -> None:
         raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
 
 
-def _within_signal(mean: Vector, gram: Vector, edge: float, least: int) -> Vector:
+def _within_signal(mean: Doubles, gram: Doubles, edge: float, least: int) -> Doubles:
     """`mean` on the eigenvectors of `gram`, a lower triangle, that are beyond `edge`, and on `least` of them anyway."""
     if least == len(mean) or not mean.any():
         return mean
@@ -523,7 +523,7 @@ def _within_signal(mean: Vector, gram: Vector, edge: float, least: int) -> Vecto
     return leading @ (leading.T @ mean)
 
 
-def _with_fixed_signs(components: Vector) -> Vector:
+def _with_fixed_signs(components: Doubles) -> Doubles:
     """An eigenvector's sign is arbitrary: make the entry of largest size positive."""
     largest = np.abs(components).argmax(axis=1)
     return components * np.sign(components[np.arange(len(components)), largest])[:, None]

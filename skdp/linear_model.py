@@ -9,14 +9,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
-from skdp import _defaults as rule
-from skdp._averaging import last_iterate, tail_average
 from skdp._classifier import GradientClassifier, Outputs, Run, Targets
-from skdp._models import LinearGeometry, LinearModel, clipped_scores
-from skdp._optimizers import Optimizer, Vector, constant, momentum_sgd
-from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
+from skdp._training import defaults as rule
+from skdp._training.averaging import last_iterate, tail_average
+from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
+from skdp._training.optimizers import Optimizer, Vector, constant, momentum_sgd
+from skdp._training.plan import DPSGDPlan
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.base import Budget
 
@@ -80,7 +80,7 @@ class DPLogisticRegression(GradientClassifier):
         It is removed when the run is complete. While a run lasts, another one on the same
         file is refused before any charge, by a lock on ``<checkpoint>.lock``.
     warm_start : bool, default=False
-        Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
+        Go on from the present coefficients. The ledger goes on too: `epsilon_` covers all instalments.
     n_jobs : int or None, default=None
         Threads; changes no result. None means 1 unless in a ``joblib.parallel_config`` context, -1 all cores.
     random_state : int, RandomState or Generator instance or None, default=None

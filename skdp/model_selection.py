@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from skdp._random import SecretStream
-from skdp._scores import SCORES, PrivateScore
-from skdp._search import PrivateSearch
+from skdp._search.scores import SCORES, PrivateScore
+from skdp._search.search import PrivateSearch
 from skdp._validation import check_count
 
 
@@ -88,11 +88,11 @@ class DPGridSearchCV(PrivateSearch):
     - Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels are
       checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.
     - Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no entry
-      of the bill, no warning, no progress.
+      of the ledger, no warning, no progress.
     - A search over one candidate skips choice and score and costs one fit.
 
     How long ``fit`` takes does tell the number of tries; it is not covered (see ``docs/pitfalls.md``). `sample_weight`
-    is not supported. The proof stands in ``skdp._search_plan.SearchPlan``.
+    is not supported. The proof stands in ``skdp._search.plan.SearchPlan``.
 
     References
     ----------

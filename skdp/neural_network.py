@@ -9,14 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp import _defaults as rule
-from skdp._averaging import Averaging, ema_average, last_iterate, tail_average
 from skdp._classifier import GradientClassifier, Outputs, Run, Targets
-from skdp._networks import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
-from skdp._optimizers import Optimizer, Schedule, Vector, adam, constant, cosine_decay, linear_decay, momentum_sgd
-from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
+from skdp._training import defaults as rule
+from skdp._training.averaging import Averaging, ema_average, last_iterate, tail_average
+from skdp._training.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
+from skdp._training.optimizers import (
+    Optimizer,
+    Schedule,
+    Vector,
+    adam,
+    constant,
+    cosine_decay,
+    linear_decay,
+    momentum_sgd,
+)
+from skdp._training.plan import DPSGDPlan
 from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.base import Budget
 
@@ -112,7 +121,7 @@ class DPMLPClassifier(GradientClassifier):
         It is removed when the run is complete. While a run lasts, another one on the same
         file is refused before any charge, by a lock on ``<checkpoint>.lock``.
     warm_start : bool, default=False
-        Go on from the present coefficients. The bill goes on too: `epsilon_` covers all instalments.
+        Go on from the present coefficients. The ledger goes on too: `epsilon_` covers all instalments.
     random_state : int, RandomState or Generator instance or None, default=None
         None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
     verbose : int, default=0

@@ -16,18 +16,25 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._callers import report_foreign_fit
-from skdp._public_steps import check_types, find_faults, rounds_by_place
+from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.public_steps import check_types, find_faults, rounds_by_place
+from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
+from skdp._fitting.running import (
+    passes_rows,
+    rehearse,
+    run_after_the_charge,
+    run_publicly,
+    table_shape,
+    value_refusals,
+)
 from skdp._random import SecretStream
-from skdp._releases import PUBLICATION, ids_of, new_release, publish
-from skdp._running import passes_rows, rehearse, run_after_the_charge, run_publicly, table_shape, value_refusals
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, calibrate_jointly, compose, resolve_accountant
 from skdp.base import (
+    FitTerms,
     JointPrice,
     PrivateEstimator,
     StepPlan,
-    Terms,
     refusals_recorded,
     warn_of_interrupt,
     warn_of_weak_delta,
@@ -40,9 +47,9 @@ TRANSFORMER_SHARE = 0.15
 def check_pipeline(pipeline: Any) -> None:
     """Refuse a pipeline in which a step reads its rows without paying.
 
-    Allowed are private estimators and steps on a list (`skdp._public_steps`) of classes and parameters that read
-    nothing of their rows and treat them one by one, such as ``Normalizer`` and ``OneHotEncoder(categories=[...])``, a
-    ``FunctionTransformer`` with an element-wise ufunc or a function marked by `skdp.row_wise`, and unions of these.
+    Allowed are private estimators and steps on a list (`skdp._fitting.public_steps`) of classes and parameters that
+    read nothing of their rows and treat them one by one, such as ``Normalizer`` and ``OneHotEncoder(categories=[...])``,
+    a ``FunctionTransformer`` with an element-wise ufunc or a function marked by `skdp.row_wise`, and unions of these.
 
     Parameters
     ----------
@@ -147,7 +154,7 @@ class _Ready(NamedTuple):
     """
 
     steps: list[tuple[str, Any]]
-    terms: dict[str, Terms]
+    terms: dict[str, FitTerms]
     first: int
     rows: Any
     checked: Any
@@ -395,7 +402,7 @@ class PrivatePipeline(JointPrice, Pipeline):
     def _private_of(self, steps: list[tuple[str, Any]]) -> list[tuple[str, PrivateEstimator]]:
         return [(name, step) for name, step in steps if isinstance(step, PrivateEstimator)]
 
-    def _terms_of(self, steps: list[tuple[str, Any]]) -> dict[str, Terms]:
+    def _terms_of(self, steps: list[tuple[str, Any]]) -> dict[str, FitTerms]:
         return {name: step._check_terms() for name, step in self._private_of(steps)}
 
     def _allotted(self, allocation: Allocation) -> list[tuple[str, Any]]:
@@ -412,7 +419,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         return copies
 
     def _prepared(
-        self, steps: list[tuple[str, Any]], terms: dict[str, Terms], X: Any, y: Any, given: dict[str, Any], n: int
+        self, steps: list[tuple[str, Any]], terms: dict[str, FitTerms], X: Any, y: Any, given: dict[str, Any], n: int
     ) -> _Ready:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
         first = next(i for i, (_, step) in enumerate(steps) if isinstance(step, PrivateEstimator))
@@ -432,7 +439,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         return _Ready(steps, terms, first, X, checked, targets)
 
     def _rehearse(
-        self, steps: list[tuple[str, Any]], terms: dict[str, Terms], width: int, n: int, given: dict[str, Any]
+        self, steps: list[tuple[str, Any]], terms: dict[str, FitTerms], width: int, n: int, given: dict[str, Any]
     ) -> None:
         """Run what stands behind the first private step on rows that are nobody's: it must not fail after the charge.
 
@@ -452,7 +459,7 @@ class PrivatePipeline(JointPrice, Pipeline):
                     return
                 stand_in = clone(step)
                 checked = stand_in._check_rows(rows)
-                plan = stand_in._plan_fit(Terms(terms[name].budget, stream), n, checked.shape[1], None)
+                plan = stand_in._plan_fit(FitTerms(terms[name].budget, stream), n, checked.shape[1], None)
                 stand_in._learn(plan, checked, None)
                 rows = stand_in.transform(rows)
             else:

@@ -29,32 +29,42 @@ import time
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KERNEL, BITS = "skdp/_kernels/_linear.py", "skdp/_kernels/_bits.py"
+KERNEL, BITS = "skdp/_kernels/linear.py", "skdp/_kernels/bits.py"
 RANDOM, SAMPLING, MECHANISMS = "skdp/_random.py", "skdp/_sampling.py", "skdp/mechanisms.py"
-PLAN, MODELS, OPTIMIZERS, TRAINING = "skdp/_plan.py", "skdp/_models.py", "skdp/_optimizers.py", "skdp/_training.py"
-GRAM, GRAM_KERNEL, PCA = "skdp/_gram.py", "skdp/_kernels/_gram.py", "skdp/decomposition.py"
-UPDATES = "skdp/_kernels/_updates.py"
-AVERAGING, DENSE, NETWORKS = "skdp/_averaging.py", "skdp/_kernels/_dense.py", "skdp/_networks.py"
-CHECKPOINT, RELEASES, PIPELINE = "skdp/_checkpoint.py", "skdp/_releases.py", "skdp/pipeline.py"
-RUNNING = "skdp/_running.py"
-RUN_LOCK = "skdp/_run_lock.py"
-INPUT, CELLS, VALIDATION = "skdp/_input.py", "skdp/_cells.py", "skdp/_validation.py"
+PLAN, MODELS, OPTIMIZERS, TRAINING = (
+    "skdp/_training/plan.py",
+    "skdp/_training/linear.py",
+    "skdp/_training/optimizers.py",
+    "skdp/_training/loop.py",
+)
+GRAM, GRAM_KERNEL, PCA = "skdp/_gram.py", "skdp/_kernels/gram.py", "skdp/decomposition.py"
+UPDATES = "skdp/_kernels/updates.py"
+AVERAGING, DENSE, NETWORKS = "skdp/_training/averaging.py", "skdp/_kernels/dense.py", "skdp/_training/network.py"
+CHECKPOINT, RELEASES, PIPELINE = "skdp/_training/checkpoint.py", "skdp/_fitting/releases.py", "skdp/pipeline.py"
+RUNNING = "skdp/_fitting/running.py"
+RUN_LOCK = "skdp/_training/run_lock.py"
+INPUT, CELLS, VALIDATION = "skdp/_fitting/rows.py", "skdp/_fitting/cells.py", "skdp/_validation.py"
 BASE, CLASSIFIER, MLP = "skdp/base.py", "skdp/_classifier.py", "skdp/neural_network.py"
-ACCOUNTANT, METHODS = "skdp/accounting/_accountant.py", "skdp/accounting/_methods.py"
-LOG, STORE, SQLITE = "skdp/accounting/_log.py", "skdp/accounting/_store.py", "skdp/accounting/_sqlite.py"
-SERIAL = "skdp/accounting/_serial.py"
-FILTERS, BILL = "skdp/accounting/_filters.py", "skdp/accounting/_bill.py"
-ADMISSION, PLACING = "skdp/accounting/_admission.py", "skdp/accounting/_placing.py"
+ACCOUNTANT, METHODS = "skdp/accounting/ledger/accountant.py", "skdp/accounting/methods.py"
+LOG, STORE, SQLITE = (
+    "skdp/accounting/ledger/log.py",
+    "skdp/accounting/ledger/store.py",
+    "skdp/accounting/ledger/sqlite.py",
+)
+SERIAL = "skdp/accounting/ledger/serial.py"
+FILTERS, LEDGER = "skdp/accounting/ledger/filters.py", "skdp/accounting/ledger/ledger.py"
+ADMISSION, PLACING = "skdp/accounting/ledger/admission.py", "skdp/accounting/ledger/placing.py"
 
-PUBLIC, ROW_WISE, CALLERS = "skdp/_public_steps.py", "skdp/_row_wise.py", "skdp/_callers.py"
-MADE_UP, CONFIG, RULES = "skdp/_made_up.py", "skdp/_config.py", "skdp/_public_rules.py"
-SEARCH, SEARCH_PLAN, SCORES = "skdp/_search.py", "skdp/_search_plan.py", "skdp/_scores.py"
-CANDIDATES = "skdp/_candidates.py"
-PROFILES, REPEATS = "skdp/accounting/_profiles.py", "skdp/accounting/_repeats.py"
-RENYI, DIRECTIONS = "skdp/accounting/_rdp.py", "skdp/accounting/_directions.py"
-CALIBRATION = "skdp/accounting/_calibration.py"
-GRID, COMPOSITION = "skdp/accounting/_grid.py", "skdp/accounting/_composition.py"
-RENYI_SAMPLED = "skdp/accounting/_rdp_sampled.py"
+PUBLIC, ROW_WISE, CALLERS = "skdp/_fitting/public_steps.py", "skdp/_fitting/row_wise.py", "skdp/_fitting/callers.py"
+MADE_UP, CONFIG, RULES = "skdp/_fitting/made_up.py", "skdp/_config.py", "skdp/_fitting/public_rules.py"
+SEARCH, SEARCH_PLAN, SCORES = "skdp/_search/search.py", "skdp/_search/plan.py", "skdp/_search/scores.py"
+CANDIDATES = "skdp/_search/candidates.py"
+PROFILES, REPEATS = "skdp/accounting/pld/profiles.py", "skdp/accounting/tries.py"
+RENYI, DIRECTIONS = "skdp/accounting/rdp/rdp.py", "skdp/accounting/pld/directions.py"
+RESOLUTION, CURVES = "skdp/accounting/pld/resolution.py", "skdp/accounting/pld/curves.py"
+CALIBRATION = "skdp/accounting/calibration/noise.py"
+GRID, COMPOSITION = "skdp/accounting/pld/grid.py", "skdp/accounting/composition.py"
+RENYI_SAMPLED = "skdp/accounting/rdp/sampled.py"
 
 
 BY_PROPERTY = (
@@ -92,7 +102,7 @@ TAB = "\n                "
 IMMEDIATE = 'with transaction(self.path, "BEGIN IMMEDIATE") as connection:'
 DEFERRED = 'with transaction(self.path, "BEGIN") as connection:'
 CAUGHT_UP = f"{TAB}self._catch_up(connection)"
-UNCHANGED = "if len(self._bill.entries) != known:"
+UNCHANGED = "if len(self._ledger.entries) != known:"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
 CLIP_LAYERS = "self._clip(inputs, deltas, first, max_norm / self._slack)\n"
 
@@ -549,7 +559,7 @@ MUTANTS = [
         (ACCOUNTANT, "def __copy__(self)", "def _no_copy(self)"),
         (ACCOUNTANT, "def __deepcopy__(self, memo", "def _no_deepcopy(self, memo"),
         tests="accounting_accountant linear_model",
-        select="clone or bill",
+        select="clone or ledger",
     ),
     mutant(
         "a pickled accountant that spends",
@@ -674,20 +684,20 @@ MUTANTS = [
     ),
     mutant(
         "order chosen after outputs were seen",
-        (BILL, "        if self.rule is not None:\n            return self.rule\n", ""),
-        (BILL, "(first_rule, first)", "(rule_for, found)"),
+        (LEDGER, "        if self.rule is not None:\n            return self.rule\n", ""),
+        (LEDGER, "(first_rule, first)", "(rule_for, found)"),
         tests="accounting_filters",
         select="order or first_version",
     ),
     mutant(
         "a rule that is not kept",
-        (ADMISSION, "replace(entry, rule=bill.rule_with(found, entry.adjacency))", "entry"),
+        (ADMISSION, "replace(entry, rule=ledger.rule_with(found, entry.adjacency))", "entry"),
         tests="accounting_filters",
         select="order or rule or chain",
     ),
     mutant(
         "an entry made in the ledger that others read",
-        (LOG, "            bill = self.bill()\n", "            bill = self._bill\n"),
+        (LOG, "            ledger = self.read()\n", "            ledger = self._ledger\n"),
         tests="accounting_store",
         select="no_entry_in_part",
     ),
@@ -695,15 +705,15 @@ MUTANTS = [
         "the order of an old ledger by the prices of today",
         (
             FILTERS,
-            "_best_order(first, epsilon, delta, doubled, _first_cost)",
-            "_best_order(first, epsilon, delta, doubled)",
+            "_best_order(first, epsilon, delta, replace_one, _first_cost)",
+            "_best_order(first, epsilon, delta, replace_one)",
         ),
         tests="accounting_filters",
         select="first_version",
     ),
     mutant(
         "an old ledger under a new rule",
-        (BILL, "(first_rule, first)", "(rule_for, first)"),
+        (LEDGER, "(first_rule, first)", "(rule_for, first)"),
         tests="accounting_filters",
         select="first_version",
     ),
@@ -722,7 +732,7 @@ MUTANTS = [
     mutant(
         "a raised ceiling held by the filter",
         (
-            BILL,
+            LEDGER,
             "        if self.raised:\n            return share(self._odometer",
             "        if False:\n            return share(self._odometer",
         ),
@@ -743,13 +753,13 @@ MUTANTS = [
     ),
     mutant(
         "more releases than any method prices",
-        (ADMISSION, "if not bill.has_room(entry.event):", "if False:"),
+        (ADMISSION, "if not ledger.has_room(entry.event):", "if False:"),
         tests="accounting_filters",
         select="no_more_releases",
     ),
     mutant(
         "a charge that no method prices with the others",
-        (ADMISSION, "if not bill.priced_with(found, entry.adjacency):", "if False:"),
+        (ADMISSION, "if not ledger.priced_with(found, entry.adjacency):", "if False:"),
         tests="accounting_filters",
         select="joint_price",
     ),
@@ -764,7 +774,7 @@ MUTANTS = [
         select="affordable",
     ),
     mutant(
-        "the seed on the bill",
+        "the seed on the ledger",
         (BASE, '"n_jobs", "random_state", "verbose")', '"n_jobs", "verbose")'),
         tests="accounting_store",
         select="leaves_on_the_bill",
@@ -1013,15 +1023,19 @@ MUTANTS = [
         "expected number of tries left out of the Rényi price",
         (
             RENYI,
-            "_worst(runs, alpha, doubled) + math.log(tries.mean) / (alpha - 1.0) + added",
-            "_worst(runs, alpha, doubled) + added",
+            "_worst(runs, alpha, replace_one) + math.log(tries.mean) / (alpha - 1.0) + added",
+            "_worst(runs, alpha, replace_one) + added",
         ),
         tests="accounting_selection",
         select="all_its_parts",
     ),
     mutant(
         "a replaced record of a sampled step priced as a removed one, by Rényi",
-        (RENYI, "log_moment(alpha, q, noise_multiplier, replace=doubled)", "log_moment(alpha, q, noise_multiplier)"),
+        (
+            RENYI,
+            "log_moment(alpha, q, noise_multiplier, replace_one=replace_one)",
+            "log_moment(alpha, q, noise_multiplier)",
+        ),
         tests="accounting_rdp",
         select="replaced_record",
     ),
@@ -1051,7 +1065,7 @@ MUTANTS = [
     ),
     mutant(
         "a tiny bounded loss on a grid as fine as itself",
-        (DIRECTIONS, "if len(sizes) == 1 and allowed < max(sizes):", "if len(sizes) == 1:"),
+        (RESOLUTION, "if len(sizes) == 1 and allowed < max(sizes):", "if len(sizes) == 1:"),
         tests="accounting_limits",
         select="tiny_loss and base0",
     ),
@@ -1091,13 +1105,13 @@ MUTANTS = [
     ),
     mutant(
         "repeated randomised response not rounded up",
-        ("skdp/accounting/_strong.py", "_ROUNDING = 1e-9", "_ROUNDING = -1e-9"),
+        ("skdp/accounting/classic/composition.py", "_ROUNDING = 1e-9", "_ROUNDING = -1e-9"),
         tests="accounting_rounding",
         select="randomised_response",
     ),
     mutant(
         "differences of a fixed-size sample without the bound of high powers",
-        ("skdp/accounting/_rdp_events.py", "bounds = math.log(2.0) + 0.5 * j", "bounds = -700.0 + 0.5 * j"),
+        ("skdp/accounting/rdp/mechanisms.py", "bounds = math.log(2.0) + 0.5 * j", "bounds = -700.0 + 0.5 * j"),
         tests="accounting_rounding accounting_rdp",
         select="fixed_size_bounds or without_replacement",
     ),
@@ -1115,21 +1129,21 @@ MUTANTS = [
         "the mildest candidate priced instead of the worst, by Rényi",
         (
             RENYI,
-            "return max(rdp(run, alpha, doubled=doubled) for run in runs)",
-            "return min(rdp(run, alpha, doubled=doubled) for run in runs)",
+            "return max(rdp(run, alpha, replace_one=replace_one) for run in runs)",
+            "return min(rdp(run, alpha, replace_one=replace_one) for run in runs)",
         ),
         tests="accounting_selection",
         select="worst_of",
     ),
     mutant(
         "looks at a try without a bound on their work",
-        (DIRECTIONS, "min(WORK, max(work // (steps * len(directed)), _LEAST_LOOK))", "WORK"),
+        (CURVES, "min(WORK, max(work // (steps * len(directed)), _LEAST_LOOK))", "WORK"),
         tests="accounting_limits",
         select="work_and_the_memory",
     ),
     mutant(
         "one direction of a try's profile",
-        (DIRECTIONS, "result: Floats = np.max(lowest, axis=0)", "result: Floats = np.min(lowest, axis=0)"),
+        (CURVES, "result: Floats = np.max(lowest, axis=0)", "result: Floats = np.min(lowest, axis=0)"),
         tests="accounting_selection",
         select="direction or one_try",
     ),
@@ -1985,7 +1999,7 @@ MUTANTS = [
     # --- how it is built ---
     mutant(
         "a kernel that calls one in another file",
-        (KERNEL, "from numba import njit\n", "from numba import njit\n\nfrom skdp._kernels._bits import BLOCK\n"),
+        (KERNEL, "from numba import njit\n", "from numba import njit\n\nfrom skdp._kernels.bits import BLOCK\n"),
         tests="linear_kernels",
         select="stand_alone",
     ),

@@ -27,8 +27,8 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting._gaussian import gaussian_mu
-from skdp.accounting._rdp_sampled import log_moment
+from skdp.accounting.gaussian import gaussian_mu
+from skdp.accounting.rdp.sampled import log_moment
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
@@ -265,7 +265,7 @@ def test_renyi_filter_holds_at_one_fixed_order():
     accountant.spend(STEP)
 
     def governing():
-        rule = accountant._log.bill().rule
+        rule = accountant._log.read().rule
         assert rule == accountant.history[0].rule
         (limit,) = rule.filters(2.0, False)
         return limit
@@ -344,7 +344,7 @@ def test_repr_is_of_help():
     assert repr(PrivacyAccountant()) == "PrivacyAccountant(charges=0)"
 
 
-# --- both figures, the family of the filter, and the bill on paper ------------------------------------------
+# --- both figures, the family of the filter, and the ledger on paper ------------------------------------------
 
 
 def test_adaptive_figure_stands_beside_the_joint_one():
@@ -364,7 +364,7 @@ def test_adaptive_figure_stands_beside_the_joint_one():
 
 
 def test_odometer_spends_each_delta_once():
-    from skdp.accounting import _odometer
+    from skdp.accounting.ledger import odometer as _odometer
 
     shares = [_odometer._share(k) for k in range(-2000, 2001)]
     assert 0.999 < sum(shares) < 1.0
@@ -410,7 +410,7 @@ def test_approximations_are_not_charged():
             accountant.get_delta(1.0, method=method)
 
 
-def bill():
+def ledger():
     accountant = PrivacyAccountant(3.0, 1e-5, unit="person", filter_family="renyi")
     accountant.spend(GAUSS, "PCA <b>of all</b>")
     accountant.spend(SelfComposedDpEvent(LaplaceDpEvent(50.0), 2), "counts")
@@ -420,7 +420,7 @@ def bill():
 
 
 def test_json_round_trip():
-    accountant = bill()
+    accountant = ledger()
     copied = PrivacyAccountant.from_json(accountant.to_json())
     assert copied.history == accountant.history
     assert copied.event == accountant.event
@@ -453,13 +453,13 @@ def test_json_round_trip():
 )
 def test_broken_logs_are_refused_in_one_line(change, named):
     with pytest.raises(ValueError, match=named) as error:
-        PrivacyAccountant.from_json(change(bill().to_json()))
+        PrivacyAccountant.from_json(change(ledger().to_json()))
     assert "\n" not in str(error.value)
 
 
 def test_every_event_can_be_written():
     from skdp.accounting import events as all_events
-    from skdp.accounting._serial import event_from_dict, event_to_dict
+    from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 
     nested = [
         NoOpDpEvent(),
@@ -476,7 +476,7 @@ def test_every_event_can_be_written():
 
 
 def test_the_table_and_the_page_show_what_was_spent_and_is_left():
-    accountant = bill()
+    accountant = ledger()
     text = str(accountant)
     assert f"spent: epsilon={accountant.get_epsilon():.6g} (joint price" in text
     assert "left: epsilon=" in text

@@ -15,7 +15,6 @@ from skdp.accounting import (
     NoOpDpEvent,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
-    _calibration,
     calibrate_jointly,
     calibrate_noise_multiplier,
     calibrate_sampling_rate,
@@ -23,6 +22,7 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
+from skdp.accounting.calibration import noise as _calibration
 
 
 def dpsgd(q, steps):

@@ -262,7 +262,7 @@ def test_noise_whose_square_has_no_double_is_refused(noise):
 
 
 def test_the_base_of_all_events_is_refused_by_type_wherever_it_turns_up():
-    from skdp.accounting._serial import event_from_dict, event_to_dict
+    from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 
     for event in (DpEvent(), PoissonSampledDpEvent(0.5, DpEvent()), SelfComposedDpEvent(DpEvent(), 3)):
         with pytest.raises(TypeError, match=r"event=[^\n]*DpEvent has no price here by any method"):

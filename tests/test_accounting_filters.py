@@ -23,20 +23,20 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
-    _charges,
-    _filters,
-    _odometer,
-    _store,
     calibrate_noise_multiplier,
     compose,
     get_delta,
     get_epsilon,
 )
-from skdp.accounting._affordable import scaled
-from skdp.accounting._composition import releases
-from skdp.accounting._filters import FAILURES, Filter, Rule, first_rule, rule_for
-from skdp.accounting._gaussian import gaussian_mu
-from skdp.accounting._rdp import renyi_epsilon_at
+from skdp.accounting.gaussian import gaussian_mu
+from skdp.accounting.ledger import charges as _charges
+from skdp.accounting.ledger import filters as _filters
+from skdp.accounting.ledger import odometer as _odometer
+from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger.affordable import scaled
+from skdp.accounting.ledger.filters import FAILURES, Filter, Rule, first_rule, rule_for
+from skdp.accounting.rdp.rdp import renyi_epsilon_at
+from skdp.accounting.releases import releases
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
 
 LEDGERS = pathlib.Path(__file__).parent / "ledgers"
@@ -156,9 +156,9 @@ def test_the_order_is_fixed_by_the_first_charge():
         rule = accountant.history[0].rule
         for event in (LOGISTIC, THRESHOLD, FIT):
             accountant.spend(event)
-            assert accountant._log.bill().rule == rule
+            assert accountant._log.read().rule == rule
         again = PrivacyAccountant.from_json(accountant.to_json(), resume=True)
-        assert again._log.bill().rule == rule
+        assert again._log.read().rule == rule
         assert exhaust(again, FIT) == accountant.remaining(FIT)
         charges = [(releases(charge.event), 1) for charge in again.history]
         assert rule.load(charges, 3.0, False) <= 1.0
@@ -540,7 +540,7 @@ def test_refusals_and_raises_are_entries_of_the_chain(tmp_path, in_file):
         assert each.epsilon == 4.0
         assert each.spent == accountant.spent
         assert each.head == accountant.head
-        assert each._log.bill().rule == accountant.history[0].rule
+        assert each._log.read().rule == accountant.history[0].rule
         assert each.get_epsilon() == get_epsilon(compose([GAUSS, FIT]), 1e-5)
     content = json.loads(accountant.to_json())
     content["charges"].pop(1)

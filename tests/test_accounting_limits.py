@@ -20,20 +20,21 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
-    _directions,
-    _methods,
-    _pld,
     compose,
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting._composition import MOST_RELEASES, releases
-from skdp.accounting._directions import directions
-from skdp.accounting._gaussian import gaussian_epsilon
-from skdp.accounting._grid import compose_on_grid, delta_of, deltas_of
-from skdp.accounting._pld import _upper
-from skdp.accounting._tilting import find_tilt, window
+from skdp.accounting import methods as _methods
+from skdp.accounting.composition import MOST_RELEASES
+from skdp.accounting.gaussian import gaussian_epsilon
+from skdp.accounting.pld import directions as _directions
+from skdp.accounting.pld import epsilon as _pld
+from skdp.accounting.pld.directions import directions
+from skdp.accounting.pld.epsilon import _upper
+from skdp.accounting.pld.grid import compose_on_grid, delta_of, deltas_of
+from skdp.accounting.pld.tilting import find_tilt, window
+from skdp.accounting.releases import releases
 
 # --- the cap of counts ---------------------------------------------------------------------------------------
 

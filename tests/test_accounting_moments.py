@@ -18,9 +18,9 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting._composition import releases
-from skdp.accounting._moments import _log_e1, log_moments
-from skdp.accounting._rdp_sampled import log_moment
+from skdp.accounting.classic.moments import _log_e1, log_moments
+from skdp.accounting.rdp.sampled import log_moment
+from skdp.accounting.releases import releases
 
 LAMBDAS = np.arange(1, 33)
 

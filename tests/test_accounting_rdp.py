@@ -19,16 +19,16 @@ from skdp.accounting import (
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     ZCDpEvent,
-    _rdp_sampled,
     get_delta,
     get_epsilon,
     to_dp_accounting,
 )
-from skdp.accounting._composition import releases
-from skdp.accounting._rdp import rdp
-from skdp.accounting._rdp_events import laplace_rdp, pure_rdp, without_replacement_rdp
-from skdp.accounting._rdp_sampled import log_moment
-from skdp.accounting._repeats import halting_probability
+from skdp.accounting.rdp import sampled as _rdp_sampled
+from skdp.accounting.rdp.mechanisms import laplace_rdp, pure_rdp, without_replacement_rdp
+from skdp.accounting.rdp.rdp import rdp
+from skdp.accounting.rdp.sampled import log_moment
+from skdp.accounting.releases import releases
+from skdp.accounting.tries import halting_probability
 
 
 def series(alpha: int, q: float, sigma: float) -> float:
@@ -166,7 +166,7 @@ REPLACED = [
 
 @pytest.mark.parametrize(("alpha", "q", "sigma"), REPLACED)
 def test_replaced_record_is_the_integral(alpha, q, sigma):
-    assert log_moment(alpha, q, sigma, replace=True) == pytest.approx(replaced(alpha, q, sigma), rel=1e-11)
+    assert log_moment(alpha, q, sigma, replace_one=True) == pytest.approx(replaced(alpha, q, sigma), rel=1e-11)
 
 
 @pytest.mark.parametrize(("alpha", "q", "sigma"), [*REPLACED, (3.5, 0.05, 0.1), (2500.0, 0.3, 1.0), (1e6, 1e-3, 1e3)])
@@ -268,7 +268,7 @@ def test_without_replacement_agrees_with_dp_accounting(n, m, sigma):
     theirs = their_rdp(SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(sigma / 2)), orders, replace=True)
     event = releases(SampledWithoutReplacementDpEvent(n, m, GaussianDpEvent(sigma)))
     for alpha, expected in zip(orders, theirs, strict=True):
-        found = rdp(event, alpha, doubled=True)
+        found = rdp(event, alpha, replace_one=True)
         unsampled = alpha * 2 / sigma**2
         assert found == pytest.approx(min(expected, unsampled), rel=1e-6)
 

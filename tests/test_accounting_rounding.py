@@ -21,9 +21,9 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting._composition import releases
-from skdp.accounting._rdp import rdp, renyi_epsilon_at
-from skdp.accounting._strong import _amplified
+from skdp.accounting.classic.composition import _amplified
+from skdp.accounting.rdp.rdp import rdp, renyi_epsilon_at
+from skdp.accounting.releases import releases
 
 ORDERS = (1.01, 1.3, 2.0, 5.7, 32.0, 400.0)
 
@@ -162,7 +162,7 @@ def test_fixed_size_bounds_are_above_what_a_lone_record_costs():
     for share, sigma, alpha in [(1e-3, 10.0, 300.0), (0.01, 20.0, 600.0), (1e-3, 20.0, 700.0)]:
         event = SampledWithoutReplacementDpEvent(10**6, round(share * 10**6), GaussianDpEvent(sigma))
         sampled = PoissonSampledDpEvent(share, GaussianDpEvent(sigma))
-        assert rdp(releases(event), alpha, doubled=True) >= rdp(releases(sampled), alpha, doubled=True)
+        assert rdp(releases(event), alpha, replace_one=True) >= rdp(releases(sampled), alpha, replace_one=True)
 
 
 # --- exact composition of many steps ---------------------------------------------------------------------------

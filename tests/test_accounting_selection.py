@@ -33,12 +33,12 @@ from skdp.accounting import (
     get_epsilon_bounds,
     to_dp_accounting,
 )
-from skdp.accounting._composition import releases
-from skdp.accounting._filters import rule_for
-from skdp.accounting._gaussian import gaussian_delta
-from skdp.accounting._profiles import Profile, ProfilePair, selected
-from skdp.accounting._rdp import rdp
-from skdp.accounting._serial import event_from_dict, event_to_dict
+from skdp.accounting.gaussian import gaussian_delta
+from skdp.accounting.ledger.filters import rule_for
+from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
+from skdp.accounting.pld.profiles import Profile, ProfilePair, selected
+from skdp.accounting.rdp.rdp import rdp
+from skdp.accounting.releases import releases
 
 INF = math.inf
 LAWS = [(10.0, 0.0), (10.0, 1.0), (4.0, 0.5), (3.0, 2.5), (1.3, 0.0), (5.0, INF), (1.0, INF), (1.0, 0.0)]
@@ -494,7 +494,7 @@ def test_other_methods_refuse_by_name():
         to_dp_accounting(WorstOfDpEvent((G, LaplaceDpEvent(1.0))))
 
 
-# --- calibration, bounds, bills ---
+# --- calibration, bounds, ledgers ---
 
 
 @pytest.mark.parametrize("make", [GaussianDpEvent, dpsgd], ids=["full batch", "sampled"])
@@ -533,11 +533,11 @@ def test_written_and_read_again():
         compose([RepeatAndSelectDpEvent(compose([dpsgd(2.0), G]), 3.0, 0.0), G]),
     ):
         assert event_from_dict(event_to_dict(event)) == event
-        bill = PrivacyAccountant()
-        bill.spend(event, label="search")
-        again = PrivacyAccountant.from_json(bill.to_json())
-        assert again.event == bill.event
-        assert again.get_epsilon(1e-5) == bill.get_epsilon(1e-5)
+        ledger = PrivacyAccountant()
+        ledger.spend(event, label="search")
+        again = PrivacyAccountant.from_json(ledger.to_json())
+        assert again.event == ledger.event
+        assert again.get_epsilon(1e-5) == ledger.get_epsilon(1e-5)
 
 
 def test_a_ceiling_takes_searches():
@@ -550,15 +550,16 @@ def test_a_ceiling_takes_searches():
         assert 0.0 < limit.cost(releases(search)) < limit.budget
     (gaussian,) = others
     assert not gaussian.covers(releases(search))
-    bill = PrivacyAccountant(epsilon=get_epsilon(search, 1e-5) * 1.0001, delta=1e-5)
-    bill.spend(search, label="one plan, admitted by its own price")
-    assert bill.get_epsilon(1e-5) == get_epsilon(search, 1e-5)
+    ledger = PrivacyAccountant(epsilon=get_epsilon(search, 1e-5) * 1.0001, delta=1e-5)
+    ledger.spend(search, label="one plan, admitted by its own price")
+    assert ledger.get_epsilon(1e-5) == get_epsilon(search, 1e-5)
 
 
 def test_reading_is_deterministic():
     event = compose([RepeatAndSelectDpEvent(dpsgd(1.7), 7.0, 0.0), G])
     first = get_epsilon(event, 3e-6)
-    from skdp.accounting import _directions, _methods
+    from skdp.accounting import methods as _methods
+    from skdp.accounting.pld import directions as _directions
 
     _directions._selected_profile.cache_clear()
     _methods._epsilon.cache_clear()

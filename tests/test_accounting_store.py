@@ -30,17 +30,11 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 import skdp
 import skdp._classifier
 from skdp import DPLogisticRegression, PrivacyAccountant
-from skdp.accounting import (
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
-    _bill,
-    _log,
-    _sqlite,
-    _store,
-    get_epsilon,
-)
+from skdp.accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
+from skdp.accounting.ledger import ledger as _ledger
+from skdp.accounting.ledger import log as _log
+from skdp.accounting.ledger import sqlite as _sqlite
+from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetExceededError, BudgetFileError
 
 ROOT = pathlib.Path(skdp.__file__).parents[1]
@@ -546,7 +540,7 @@ def test_200_rounds_of_kill_9_lose_nothing(tmp_path, path):
 
 
 DIES_INSIDE = """
-import os, skdp.accounting._store as store
+import os, skdp.accounting.ledger.store as store
 link = store.link
 def dying(row):
     if len(row) > 7 and row["label"] == "dies":
@@ -636,7 +630,7 @@ def test_truncated_files(tmp_path, path, rows):
 
 
 def test_flipped_bits_are_seen_or_change_nothing(path):
-    """200 single bits, seeded: what verifies shows the same bill."""
+    """200 single bits, seeded: what verifies shows the same ledger."""
     accountant = PrivacyAccountant(20.0, 1e-5, path=path)
     for _ in range(20):
         accountant.spend(THIRD, note="x" * 300)
@@ -684,9 +678,9 @@ def test_a_newer_schema_is_refused(path, budget, rows):
 def test_an_older_schema_is_read_as_it_is_and_brought_up_to_date_by_a_charge(path, budget, monkeypatch):
     """The step after the present schema is planted: a column more, and a table."""
     budget.spend(THIRD, "before")
-    version = _store.SCHEMA
+    version = _store.FILE_SCHEMA
     step = "ALTER TABLE charges ADD COLUMN site TEXT;\nCREATE TABLE notes (text TEXT);\n"
-    monkeypatch.setattr(_store, "SCHEMA", version + 1)
+    monkeypatch.setattr(_store, "FILE_SCHEMA", version + 1)
     broken = step + "CREATE TABLE notes (again TEXT);\n"
     monkeypatch.setattr(_store, "MIGRATIONS", {**_store.MIGRATIONS, version: broken})
     before = pathlib.Path(path).read_bytes()
@@ -713,7 +707,7 @@ def test_a_locked_file(path, budget, rows, monkeypatch):
 
 
 READ_ONLY = """
-import skdp.accounting._store
+import skdp.accounting.ledger.store
 PrivacyAccountant(2.0, 1e-5).spend(GaussianDpEvent(3.8))  # all that is needed is imported now
 if os.geteuid() == 0:
     os.setuid(65534)  # permissions do not bind root
@@ -984,14 +978,14 @@ def test_what_is_no_path_is_refused_by_name(tmp_path, monkeypatch, wrong):
 def test_an_interrupt_while_reading_leaves_nothing_half_entered(path, budget, monkeypatch):
     for _ in range(2):
         budget.spend(THIRD)
-    elsewhere, original = fresh(path), _bill.Bill.add
+    elsewhere, original = fresh(path), _ledger.Ledger.add
 
-    def interrupted(bill, charge):
-        original(bill, charge)
+    def interrupted(ledger, charge):
+        original(ledger, charge)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_bill.Bill, "add", interrupted)
+        patch.setattr(_ledger.Ledger, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             elsewhere.spend(THIRD)
     assert len(elsewhere.history) == 2
@@ -1026,7 +1020,9 @@ def test_one_lock_for_all_logs():
 @pytest.mark.parametrize("in_file", [False, True])
 def test_nothing_is_priced_while_a_lock_is_held(path, monkeypatch, in_file):
     """First charges, later ones, refusals, balances and raises: each price is computed while others can go on."""
-    from skdp.accounting import _affordable, _filters, _methods
+    from skdp.accounting import methods as _methods
+    from skdp.accounting.ledger import affordable as _affordable
+    from skdp.accounting.ledger import filters as _filters
 
     held, begun = [], []
 
@@ -1043,7 +1039,7 @@ def test_nothing_is_priced_while_a_lock_is_held(path, monkeypatch, in_file):
     for module, name in (
         (_filters, "rdp"),
         (_filters, "gaussian_mu"),
-        (_bill, "joint_price"),
+        (_ledger, "joint_price"),
         (_methods, "pld_epsilon"),
     ):
         watched(module, name)
@@ -1069,8 +1065,8 @@ def interfering(monkeypatch, path, times):
     other = _store.Store(accountant.path, accountant._log.terms, accountant._log._heads[0])
     left = [times]
 
-    def admitted_late(bill, entry):
-        result = original(bill, entry)
+    def admitted_late(ledger, entry):
+        result = original(ledger, entry)
         if left[0] and entry.label == "ours":
             left[0] -= 1
             with contextlib.suppress(BudgetExceededError):
@@ -1124,7 +1120,10 @@ class _Interrupts:
     interactive session keeps the last one.
     """
 
-    FILES = ("_log.py", "_store.py", "_sqlite.py", "_admission.py", "_bill.py", os.sep + "contextlib.py")
+    FILES = (
+        *(os.path.join("ledger", f"{name}.py") for name in ("log", "store", "sqlite", "admission", "ledger")),
+        f"{os.sep}contextlib.py",
+    )
 
     def __init__(self, after):
         self.left, self.error = after, None
@@ -1200,8 +1199,8 @@ def test_an_interrupt_at_any_line_leaves_no_entry_in_part(tmp_path, in_file, cha
         for _ in range(charged):
             accountant.spend(GAUSS, adjacency="replace_one")
         interrupted = _Interrupts(line).during(lambda: accountant.spend(GAUSS, adjacency="replace_one"))  # noqa: B023
-        found = accountant._log.bill()
-        again = _bill.Bill(found.terms)
+        found = accountant._log.read()
+        again = _ledger.Ledger(found.terms)
         for entry in found.entries:
             again.add(entry)
         assert len(found.entries) in (charged, charged + 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from skdp._averaging import ema_average, last_iterate, tail_average
+from skdp._training.averaging import ema_average, last_iterate, tail_average
 
 PLAIN = {
     "last": (lambda n_steps: last_iterate(), lambda iterates, n_steps: iterates[-1]),

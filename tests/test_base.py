@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from skdp._releases import new_release, releases_of
+from skdp._fitting.releases import new_release, releases_of
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import Budget, PrivateEstimator

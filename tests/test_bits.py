@@ -9,7 +9,7 @@ import pytest
 import reference
 from scipy.stats import norm, rayleigh
 
-from skdp._kernels._bits import BLOCK, normals_from_words, rows_from_words
+from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words
 
 HALF = BLOCK // 2
 EPS = np.finfo(np.float64).eps

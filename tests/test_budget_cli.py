@@ -125,7 +125,7 @@ def test_create_and_raise(capsys, tmp_path):
 
 
 def fresh_epsilon(path):
-    from skdp.accounting import _store
+    from skdp.accounting.ledger import store as _store
 
     _store._STORES.clear()
     return PrivacyAccountant.open(path).epsilon

@@ -42,8 +42,8 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-import skdp._callers
-import skdp._search
+import skdp._fitting.callers
+import skdp._search.search
 import skdp.base
 import skdp.pipeline
 from skdp import (
@@ -55,7 +55,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._callers import report_foreign_fit
+from skdp._fitting.callers import report_foreign_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (90, 4))
@@ -248,11 +248,11 @@ def test_in_processes_the_error_comes_back(name, tmp_path):
         "from sklearn.model_selection import cross_val_score\n"
         "from joblib import parallel_config\n"
         "from skdp import DPLogisticRegression\n"
-        "import skdp._callers, skdp.base, sys\n"
+        "import skdp._fitting.callers, skdp.base, sys\n"
         "class Model(DPLogisticRegression):\n"
         "    def fit(self, X, y):\n"
         "        warnings.simplefilter('error', skdp.PrivacyLeakWarning)\n"
-        "        skdp._callers.report_foreign_fit(self)\n"
+        "        skdp._fitting.callers.report_foreign_fit(self)\n"
         "        raise RuntimeError('fitted in silence')\n"
         "X = np.random.default_rng(0).uniform(-1, 1, (60, 3)); y = np.arange(60) % 2\n"
         "m = Model(classes=[0, 1])\n"
@@ -311,12 +311,12 @@ def test_what_is_paid_for_is_silent(name):
 def test_scikit_learns_own_checks_are_silent(estimator):
     """Whatever else fails there, no check is taken for a composition."""
     told_in = []
-    real = skdp._callers.report_leak
-    skdp._callers.report_leak = lambda message, **named: told_in.append(message) or real(message, **named)
+    real = skdp._fitting.callers.report_leak
+    skdp._fitting.callers.report_leak = lambda message, **named: told_in.append(message) or real(message, **named)
     try:
         check_estimator(estimator, on_fail=None, on_skip=None)
     finally:
-        skdp._callers.report_leak = real
+        skdp._fitting.callers.report_leak = real
     assert told_in == []
 
 
@@ -473,6 +473,6 @@ def test_looking_costs_next_to_nothing():
 
 
 def test_a_child_process_has_a_lock_of_its_own():
-    before = skdp._callers._lock
-    skdp._callers._renew_lock()
-    assert skdp._callers._lock is not before
+    before = skdp._fitting.callers._lock
+    skdp._fitting.callers._renew_lock()
+    assert skdp._fitting.callers._lock is not before

@@ -235,7 +235,9 @@ def test_a_run_that_ended_before_its_file_was_removed_gives_the_very_same_model(
     path, accountant = tmp_path / "run.npz", PrivacyAccountant()
     model = make("sampled", path, random_state=None, accountant=accountant, warm_start=warm_start)
     with monkeypatch.context() as patch:
-        patch.setattr(skdp._checkpoint.Checkpoint, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            skdp._training.checkpoint.Checkpoint, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y)
     first, price = model.coef_.copy(), model.epsilon_
@@ -324,7 +326,7 @@ np.save(sys.argv[3], model.coefs_[0])
 
 
 def test_kill_9_and_go_on_in_another_process(tmp_path):
-    """The file is there after a kill at any moment, the bill shows one charge, and the end is that of a whole run."""
+    """The file is there after a kill at any moment, the ledger shows one charge, and the end is that of a whole run."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "OPENBLAS_NUM_THREADS": "1"}
 
     def command(run, budget, out):
@@ -342,9 +344,9 @@ def test_kill_9_and_go_on_in_another_process(tmp_path):
     for arguments in (("run.npz", "a.budget", "a.npy"), ("other.npz", "b.budget", "b.npy")):
         subprocess.run(command(*arguments), env=environment, check=True, timeout=120)
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
-    bills = [PrivacyAccountant.open(tmp_path / name) for name in ("a.budget", "b.budget")]
-    assert [len(bill.history) for bill in bills] == [1, 1]
-    assert bills[0].get_epsilon() == bills[1].get_epsilon()
+    ledgers = [PrivacyAccountant.open(tmp_path / name) for name in ("a.budget", "b.budget")]
+    assert [len(ledger.history) for ledger in ledgers] == [1, 1]
+    assert ledgers[0].get_epsilon() == ledgers[1].get_epsilon()
 
 
 # --- streams that go on ---

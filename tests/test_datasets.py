@@ -23,7 +23,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from skdp import _census_tables as tables
+from skdp.datasets import _tables as tables
 from skdp.datasets import fetch_acs_pums, load_pums, make_census, recode_acs
 
 PREDICTORS = [

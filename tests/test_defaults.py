@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from skdp import _defaults as rule
 from skdp._sampling import FullBatch, PoissonSampling
+from skdp._training import defaults as rule
 
 PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_grad_norm"}
 

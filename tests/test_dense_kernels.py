@@ -10,7 +10,8 @@ import reference
 import scipy.sparse as sp
 from numba.core.registry import CPUDispatcher
 
-from skdp._kernels import _dense, _updates
+from skdp._kernels import dense as _dense
+from skdp._kernels import updates as _updates
 
 DTYPES = [np.float32, np.float64]
 ROWS = np.array([4, 4, 0, 7, 2])

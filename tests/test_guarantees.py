@@ -33,17 +33,17 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._averaging import last_iterate
 from skdp._gram import MomentSum
-from skdp._models import LinearModel
-from skdp._networks import Clip, NetworkModel
-from skdp._optimizers import constant, momentum_sgd
-from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
-from skdp._scores import PrivateScore
-from skdp._search_plan import SearchPlan
-from skdp._training import run_dpsgd
+from skdp._search.plan import SearchPlan
+from skdp._search.scores import PrivateScore
+from skdp._training.averaging import last_iterate
+from skdp._training.linear import LinearModel
+from skdp._training.loop import run_dpsgd
+from skdp._training.network import Clip, NetworkModel
+from skdp._training.optimizers import constant, momentum_sgd
+from skdp._training.plan import DPSGDPlan
 from skdp.accounting import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
@@ -1028,7 +1028,7 @@ SENTENCES = {
             "tests/test_model_selection.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
         ],
         "Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no "
-        "entry of the bill, no warning, no progress.": [
+        "entry of the ledger, no warning, no progress.": [
             "tests/test_model_selection.py::test_the_number_of_tries_is_not_told",
             "tests/test_model_selection.py::test_a_try_that_warns_is_not_heard",
         ],

@@ -18,7 +18,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from skdp._input import check_labels, check_table, check_weights, distinct_classes, encode_labels
+from skdp._fitting.rows import check_labels, check_table, check_weights, distinct_classes, encode_labels
 
 NAME, NUMBER = "Alice Smith", 424242.125
 SECRETS = NAME, "Alice", "424242"

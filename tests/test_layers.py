@@ -1,92 +1,173 @@
-"""The floors of the house: who may import whom, read from the import statements (docs/architecture.md)."""
+"""The floors of the house: who may import whom, read from the import statements (docs/architecture.md).
+
+A room is a file or a folder directly under a package. Run with ``-s`` to see the floors of each, and how many rooms
+there are, how deep they lie and how many arrows (pairs of rooms with an import) join them.
+"""
 
 from __future__ import annotations
 
 import ast
+import functools
 import pathlib
+
+import pytest
 
 import skdp
 
 ROOT = pathlib.Path(skdp.__file__).parent
-FLOORS = (
-    ("exceptions", "_config", "_validation", "accounting", "budget"),
-    ("_kernels", "_random", "mechanisms", "_sampling"),
-    (
-        "_plan",
-        "_models",
-        "_networks",
-        "_gram",
-        "_optimizers",
-        "_averaging",
-        "_checkpoint",
-        "_run_lock",
-        "_training",
-        "_defaults",
-        "_progress",
-        "_releases",
+FLOORS = {
+    "": (
+        ("exceptions", "_moved"),
+        ("_config", "_validation", "accounting"),
+        ("budget", "_kernels", "_random"),
+        ("mechanisms", "_sampling", "_gram"),
+        ("_fitting", "datasets", "plotting"),
+        ("_training",),
+        ("base",),
+        ("_classifier", "decomposition"),
+        ("linear_model", "neural_network", "pipeline"),
+        ("_search",),
+        ("model_selection",),
     ),
-    (
-        *("_made_up", "_row_wise", "_public_rules", "_public_steps", "_running", "_callers"),
-        *("_cells", "_input", "base", "_classifier", "linear_model", "neural_network", "decomposition", "pipeline"),
-        *("_scores", "_candidates", "_search_plan", "_search", "model_selection"),
-        *("datasets", "_census_tables", "_mnist", "plotting"),
+    "accounting": (
+        ("events", "numeric"),
+        ("composition", "gaussian", "interop", "tries"),
+        ("releases",),
+        ("rdp",),
+        ("pld", "classic"),
+        ("refusals",),
+        ("methods",),
+        ("calibration", "compare", "ledger"),
     ),
-)
-FLOOR = {name: level for level, names in enumerate(FLOORS) for name in names}
-ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": set(FLOORS[-1])}
+    "accounting.pld": (
+        ("pairs", "simple"),
+        ("profiles",),
+        ("bounded",),
+        ("tilting",),
+        ("grid",),
+        ("lower_bounds", "resolution"),
+        ("curves",),
+        ("directions",),
+        ("reading",),
+        ("epsilon",),
+        ("interval",),
+    ),
+    "accounting.rdp": (("mechanisms", "selection"), ("sampled",), ("rdp",)),
+    "accounting.classic": (("composition", "gdp", "moments"),),
+    "accounting.calibration": (("noise",), ("joint", "selection")),
+    "accounting.ledger": (
+        ("filters", "placing", "report", "rounding"),
+        ("charges", "odometer"),
+        ("ledger", "serial"),
+        ("affordable",),
+        ("admission",),
+        ("log",),
+        ("figures", "sqlite"),
+        ("store",),
+        ("accountant",),
+        ("resolve",),
+    ),
+    "_kernels": (("bits", "dense", "gram", "linear", "updates"),),
+    "_training": (
+        ("averaging", "defaults", "linear", "network", "optimizers", "plan", "progress", "run_lock"),
+        ("checkpoint",),
+        ("loop",),
+    ),
+    "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
+    "_fitting": (
+        ("cells", "made_up", "releases", "row_wise"),
+        ("public_rules", "rows"),
+        ("public_steps",),
+        ("callers", "running"),
+    ),
+    "datasets": (("_tables", "mnist"), ("census",)),
+}
+SKLEARN = {
+    *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
+    *("pipeline", "_search", "model_selection", "datasets", "plotting"),
+}
+ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 
 
+@functools.cache
 def imports(parts, *, at_import_time=False):
     """Dotted names of what a file imports, relative ones resolved; `from a import b` gives a.b."""
-    tree = ast.parse(FILES[parts].read_text())
-    nodes = ast.walk(tree) if not at_import_time else iter(tree.body)
-    for node in nodes:
+    tree, found = ast.parse(FILES[parts].read_text()), []
+    for node in ast.walk(tree) if not at_import_time else tree.body:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = ("skdp", *parts)[: -node.level] if node.level else ()
-            yield from (".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names)
+            found += [".".join([*base, *filter(None, [node.module]), alias.name]) for alias in node.names]
+    return found
 
 
-def edges():
-    """Who imports whom among our modules; a package counts as one module."""
+def edges(package):
+    """Who imports whom among the rooms of a package; ours to others outside of it are no matter here."""
+    inside = tuple(filter(None, package.split(".")))
+    prefix, found = [*("skdp", *inside)], set()
     for parts in FILES:
+        if parts[: len(inside)] != inside or parts[len(inside)] == "__init__":
+            continue
         for name in imports(parts):
-            top, *rest = name.split(".")
-            used = rest[0] if rest else "__init__"
-            if top == "skdp" and parts != ("__init__",) and used != parts[0]:
-                yield parts[0], used
+            used = name.split(".")
+            if used[: len(prefix)] == prefix and len(used) > len(prefix) and used[len(prefix)] in rooms(package):
+                found.add((parts[len(inside)], used[len(prefix)]))
+    return {(user, used) for user, used in found if user != used}
 
 
-def test_every_module_has_a_floor():
-    unknown = {parts[0] for parts in FILES} - {"__init__"} - set(FLOOR)
-    assert not unknown, f"place {sorted(unknown)} on a floor of this test and of docs/architecture.md"
+def rooms(package):
+    inside = tuple(filter(None, package.split(".")))
+    below = {parts[len(inside)] for parts in FILES if parts[: len(inside)] == inside and len(parts) > len(inside)}
+    return below - {"__init__"}
 
 
-def test_files_import_downward_or_within_their_floor():
-    upward = [f"{user} imports {used}" for user, used in edges() if FLOOR[user] < FLOOR.get(used, len(FLOORS))]
+def depth(package):
+    """Rooms on the longest path of imports; raises RecursionError where there is a circle."""
+    uses = edges(package)
+
+    @functools.cache
+    def below(room):
+        return 1 + max((below(used) for user, used in uses if user == room), default=0)
+
+    return max(below(room) for room in rooms(package))
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_every_room_has_a_floor(package):
+    listed = [room for floor in FLOORS[package] for room in floor]
+    assert sorted(listed) == sorted(rooms(package)), "place it on a floor of this test and of docs/architecture.md"
+    print(f"\nskdp{'.' * bool(package)}{package}: {len(listed)} rooms, depth {depth(package)}, "
+          f"{len(edges(package))} arrows")  # fmt: skip
+    for level, floor in reversed(list(enumerate(FLOORS[package]))):
+        print(f"  {level:2} {'  '.join(floor)}")
+
+
+def test_every_package_has_floors():
+    packages = {".".join(parts[:-1]) for parts in FILES if parts[-1] == "__init__"}
+    assert packages == set(FLOORS)
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_rooms_import_downward_or_within_their_floor(package):
+    level = {room: number for number, floor in enumerate(FLOORS[package]) for room in floor}
+    upward = [f"{user} imports {used}" for user, used in sorted(edges(package)) if level[user] < level[used]]
     assert not upward
 
 
-def test_there_is_no_circle():
-    remaining, graph = set(FLOOR), set(edges())
+@pytest.mark.parametrize("package", FLOORS)
+def test_there_is_no_circle(package):
+    remaining, graph = rooms(package), edges(package)
     while free := {name for name in remaining if not any(user == name and used in remaining for user, used in graph)}:
         remaining -= free
     assert not remaining, f"a circle among {sorted(remaining)}"
 
 
-def test_files_within_a_package_make_no_circle():
-    for package in ("accounting", "_kernels"):
-        inside = {parts for parts in FILES if parts[0] == package and parts[-1] != "__init__"}
-        graph = {(parts[-1], name.split(".")[2]) for parts in inside for name in imports(parts)
-                 if name.startswith(f"skdp.{package}.")}  # fmt: skip
-        remaining = {parts[-1] for parts in inside}
-        while free := {
-            name for name in remaining if not any(user == name and used in remaining for user, used in graph)
-        }:
-            remaining -= free
-        assert not remaining, f"a circle among {sorted(remaining)}"
+def test_the_house_stays_small():
+    """Rooms, depth and arrows: a change that adds to them says why in docs/architecture.md."""
+    found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
+    assert found == {"": (23, 7, 70), "accounting": (15, 8, 51)}
 
 
 def test_heavy_imports_stay_where_they_belong():
@@ -104,8 +185,10 @@ def test_accounting_could_stand_alone():
                     assert name.split(".")[1] in ("accounting", "exceptions"), f"{'/'.join(parts)} imports {name}"
 
 
-def test_importing_skdp_imports_nothing_of_it():
-    assert not [name for name in imports(("__init__",), at_import_time=True) if name.startswith("skdp")]
+def test_importing_skdp_imports_nothing_but_the_names_of_old_pickles():
+    found = [name for name in imports(("__init__",), at_import_time=True) if name.startswith("skdp")]
+    assert found == ["skdp._moved"]
+    assert not [name for name in imports(("_moved",)) if name.startswith("skdp")]
 
 
 def test_no_private_import_of_sklearn():
@@ -113,3 +196,19 @@ def test_no_private_import_of_sklearn():
         for name in imports(parts):
             top, *rest = name.split(".")
             assert top != "sklearn" or not any(part.startswith("_") for part in rest), f"{'/'.join(parts)}: {name}"
+
+
+def test_classes_and_aliases_have_one_name_each():
+    """No class, type alias or public constant is defined twice in the library."""
+    places = {}
+    for parts, path in FILES.items():
+        for node in ast.parse(path.read_text()).body:
+            names = []
+            if isinstance(node, ast.ClassDef):
+                names = [node.name]
+            elif isinstance(node, ast.Assign):
+                names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            for name in names:
+                if not name.startswith("_"):
+                    places.setdefault(name, []).append("/".join(parts))
+    assert not {name: found for name, found in places.items() if len(found) > 1}

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
 import skdp._kernels
-from skdp._kernels import _bits, _linear
-from skdp._models import LinearGeometry, LinearModel
+from skdp._kernels import bits as _bits
+from skdp._kernels import linear as _linear
+from skdp._training.linear import LinearGeometry, LinearModel
 
 DTYPES = [np.float32, np.float64]
 EXP_ERROR = 1e-12  # the kernels promise an exponential to 4e-13 relative

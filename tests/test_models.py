@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp._models import LinearGeometry, LinearModel
+from skdp._training.linear import LinearGeometry, LinearModel
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 LABELS = np.arange(20) % 2

@@ -30,7 +30,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._networks import NetworkModel
+from skdp._training.network import NetworkModel
 from skdp.accounting import compose, get_epsilon
 from skdp.datasets import make_census
 from skdp.mechanisms import GaussianMechanism

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 
-from skdp._optimizers import adam, constant, cosine_decay, linear_decay, momentum_sgd
+from skdp._training.optimizers import adam, constant, cosine_decay, linear_decay, momentum_sgd
 
 
 def run(optimizer, theta, gradients):

@@ -373,7 +373,7 @@ def test_warm_start_is_refused():
 
 
 def test_a_checkpoint_is_refused():
-    """A classifier that went on from its file would depend on a projection that this bill does not hold."""
+    """A classifier that went on from its file would depend on a projection that this ledger does not hold."""
     with pytest.raises(ValueError, match=r"step 'model': checkpoint='run.npz' knows one step only"):
         allocate_budget(pipeline(checkpoint="run.npz"), 1.0, 1e-6)
 

@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from skdp._plan import DPSGDPlan, noise_multiplier_for
 from skdp._sampling import FullBatch, PoissonSampling
+from skdp._training.plan import DPSGDPlan, noise_multiplier_for
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
 
 PLAN = DPSGDPlan(PoissonSampling(0.02), max_grad_norm=0.25, noise_multiplier=1.5, n_steps=30, expected_lot_size=20.0)

@@ -45,10 +45,10 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import all_estimators
 
 from skdp import DPPCA, DPLogisticRegression, allocate_budget
-from skdp._made_up import CODES, N_ROWS, made_up
-from skdp._public_rules import RULES
-from skdp._public_steps import COUNTERPARTS, check_types, find_faults, quietly, rounds_by_place
-from skdp._row_wise import RowWise, check_row_wise, row_wise
+from skdp._fitting.made_up import CODES, N_ROWS, made_up
+from skdp._fitting.public_rules import RULES
+from skdp._fitting.public_steps import COUNTERPARTS, check_types, find_faults, quietly, rounds_by_place
+from skdp._fitting.row_wise import RowWise, check_row_wise, row_wise
 
 N, D = 40, 4
 ROWS = (0, 7, N - 1)

@@ -27,7 +27,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._releases import releases_of
+from skdp._fitting.releases import releases_of
 from skdp.accounting import compose, get_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")

@@ -35,7 +35,7 @@ from skdp import (
     check_pipeline,
     config_context,
 )
-from skdp._running import _with_finite_rows
+from skdp._fitting.running import _with_finite_rows
 from skdp.model_selection import PrivateScore
 
 N, DELTA = 300, 1e-4

@@ -12,8 +12,9 @@ import threading
 import numpy as np
 import pytest
 
-from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant, _run_lock
-from skdp._run_lock import RunLock
+from skdp import BudgetExceededError, DPLogisticRegression, PrivacyAccountant
+from skdp._training import run_lock as _run_lock
+from skdp._training.run_lock import RunLock
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(400, 5))
@@ -86,7 +87,7 @@ def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
 
 HOLDER = """
 import os, sys, time
-from skdp._run_lock import RunLock
+from skdp._training.run_lock import RunLock
 with RunLock(sys.argv[1]) as lock:
     lock.take()
     if sys.argv[2] == "alone" or os.fork() == 0:  # the child says so itself, when the fork is over

@@ -14,13 +14,13 @@ import pytest
 import reference
 from scipy.stats import chi2, norm
 
-from skdp._averaging import last_iterate, tail_average
-from skdp._models import LinearGeometry, LinearModel
-from skdp._optimizers import constant, momentum_sgd
-from skdp._plan import DPSGDPlan
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
-from skdp._training import run_dpsgd
+from skdp._training.averaging import last_iterate, tail_average
+from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.loop import run_dpsgd
+from skdp._training.optimizers import constant, momentum_sgd
+from skdp._training.plan import DPSGDPlan
 from skdp.accounting import PoissonSampledDpEvent
 
 FALSE_ALARM = 1e-6

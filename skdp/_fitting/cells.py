@@ -1,0 +1,124 @@
+"""Cells of private input: which of them are numbers, and refusals that name the kind of fault and never the cell.
+
+Nothing is raised while another exception is being handled: an exception that is chained to a refusal could quote what
+was refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections.abc import Iterable
+from decimal import Decimal
+from types import NoneType
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+_BLOCK_VALUES = 1 << 16
+_NAMED_COLUMNS = 5
+
+NUMBER, GAP, COMPLEX, TIME, STRING, OTHER = range(6)
+KIND_OF_DTYPE = {"b": NUMBER, "i": NUMBER, "u": NUMBER, "f": NUMBER, "c": COMPLEX, "M": TIME, "m": TIME,
+         "U": STRING, "S": STRING, "T": STRING}  # fmt: skip
+"""Kinds of cells by the letter of NumPy's dtypes; another letter is `OTHER`, but for "O", whose cells tell."""
+
+_TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+_REALS = (numbers.Real, Decimal, np.bool_)
+
+
+def values_of(name: str, given: Any) -> NDArray[Any]:
+    """`given` as an array of any dtype; cells of several types stay what they are."""
+    if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
+        raise ValueError(f"Input {name} contains NaN: masked cells are gaps, so remove or impute them first.")
+    if sp.issparse(given):
+        raise TypeError(f"{name} is sparse, and sparse data are not supported here: pass {name}.toarray().")
+    try:
+        values = np.asarray(given)
+        if values.dtype.kind in "USTV" and not hasattr(given, "dtype"):
+            values = np.asarray(given, dtype=object)  # NumPy would turn the numbers beside strings into strings
+        return values
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # its message may quote cells
+    raise ValueError(f"{name} is no array of numbers: its rows differ in length, or its cells are nested.")
+
+
+def numbers_of(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
+    """What is wrong with `values`, of shape (n,), `NUMBER` for nothing; and they as numbers, gaps as NaN."""
+    if values.dtype.kind != "O":
+        return KIND_OF_DTYPE.get(values.dtype.kind, OTHER), values
+    kinds = {kind: kind_of_cell(kind) for kind in {type(cell) for cell in values}}
+    fault = max((each for each in kinds.values() if each > GAP), default=NUMBER)
+    if fault != NUMBER:
+        return fault, values
+    return NUMBER, np.fromiter((_float(cell, kinds[type(cell)]) for cell in values), np.float64, len(values))
+
+
+def kind_of_cell(kind: type) -> int:
+    if kind is NoneType or kind.__name__ in ("NAType", "NaTType"):
+        return GAP
+    if issubclass(kind, _REALS):
+        return NUMBER
+    if issubclass(kind, numbers.Complex):
+        return COMPLEX
+    if issubclass(kind, _TIMES):
+        return TIME
+    return STRING if issubclass(kind, str | bytes) else OTHER
+
+
+def _float(cell: Any, kind: int) -> float:
+    if kind == GAP:
+        return math.nan
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def refuse(fault: int, name: str, where: str = "") -> NoReturn:
+    if fault == COMPLEX:
+        raise ValueError(f"Complex data not supported: {name} has complex numbers{where}, where real ones are needed.")
+    if fault == TIME:
+        raise ValueError(
+            f"{name} has dates or times{where}: turn them into numbers first, such as years since a public date."
+        )
+    if fault == STRING:
+        raise ValueError(f"{name} has strings{where}: encode them as numbers first, by a public list of categories.")
+    raise TypeError(f"{name} has cells that are no numbers{where}: float's argument must be a string or a real number.")
+
+
+def refuse_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
+    if nan:
+        raise ValueError(f"Input {name} contains NaN{where}: remove or impute gaps first, by public values.")
+    raise ValueError(f"Input {name} contains infinity or a number too large for its dtype{where}: clip it first.")
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names of columns, in one line."""
+    shown = [" ".join(repr(name).split()) for name in names]
+    return ", ".join([*shown[:_NAMED_COLUMNS], *(["..."] if len(shown) > _NAMED_COLUMNS else [])])
+
+
+def all_finite(values: NDArray[Any]) -> bool:
+    """Whether all values are finite, in one pass: a sum is finite only if all of its terms are.
+
+    It may overflow though all are, so then each is looked at, block by block.
+    """
+    if values.dtype.kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):
+            return True
+    return all(np.isfinite(block).all() for block in blocks(values))
+
+
+def blocks(values: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    step = max(1, _BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
+    return (values[start : start + step] for start in range(0, len(values), step))

@@ -1,0 +1,208 @@
+"""Which steps of a pipeline read nothing of their rows and treat them one by one.
+
+The list is of classes and parameters, by identity: scikit-learn's tag ``requires_fit=False`` says how an estimator may
+be used and not what it keeps (``GaussianProcessRegressor`` has it, and keeps every row). A step that passes
+
+- is fitted with the shape, the names and the types of a table, and with nothing of its rows;
+- gives one row for each, in their order, a function of that row and of its parameters;
+- gives a table whose width, type, sparsity and names, and messages, are no function of the rows.
+
+It may refuse a table because of one row. A refusal goes to the caller, who holds the data.
+Warnings (of the logarithm of a negative number, of the mean of an empty row) tell of single rows: fit steps `quietly`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn import get_config
+from sklearn.compose import ColumnTransformer
+from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+
+from skdp._config import silence
+from skdp._fitting.public_rules import COUNTERPARTS, RULES, not_plain
+from skdp._fitting.row_wise import RowWise
+
+
+class Fault(NamedTuple):
+    """A step that may not stand in a private pipeline: where it is, what it is, what it reads, what to do instead."""
+
+    path: str
+    kind: str
+    reads: str
+    remedy: str
+
+
+ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/pitfalls.md)"
+_UNLISTED = "is not on the list of steps that read nothing of their rows"
+
+
+def find_faults(step: Any, name: str) -> Iterator[Fault]:
+    """What is wrong with a step that reads without paying, or may do so.
+
+    Parameters
+    ----------
+    step : object
+        A step of a pipeline that is no private estimator itself.
+    name : str
+        Its name; parts of it are named ``name__part``.
+
+    Yields
+    ------
+    Fault
+        None for a step that reads nothing and treats rows one by one.
+    """
+    for path, part, alone in walk(step, name):
+        if is_ours(part):
+            yield Fault(path, type(part).__name__, "is inside another step", "make it a step of the pipeline itself")
+            continue
+        for reads, remedy in alone:
+            yield Fault(path, type(part).__name__, reads, remedy)
+
+
+def walk(step: Any, name: str) -> Iterator[tuple[str, Any, list[tuple[str, str]]]]:
+    """A step and all its parts: path, part, and what the part alone reads, with remedies."""
+    if step is None or (type(step) is str and step in ("passthrough", "drop")):
+        return
+    rule = RULES.get(type(step))
+    if rule is None:
+        yield name, step, [(_UNLISTED, COUNTERPARTS.get(type(step).__name__, ANYTHING_ELSE))]
+        return
+    found = [*_changed(step), *rule(step), *_joined(step)]
+    yield name, step, found or list(not_plain(step))
+    for part_name, part in parts_of(step):
+        yield from walk(part, f"{name}__{part_name}" if name else str(part_name))
+
+
+def is_ours(step: Any) -> bool:
+    """Whether an estimator is private: one of this package, or of a class that derives from one."""
+    return any(str(cls.__module__).partition(".")[0] == "skdp" for cls in type(step).__mro__)
+
+
+def parts_of(step: Any) -> list[tuple[str, Any]]:
+    """What a composition of scikit-learn's is made of; nothing for anything else."""
+    if isinstance(step, Pipeline):
+        return [(name, part) for name, part in step.steps]
+    if isinstance(step, FeatureUnion):
+        return [(name, part) for name, part in step.transformer_list]
+    if isinstance(step, ColumnTransformer):
+        return [*((name, part) for name, part, _ in step.transformers), ("remainder", step.remainder)]
+    return []
+
+
+def _changed(step: Any) -> Iterator[tuple[str, str]]:
+    """What an object brings along that its class and parameters do not tell."""
+    if any(callable(getattr(type(step), name, None)) for name in vars(step)):
+        yield "has a method that was replaced on the object", "a new object"
+    if vars(step).get("_skl_callbacks"):  # since scikit-learn 1.9; clones keep them
+        yield "hands its rows to callbacks", "set_callbacks() without any"
+
+
+def _joined(step: Any) -> Iterator[tuple[str, str]]:
+    """Frames of pandas are joined by index; a part that makes arrays forgets it, and frames of them count from 0."""
+    if isinstance(step, FeatureUnion | ColumnTransformer) and _output_of(step) == "pandas":
+        parts = [part for _, part in _leaves(step)]
+        if any(_output_of(part) != "pandas" for part in parts):
+            yield "joins by index what its parts may have numbered anew", "set_output(transform='pandas') on all of it"
+
+
+def _leaves(step: Any) -> Iterator[tuple[str, Any]]:
+    for name, part in parts_of(step):
+        if parts_of(part):
+            yield from _leaves(part)
+        elif part is not None and not isinstance(part, str):
+            yield name, part
+
+
+def _output_of(step: Any) -> Any:
+    chosen = vars(step).get("_sklearn_output_config", {}) if hasattr(step, "__dict__") else {}
+    return chosen.get("transform", get_config()["transform_output"])
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Run public steps so that no warning tells of a single row: none of Python's, none of NumPy's arithmetic.
+
+    NumPy's settings are of a thread, so ``n_jobs`` starts none: other threads, and processes, would warn.
+    """
+    with silence(), np.errstate(all="ignore"), joblib.parallel_config(backend="sequential"):
+        yield
+
+
+_BY_PLACE = (GaussianRandomProjection, SparseRandomProjection, RBFSampler, PolynomialCountSketch, SkewedChi2Sampler)
+
+
+def rounds_by_place(step: Any) -> bool:
+    """Whether a row's rounding may depend on its place: BLAS treats rows at the end of a block otherwise.
+
+    Another row in the same place changes nothing. A row that leaves moves the others, and the rounding of all of them
+    adds up: 1e-14 of each row in float64, 1e-5 in float32.
+    """
+    parts = [part for _, part, _ in walk(step, "")]
+    return any(type(p) in _BY_PLACE or (type(p) is FunctionTransformer and type(p.func) is RowWise) for p in parts)
+
+
+def check_types(X: Any, *, double: bool = False) -> None:
+    """Refuse a table from whose types it does not follow what scikit-learn makes of it: one row would decide that.
+
+    Of a table's columns and types alone, before public steps are run on it.
+
+    Parameters
+    ----------
+    X : table
+    double : bool, default=False
+        Whether numbers have to be of double precision: under ``add_remove``, if a step `rounds_by_place`.
+
+    Raises
+    ------
+    ValueError
+        X is a list (its type is found by looking at all rows), an array of bytes (as wide as the longest, to which
+        categories are cut), a frame of polars with a column of integers or booleans, or one of pandas with a category
+        of these (one gap makes all floats).
+    """
+    types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
+    kinds = [str(each).lower() for each in (types if hasattr(types, "__iter__") else [types])]
+    if double and any(kind in ("float32", "float16") for kind in kinds):
+        raise ValueError(
+            "X is of single precision, in which a row that leaves changes how others are rounded: give "
+            "X.astype(float), or use adjacency='zero_out'."
+        )
+    if isinstance(X, list | tuple) and any(np.ndim(row) for row in X[:1]):
+        raise ValueError("X is a list of rows, whose type is that of its values: give an array or a frame.")
+    if getattr(getattr(X, "dtype", None), "kind", None) == "S":
+        raise ValueError("X is an array of bytes, as wide as its longest value: give X.astype(object).")
+    for number, kind in enumerate(types if hasattr(types, "__iter__") else [types]):
+        listed = getattr(getattr(kind, "categories", None), "dtype", None)
+        if getattr(listed, "kind", None) in ("i", "u", "b"):
+            name = X.columns[number] if hasattr(X, "columns") else X.name
+            raise ValueError(
+                f"column {name!r} is of pandas' type category of {listed}, which a gap turns into another: cast it to "
+                "float, or its categories to text."
+            )
+    schema = getattr(X, "schema", None) if hasattr(X, "get_columns") else None
+    for name, kind in (schema or {}).items():
+        if str(kind).startswith(("Int", "UInt", "Boolean")):
+            raise ValueError(
+                f"column {name!r} is of polars' type {kind}, which a gap turns into another: cast it to Float64."
+            )
+
+
+__all__ = [
+    "ANYTHING_ELSE",
+    "COUNTERPARTS",
+    "Fault",
+    "check_types",
+    "find_faults",
+    "is_ours",
+    "parts_of",
+    "quietly",
+    "rounds_by_place",
+    "walk",
+]

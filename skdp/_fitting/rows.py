@@ -1,0 +1,372 @@
+"""Checks of private input: tables, labels and weights.
+
+A refusal is one line that names the column and the kind of fault. It never holds a cell, a label or a weight: not in
+its text, and not in an exception chained to it. So nothing is raised while another exception is being handled, and
+scikit-learn's own checks, whose messages quote what they refuse, see neither rows nor labels. Shapes and the names of
+columns may be told. No check depends on scikit-learn's ``assume_finite``, and none warns of a row.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
+
+from skdp._fitting.cells import (
+    COMPLEX,
+    GAP,
+    KIND_OF_DTYPE,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    all_finite,
+    blocks,
+    kind_of_cell,
+    listed,
+    numbers_of,
+    refuse,
+    refuse_not_finite,
+    values_of,
+)
+
+# --- tables ---
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by_blocks: bool = False) -> Any:
+    """The rows of X as an array or a CSR matrix of finite numbers.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its `n_features_in_` and `feature_names_in_` are set or checked, last of all: a refusal writes nothing.
+    X : array-like, frame or sparse matrix of shape (n, d)
+        Private.
+    reset : bool
+        Whether to set the schema of `estimator`; else X must agree with it.
+    sparse : bool
+        Whether sparse matrices are accepted.
+    by_blocks : bool
+        Whether the rows are converted by the caller, block by block: any real dtype and memory order is then kept, and
+        nothing is copied.
+
+    Returns
+    -------
+    ndarray of shape (n, d) or csr_matrix
+        float32 for float32, else float64, in C order; without duplicate entries if sparse.
+
+    Raises
+    ------
+    TypeError
+        X is sparse where that is not accepted, or holds cells that are neither numbers nor strings.
+    ValueError
+        Anything else.
+    """
+    names = _column_names(X)
+    if sp.issparse(X) or (names and _all_columns_sparse(X)):
+        table = _sparse_table(X, accepted=sparse)
+    else:
+        table = _dense_table(X, names, by_blocks=by_blocks)
+    _check_finite(table, names)
+    _check_schema(estimator, table if names is None else X, reset=reset)
+    return table
+
+
+def _column_names(X: Any) -> list[Any] | None:
+    """Names of a frame's columns, None for what is no frame of pandas, polars or Arrow."""
+    of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
+    names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
+    if names is None or callable(names):
+        return None
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"X has several columns of one name, {listed(repeated)}: give each a name of its own.")
+    return list(names)
+
+
+def _all_columns_sparse(X: Any) -> bool:
+    """Whether a frame is one of pandas with sparse columns alone."""
+    return hasattr(X, "sparse") and all(map(_is_sparse_dtype, X.dtypes))
+
+
+def _is_sparse_dtype(dtype: Any) -> bool:
+    return type(dtype).__name__ == "SparseDtype" and dtype.kind in "buif" and dtype.fill_value == 0
+
+
+def _sparse_table(X: Any, *, accepted: bool) -> Any:
+    if not accepted:
+        raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
+    if hasattr(X, "iloc"):
+        X = X.sparse.to_coo()
+    _check_shape(X.shape)
+    if X.dtype.kind not in "buif":
+        refuse(COMPLEX if X.dtype.kind == "c" else OTHER, "X")
+    intact = True
+    try:
+        X = _intact_csr(X)
+    except (ValueError, IndexError):
+        intact = False
+    if not intact:
+        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it anew.")
+    with np.errstate(all="ignore"):
+        data = X.data.astype(_float_dtype(X.dtype), copy=False)
+        table = sp.csr_matrix((data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format
+        if not table.has_canonical_format:
+            table = table.copy()
+            table.sum_duplicates()
+    return table
+
+
+def _intact_csr(X: Any) -> Any:
+    """X by rows, refused if an index is beyond its shape: kernels would read and write anywhere."""
+    if X.format == "coo":
+        return sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape).tocsr()
+    if X.format in ("csr", "csc", "bsr"):
+        X = getattr(sp, f"{X.format}_matrix")((X.data, X.indices, X.indptr), shape=X.shape)
+        X.check_format(full_check=True)
+    table = X.tocsr()
+    if table is not X:
+        table.check_format(full_check=True)
+    return table
+
+
+def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray[Any]:
+    values = _frame_values(X) if names is not None else values_of("X", X)
+    _check_shape(values.shape)
+    if values.dtype.kind not in "buif":
+        values = _from_columns(values if names is None else X, values.shape, names)
+    keep = by_blocks and values.dtype.itemsize <= 8
+    with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is refused as that
+        dtype = values.dtype if keep else _float_dtype(values.dtype)
+        return np.asarray(values, dtype=dtype, order=None if by_blocks else "C")
+
+
+def _float_dtype(dtype: Any) -> Any:
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) < 2:
+        found = "1D array" if shape else "scalar array"
+        raise ValueError(
+            f"Expected 2D array, got {found} instead. Reshape your data: X.reshape(-1, 1) for one column, "
+            "X.reshape(1, -1) for one row."
+        )
+    if len(shape) > 2:
+        raise ValueError(f"Found array with dim {len(shape)}: X has two dimensions, rows and columns.")
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _frame_values(X: Any) -> NDArray[Any]:
+    """A pandas frame's values if all of NumPy's number types, else an array of its shape without any."""
+    dtypes = list(X.dtypes) if hasattr(X, "iloc") else []
+    if dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
+        return X.to_numpy(dtype=np.result_type(*dtypes))
+    return np.broadcast_to(np.array(None), X.shape)
+
+
+def _from_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> NDArray[Any]:
+    """The columns of a frame, or of an array of objects, as numbers; a gap becomes NaN."""
+    columns = []
+    for j in range(shape[1]):
+        fault, column = numbers_of(_column(X, j))
+        if fault != NUMBER:
+            refuse(fault, "X", f" in column {listed([j if names is None else names[j]])}")
+        columns.append(column)
+    return np.column_stack(columns)
+
+
+def _column(X: Any, j: int) -> NDArray[Any]:
+    if isinstance(X, np.ndarray):
+        return X[:, j]
+    if not hasattr(X, "iloc"):
+        return values_of("X", X.to_series(j) if hasattr(X, "to_series") else X.column(j))
+    series = X.iloc[:, j]
+    if isinstance(series.dtype, np.dtype) or series.dtype.kind not in "buif":
+        return values_of("X", series)
+    return series.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _check_finite(table: Any, names: list[Any] | None) -> None:
+    values = table.data if sp.issparse(table) else table
+    if all_finite(values):
+        return
+    found = np.zeros(table.shape[1], bool), np.zeros(table.shape[1], bool)
+    for kind, test in zip(found, (np.isnan, np.isinf), strict=True):
+        if sp.issparse(table):
+            kind[table.indices[test(values)]] = True
+        else:
+            for block in blocks(values):
+                kind |= test(block).any(axis=0)
+    columns = np.flatnonzero(found[0] if found[0].any() else found[1]).tolist()
+    where = f" in column {listed([j if names is None else names[j] for j in columns])}"
+    refuse_not_finite("X", nan=bool(found[0].any()), where=where)
+
+
+def _check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
+    """scikit-learn's check of names and number of columns, all that it can speak of by now, in one line."""
+    fault = None
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        fault = kind(" ".join(str(error).split()))
+    if fault is not None:
+        raise fault
+
+
+# --- weights ---
+
+
+def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike) -> Any:
+    """`sample_weight` as an array of shape (n_rows,), or 1.0 for None: finite, not negative, not all zero."""
+    if sample_weight is None:
+        return 1.0
+    name = "sample_weight"
+    weights = values_of(name, sample_weight)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"{name} has shape {weights.shape} where X has {n_rows} rows: give one weight a row, in one dimension."
+        )
+    fault, weights = numbers_of(weights)
+    if fault != NUMBER:
+        refuse(fault, name)
+    with np.errstate(all="ignore"):  # what is too large for float32 becomes infinite, and is refused as that
+        weights = weights.astype(dtype, order="C")
+    if not all_finite(weights):
+        refuse_not_finite(name, nan=bool(np.isnan(weights).any()))
+    if (weights < 0).any():
+        raise ValueError(f"{name} has negative entries: weights are 0 (no influence) or above.")
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every row: give at least one row a weight above 0.")
+    return weights
+
+
+# --- labels ---
+
+
+def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = False) -> NDArray[Any]:
+    """The labels as an array, one a row.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, 1), or (n_rows, k) if `columns`
+        Private. Numbers, or strings.
+    n_rows : int
+    classes : sequence or None
+        None if the classes will be read from y, which must not be continuous then. Else `encode_labels` compares.
+    columns : bool
+        Whether several columns, of one label each, are accepted; they may be sparse.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or (n_rows, k) for k > 1 columns
+    """
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None: give one label a row.")
+    if columns and sp.issparse(y):
+        y = y.toarray()
+    labels = _one_label_a_row(values_of("y", y), columns=columns)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}], of X and y: "
+            "give one label a row."
+        )
+    labels = _of_one_type(labels)
+    if labels.dtype.kind == "f":
+        if not all_finite(labels):
+            refuse_not_finite("y", nan=bool(np.isnan(labels).any()))
+        if classes is None and labels.ndim == 1 and _continuous(labels):
+            raise ValueError(
+                "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
+                "classes: cut y into public classes, or use a regressor."
+            )
+    return np.ascontiguousarray(labels)
+
+
+def _one_label_a_row(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: pass y.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        return labels[:, 0]
+    if labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
+        raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")
+    return labels
+
+
+def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are all numbers, or all strings."""
+    if labels.dtype.kind in "buifU":
+        return labels
+    cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OT" else []
+    kinds = {kind_of_cell(kind) for kind in {type(cell) for cell in cells}}
+    kinds = kinds or {KIND_OF_DTYPE.get(labels.dtype.kind, OTHER)}
+    if GAP in kinds or any(isinstance(cell, float | np.floating) and np.isnan(cell) for cell in cells):
+        refuse_not_finite("y", nan=True)
+    if COMPLEX in kinds or TIME in kinds:
+        refuse(COMPLEX if COMPLEX in kinds else TIME, "y")
+    if kinds == {NUMBER, STRING}:
+        raise ValueError("y has labels of several types, numbers and strings: give all of one type.")
+    if kinds == {STRING} and all(isinstance(cell, str) for cell in cells) and cells:
+        return labels.astype(object)
+    if kinds == {NUMBER}:
+        same = np.asarray(cells).reshape(labels.shape)
+        if same.dtype.kind in "buif":
+            return same
+    raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
+
+
+def _continuous(labels: NDArray[Any]) -> bool:
+    return labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())
+
+
+def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Positions of the labels `y` in the sorted `classes`; a label that is not among them is refused."""
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = classes[codes] == y
+    except TypeError:
+        known = np.zeros(1, bool)
+    if not np.all(known):
+        remedy = "list every class that can occur, in the type that y has"
+        if _continuous(y):
+            remedy = "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor"
+        raise ValueError(f"y contains labels that are not in classes={classes.tolist()!r}: {remedy}.")
+    return codes
+
+
+def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
+    """`classes`, any sequence of at least two values that differ, as a sorted array. They are public."""
+    if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
+        raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
+    given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    shown = f"{name}={' '.join(repr(given).split())}"
+    kinds = {kind_of_cell(type(each)) for each in given}
+    if len(kinds) > 1 or not kinds <= {NUMBER, STRING}:
+        raise ValueError(f"{shown} is no list of numbers or of strings: give classes all of one type.")
+    values = np.asarray(given)
+    if values.dtype.kind == "f" and not all_finite(values):
+        raise ValueError(f"{shown} has a class that is no finite number: list every class that can occur.")
+    distinct = np.unique(values)
+    if len(distinct) < 2:
+        raise ValueError(f"{shown} names fewer than two classes: list every class that can occur.")
+    if len(distinct) < len(given):
+        raise ValueError(f"{shown} repeats a class: name each class once.")
+    return distinct
+
+
+__all__ = ["check_labels", "check_table", "check_weights", "distinct_classes", "encode_labels"]

@@ -1,0 +1,123 @@
+"""How a public step is run inside a private pipeline: without its words, and one row for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer
+
+from skdp._fitting.public_steps import quietly, walk
+from skdp._fitting.row_wise import RowWiseError
+
+
+def passes_rows(step: Any) -> bool:
+    """Whether a step is none, and its rows go through as they are."""
+    return step is None or isinstance(step, str)
+
+
+def table_shape(X: Any) -> tuple[int, int]:
+    """Rows and columns of a table of any kind."""
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    if len(shape) == 0:
+        raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
+    return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+
+
+def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Rows as a public step transforms them; what it says of them when it refuses is kept to itself."""
+    if passes_rows(step):
+        return X
+    refused, made = "", None
+    try:
+        with quietly():
+            made = step.fit_transform(X, y, **params)
+    except RowWiseError as error:
+        refused = str(error)
+    except Exception as error:  # its message, and its context, may show a cell
+        refused = (
+            f"{type(step).__name__} refuses the rows with a {type(error).__name__}; fit it to them alone to see why, "
+            "and let it take every value (unknown categories, gaps)."
+        )
+    if refused:
+        raise ValueError(f"step {name!r}: {refused}")
+    if table_shape(made)[0] != table_shape(X)[0]:
+        raise ValueError(f"step {name!r}: {type(step).__name__} changes the number of rows: keep them one for one.")
+    return made
+
+
+def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """The same behind a private step, where a refusal would be an unpaid answer of what was charged.
+
+    scikit-learn's own look for NaN is left out, and a row that comes out with NaN or infinity becomes a row of zeros,
+    which is a function of that row alone.
+    """
+    with config_context(assume_finite=True):
+        return _with_finite_rows(run_publicly(name, step, X, y, params))
+
+
+def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Rows that are nobody's as a public step transforms them, before the charge: it may say what it refuses."""
+    if passes_rows(step):
+        return X
+    try:
+        with quietly(), config_context(assume_finite=True):
+            return _with_finite_rows(step.fit_transform(X, y, **params))
+    except Exception as error:
+        told = " ".join(str(error).split())
+        raise ValueError(
+            f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
+            f"({type(error).__name__}: {told}): mend it, as behind a private step it is run after the charge."
+        ) from None
+
+
+def value_refusals(step: Any, name: str) -> Iterator[str]:
+    """Parts of a public step that refuse some values, which they must not do behind a private step."""
+    for path, part, _ in walk(step, name):
+        kind = type(part)
+        if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
+            yield (
+                f"step {path!r}: {kind.__name__} refuses some values, which behind a private step would cost the whole "
+                "fit: put it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')."
+            )
+
+
+_REFUSING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)
+_REFUSING_WITH = (
+    (OneHotEncoder, "handle_unknown", "error"),
+    (OrdinalEncoder, "handle_unknown", "error"),
+    (SplineTransformer, "extrapolation", "error"),
+)
+
+
+def _with_finite_rows(made: Any) -> Any:
+    if sp.issparse(made):
+        made = made.tocsr(copy=True)
+        wild = ~np.isfinite(made.data)
+        if wild.any():
+            rows = np.repeat(np.arange(made.shape[0]), np.diff(made.indptr))
+            made.data[np.isin(rows, rows[wild])] = 0.0
+        return made
+    rows = _wild_rows(made)
+    if not rows.any():
+        return made
+    if isinstance(made, np.ndarray):
+        return np.where(rows.reshape(-1, *[1] * (made.ndim - 1)), made.dtype.type(0), made)
+    made = made.copy()
+    made.loc[rows] = 0
+    return made
+
+
+def _wild_rows(made: Any) -> NDArray[np.bool_]:
+    """Rows of an array or a frame of numbers that hold NaN or infinity."""
+    values = np.asarray(made)
+    if values.dtype.kind != "f" or not (isinstance(made, np.ndarray) or hasattr(made, "loc")):
+        return np.zeros(len(values), bool)
+    return ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)

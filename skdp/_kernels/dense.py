@@ -1,0 +1,234 @@
+"""The passes over a chunk of rows that a dense network needs between its matrix products.
+
+A chunk is an array of shape (m, width + 1) for the input and for each hidden layer; its last column is 1, which makes
+the intercepts one more row of a layer's parameters. The matrix products between the passes are BLAS's
+(`skdp._training.network`). There is no ``fastmath``: NaN and infinity must reach the guard of the clip.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+IDENTITY, LOGISTIC, TANH, RELU = 0, 1, 2, 3
+FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def gather_rows(X, scale, rows, start, chunk):
+    """Rows `rows[start:]` of X, or the rows from `start` on where `rows` is None, each times its scale; then a 1.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    scale : ndarray of shape (n,), float64
+        0 for a row that is to contribute nothing.
+    rows : ndarray of shape (k,), int64, or None
+    start : int
+    chunk : ndarray of shape (m, d + 1)
+        Written. Row i of it is row ``start + i`` of the lot.
+    """
+    d = X.shape[1]
+    for i in range(chunk.shape[0]):
+        row = start + i if rows is None else rows[start + i]
+        factor = scale[row]
+        if factor == 0.0:
+            chunk[i, :] = 0.0  # infinity times zero is NaN
+            continue
+        for j in range(d):
+            chunk[i, j] = X[row, j] * factor
+        chunk[i, d] = 1.0
+
+
+@njit(**_OPTIONS)
+def gather_sparse_rows(data, indices, indptr, scale, rows, start, chunk):
+    """`gather_rows` for the arrays of a CSR matrix without duplicate entries."""
+    d = chunk.shape[1] - 1
+    for i in range(chunk.shape[0]):
+        row = start + i if rows is None else rows[start + i]
+        factor = scale[row]
+        chunk[i, :] = 0.0
+        if factor == 0.0:
+            continue
+        for k in range(indptr[row], indptr[row + 1]):
+            chunk[i, indices[k]] = data[k] * factor
+        chunk[i, d] = 1.0
+
+
+@njit(**_OPTIONS)
+def row_squares(X, scale, squares):
+    """Squared norms of the rows times their scale, and of the 1 that follows: of what `gather_rows` gives.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    scale : ndarray of shape (n,)
+    squares : ndarray of shape (n,), float64
+        Written.
+    """
+    for i in range(X.shape[0]):
+        total = 0.0
+        if scale[i] != 0.0:
+            total = 1.0
+            for j in range(X.shape[1]):
+                value = np.float64(X[i, j] * scale[i])
+                total += value * value
+        squares[i] = total
+
+
+@njit(**_OPTIONS)
+def sparse_row_squares(data, indptr, scale, squares):
+    """`row_squares` for the values and row pointers of a CSR matrix without duplicate entries."""
+    for i in range(len(squares)):
+        total = 0.0
+        if scale[i] != 0.0:
+            total = 1.0
+            for k in range(indptr[i], indptr[i + 1]):
+                value = np.float64(data[k] * scale[i])
+                total += value * value
+        squares[i] = total
+
+
+@njit(**_OPTIONS)
+def softmax_residuals(scores, labels, weights, rows, start):
+    """Replace scores by the derivatives of the multinomial loss: probability less 1 for the label, times the weight.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k)
+        Read and written.
+    labels : ndarray of shape (n,), int64
+    weights : ndarray of shape (n,)
+    rows : ndarray of int64 or None
+    start : int
+        As for `gather_rows`.
+    """
+    m, k = scores.shape
+    for i in range(m):
+        row = start + i if rows is None else rows[start + i]
+        top = scores[i, 0]
+        for j in range(1, k):
+            top = max(top, scores[i, j])
+        total = 0.0
+        for j in range(k):
+            scores[i, j] = np.exp(scores[i, j] - top)
+            total += scores[i, j]
+        scale = weights[row] / total
+        for j in range(k):
+            scores[i, j] *= scale
+        scores[i, labels[row]] -= weights[row]
+
+
+@njit(**_OPTIONS)
+def logistic_residuals(scores, targets, weights, rows, start):
+    """Replace scores by the derivatives of logistic losses: probability less target, times the weight.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k)
+        Read and written.
+    targets : ndarray of shape (n, k)
+        0 or 1.
+    weights : ndarray of shape (n,)
+    rows : ndarray of int64 or None
+    start : int
+        As for `gather_rows`.
+    """
+    m, k = scores.shape
+    for i in range(m):
+        row = start + i if rows is None else rows[start + i]
+        for j in range(k):
+            probability = 1.0 / (1.0 + np.exp(-scores[i, j]))
+            scores[i, j] = (probability - targets[row, j]) * weights[row]
+
+
+@njit(**_OPTIONS)
+def multiply_by_derivative(activation, outputs, deltas):
+    """Multiply `deltas` by the derivative of the activation, which is a function of the activation's output.
+
+    Parameters
+    ----------
+    activation : int
+        `IDENTITY`, `LOGISTIC`, `TANH` or `RELU`.
+    outputs : ndarray of shape (m, width + 1)
+    deltas : ndarray of shape (m, width)
+        Read and written.
+    """
+    m, width = deltas.shape
+    for i in range(m):
+        a, delta = outputs[i, :width], deltas[i]
+        if activation == RELU:
+            for j in range(width):
+                delta[j] = delta[j] if a[j] > 0 else a[j] * 0  # NaN stays NaN
+        elif activation == TANH:
+            for j in range(width):
+                delta[j] *= 1 - a[j] * a[j]
+        elif activation == LOGISTIC:
+            for j in range(width):
+                delta[j] *= a[j] * (1 - a[j])
+
+
+@njit(**_OPTIONS)
+def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
+    """What each row's gradient is multiplied by in each layer, so that no row's is longer than the bounds allow.
+
+    With K layers, ``g_k`` the gradient in layer k and ``C**2`` the sum of the ``bounds**2``: ``min(1, C / |g|)`` for
+    `FLAT` (Abadi et al. 2016, algorithm 1), ``min(1, C_k / |g_k|)`` for `PER_LAYER`, ``C / (|g| + stability)`` for
+    `AUTOMATIC` (Bu et al. 2023). A row that is not finite gets 0 in every layer, and so does one whose products would
+    be denormal numbers: these lose digits, and with them the clip. Squares lose them below `tiny` too, each of a row's
+    numbers one square, so a row is taken for as long as it would be with all of that.
+
+    Parameters
+    ----------
+    kind : int
+    squares : ndarray of shape (2, K, m), float64
+        Squared norms of the layers' inputs, and of the derivatives by their outputs.
+    bounds : ndarray of shape (K,), float64
+    stability : float
+    tiny : float
+        Smallest normal number of the dtype of the products.
+    widest : int
+        Most numbers in a row of any layer.
+    factors : ndarray of shape (K, m), dtype of the products
+        Written.
+
+    Returns
+    -------
+    bool
+        Whether any row was muted.
+    """
+    n_layers, m = factors.shape
+    bound = np.sqrt(np.sum(bounds * bounds))
+    lost = widest * tiny
+    any_muted = False
+    for i in range(m):
+        whole, longest = 0.0, 0.0
+        for k in range(n_layers):
+            whole += (squares[0, k, i] + lost) * (squares[1, k, i] + lost)
+            longest = max(longest, max(squares[0, k, i], squares[1, k, i]))
+        norm = np.sqrt(whole)
+        muted = not (norm < np.inf and np.sqrt(longest) * tiny * widest <= bound)
+        for k in range(n_layers):
+            if kind == PER_LAYER:
+                part = np.sqrt((squares[0, k, i] + lost) * (squares[1, k, i] + lost))
+                factor = bounds[k] / part if part > bounds[k] else 1.0
+            elif kind == AUTOMATIC:
+                factor = bound / (norm + stability)
+            else:
+                factor = bound / norm if norm > bound else 1.0
+            factors[k, i] = factor
+            muted = muted or not factor >= tiny
+        if muted:
+            any_muted = True
+            factors[:, i] = 0.0
+    return any_muted
+
+
+@njit(**_OPTIONS)
+def add_to(product, total):
+    """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
+    flat, sums = product.reshape(product.size), total.reshape(total.size)
+    for j in range(len(sums)):
+        sums[j] += flat[j]

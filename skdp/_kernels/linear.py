@@ -1,0 +1,383 @@
+"""Clipped gradient sums of linear classifiers, in one pass over the rows, without ever holding a row's gradient.
+
+With the scaled row ``u = (scale * x, icpt)`` and scores ``z_k = theta_k . u``, a row's gradient is the outer product of
+its residual ``r`` (one number an output) and ``u``. Its Euclidean norm is therefore ``|r| |u|``, and to clip it to C is
+to multiply the residual by ``min(1, C / (|r| |u|))`` (Goodfellow 2015, "Efficient per-example gradient computations",
+for one layer).
+
+What a row brings beside its features are four facts: label, weight, scale and ``|u|``. A row of weight 0 is the null
+record; a row whose norm or residual is not finite is treated as one. The features themselves have to be finite, as 0
+times NaN is NaN. A pass over all rows reads each fact from an array of its own, a pass over a few rows finds the four
+side by side in memory.
+
+Rows go through in blocks that stay in cache: scores, residuals, sum. Each of these is a loop of its own that
+vectorises. Residuals, products and sums are float64 whatever the dtype of the rows: rounded in float32, the sum of a
+million rows could move by more than C when one row leaves and the others shift. There is no ``fastmath``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+LABEL, WEIGHT, SCALE, LENGTH = 0, 1, 2, 3
+N_FACTS = 4
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_BLOCK_VALUES = 1 << 16
+_MIN_BLOCK, _MAX_BLOCK = 16, 512
+_CACHE_LINE = 64
+
+_INTEGER = np.int64(0x4338000000000000)  # the bits of 1.5 * 2**52: adding a small integer to them adds it to the float
+_INTEGER_VALUE = 6755399441055744.0
+_SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+
+
+# --- what is known of a row before the first step ---
+
+
+@njit(**_OPTIONS)
+def _norm(values):
+    """Euclidean norm, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
+    square = 0.0
+    for j in range(len(values)):
+        square += np.float64(values[j]) * np.float64(values[j])
+    if 1e-280 < square < 1e280:
+        return math.sqrt(square)
+    if np.isnan(square):  # the largest of zeros and NaN would be 0
+        return np.nan
+    top = 0.0
+    for j in range(len(values)):
+        top = max(top, abs(np.float64(values[j])))
+    if top == 0.0:
+        return 0.0
+    square = 0.0
+    for j in range(len(values)):
+        square += (np.float64(values[j]) / top) ** 2
+    return max(top * math.sqrt(square), _SMALLEST_NORMAL)
+
+
+@njit(**_OPTIONS)
+def _set_scale(facts, i, norm, radius, unit, icpt, tiny, room):
+    """Clip a row of this norm. `LENGTH` is that of the row under its scale as it was rounded; it is rounded up."""
+    facts[SCALE, i] = unit * (radius / norm) if norm > radius else unit
+    length = math.hypot(facts[SCALE, i] * norm, icpt)
+    if not length < np.inf:
+        facts[WEIGHT, i] = 0.0
+        facts[SCALE, i] = 0.0
+        length = icpt
+    length = max(room * length, tiny)
+    facts[LENGTH, i] = length
+    if facts[LENGTH, i] < length:
+        facts[LENGTH, i] = np.nextafter(facts[LENGTH, i], facts.dtype.type(np.inf))
+
+
+@njit(**_OPTIONS)
+def scale_rows(X, radius, unit, icpt, tiny, room, facts):
+    """Write `SCALE` and `LENGTH` of each row: clipped to norm `radius`, then multiplied by `unit`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    radius, unit, icpt : float
+        Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
+    tiny : float
+        Smallest normal number of the dtype of X.
+    room : float
+        By how much `LENGTH` is longer than the norm that was computed (`skdp._training.linear.LinearModel`).
+    facts : ndarray of shape (4, n), dtype of X
+    """
+    for i in range(X.shape[0]):
+        _set_scale(facts, i, _norm(X[i]), radius, unit, icpt, tiny, room)
+
+
+@njit(**_OPTIONS)
+def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, room, facts):
+    """`scale_rows` for the values and row pointers of a CSR matrix without duplicate entries."""
+    for i in range(len(indptr) - 1):
+        _set_scale(facts, i, _norm(data[indptr[i] : indptr[i + 1]]), radius, unit, icpt, tiny, room)
+
+
+# --- residuals, the place of the clip ---
+
+
+@njit(**_OPTIONS)
+def _exp_of_negative(x):
+    """exp(x) for x <= 0 to 4e-13 relative, held at exp(-690) below; NaN stays NaN.
+
+    Cody and Waite's reduction to |r| <= log(2) / 2 and the Taylor series to r**10.
+    """
+    x = -690.0 if x < -690.0 else x
+    shifted = x * _LOG2_E + _INTEGER_VALUE
+    k = shifted - _INTEGER_VALUE
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800))
+    p = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * p))
+    p = 1.0 + r * (1.0 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * p))))
+    exponent = np.float64(shifted).view(np.int64) - (_INTEGER - np.int64(1023))
+    return p * np.int64(exponent << np.int64(52)).view(np.float64)
+
+
+@njit(**_OPTIONS)
+def _representable(value):
+    """`value`, or 0 where it is infinite or denormal: digits lost could pass the clip, and infinity times 0 is NaN."""
+    return value if _SMALLEST_NORMAL <= abs(value) < np.inf else 0.0
+
+
+@njit(**_OPTIONS)
+def _clip_factor(size, max_norm):
+    """Factor that brings a gradient of norm `size` to at most `max_norm`: 0 where it is NaN, infinite or near that."""
+    factor = 1.0 if size <= max_norm else max_norm / size
+    return factor if factor >= _SMALLEST_NORMAL else 0.0
+
+
+@njit(**_OPTIONS)
+def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+    """Clipped residuals of the logistic loss, for the features' and for the intercept's part of the gradient.
+
+    On entry `z` holds x . theta and `icpt_part` what the intercept adds to the score; all arrays have shape (m,).
+    """
+    for i in range(len(label)):
+        score = scale[i] * z[i] + icpt_part[i]
+        e = _exp_of_negative(-abs(score))
+        probability = (1.0 if score >= 0.0 else e) / (1.0 + e)
+        residual = weight[i] * (probability - label[i])
+        factor = _clip_factor(abs(residual) * length[i], max_norm)
+        clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
+        icpt_part[i] = clipped * icpt
+        feature_part[i] = _representable(clipped * scale[i])
+
+
+@njit(**_OPTIONS)
+def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+    """Clipped residuals of the multinomial loss, as above with a leading axis of outputs in z and in both parts."""
+    n_outputs, m = len(z), len(label)
+    highest, total, square = np.full(m, -np.inf), np.zeros(m), np.zeros(m)
+    for k in range(n_outputs):
+        for i in range(m):
+            z[k, i] = scale[i] * z[k, i] + icpt_part[k, i]
+            highest[i] = max(highest[i], z[k, i])
+    for k in range(n_outputs):
+        for i in range(m):
+            z[k, i] = _exp_of_negative(z[k, i] - highest[i])
+            total[i] += z[k, i]
+    for k in range(n_outputs):
+        for i in range(m):
+            truth = 1.0 if label[i] == k else 0.0
+            z[k, i] = weight[i] * (z[k, i] / total[i] - truth)
+            square[i] += z[k, i] * z[k, i]
+    factor = square
+    for i in range(m):
+        factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)
+    for k in range(n_outputs):
+        for i in range(m):
+            clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0
+            icpt_part[k, i] = clipped * icpt
+            feature_part[k, i] = _representable(clipped * scale[i])
+
+
+@njit(**_OPTIONS)
+def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+    if len(z) == 1:
+        _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
+    else:
+        _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+
+
+# --- dense rows ---
+
+
+@njit(**_OPTIONS)
+def _dense_scores(X, rows, weights, z):
+    """z = X[rows] @ weights, four rows at a time: four independent chains keep the processor busy."""
+    m, d = len(rows), X.shape[1]
+    for i in range(0, m - m % 4, 4):
+        x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
+        a0 = a1 = a2 = a3 = X.dtype.type(0)
+        for j in range(d):
+            w = weights[j]
+            a0 += x0[j] * w
+            a1 += x1[j] * w
+            a2 += x2[j] * w
+            a3 += x3[j] * w
+        z[i], z[i + 1], z[i + 2], z[i + 3] = a0, a1, a2, a3
+    for i in range(m - m % 4, m):
+        a0 = X.dtype.type(0)
+        for j in range(d):
+            a0 += X[rows[i], j] * weights[j]
+        z[i] = a0
+
+
+@njit(**_OPTIONS)
+def _add_rows(X, rows, coefs, total):
+    """total += coefs @ X[rows]."""
+    m, d = len(rows), X.shape[1]
+    for i in range(0, m - m % 4, 4):
+        x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
+        c0, c1, c2, c3 = coefs[i], coefs[i + 1], coefs[i + 2], coefs[i + 3]
+        for j in range(d):
+            total[j] += (c0 * x0[j] + c1 * x1[j]) + (c2 * x2[j] + c3 * x3[j])
+    for i in range(m - m % 4, m):
+        c0 = coefs[i]
+        for j in range(d):
+            total[j] += c0 * X[rows[i], j]
+
+
+@njit(**_OPTIONS)
+def _sum(values, m):
+    """Sum of values[:m] in four independent chains."""
+    a0 = a1 = a2 = a3 = 0.0
+    for i in range(0, m - m % 4, 4):
+        a0 += values[i]
+        a1 += values[i + 1]
+        a2 += values[i + 2]
+        a3 += values[i + 3]
+    for i in range(m - m % 4, m):
+        a0 += values[i]
+    return (a0 + a1) + (a2 + a3)
+
+
+@njit(**_OPTIONS)
+def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
+    z, feature_part, icpt_part = scratch
+    m, d = len(rows), X.shape[1]
+    for k in range(len(theta)):
+        icpt_part[k, :m] = bias[k] * icpt
+        _dense_scores(X, rows, theta[k], z[k])
+    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    for k in range(len(theta)):
+        _add_rows(X, rows, feature_part[k], total[k])
+        total[k, d] += _sum(icpt_part[k], m)
+
+
+@njit(**_OPTIONS)
+def _block_rows(d, n_rows):
+    return max(1, min(_MAX_BLOCK, max(_MIN_BLOCK, _BLOCK_VALUES // max(d, 1)), n_rows))
+
+
+@njit(**_OPTIONS)
+def _scratch(n_outputs, step):
+    """Scores, and the features' and the intercept's part of the residuals."""
+    return np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
+
+
+@njit(**_OPTIONS)
+def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
+    """Add the clipped gradients of X[start:stop] to `total`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    facts : ndarray of shape (4, n), dtype of X
+    theta : ndarray of shape (n_outputs, d), dtype of X
+        One output is the logistic loss, more are the multinomial one.
+    bias : ndarray of shape (n_outputs,), float64
+    max_norm : float
+        C: no row adds more than this in Euclidean norm over all of `total`.
+    icpt : float
+        Value of the intercept's column, 0 for none.
+    start, stop : int
+    total : ndarray of shape (n_outputs, d + 1), float64
+        The intercept's part stands last.
+    """
+    step = _block_rows(X.shape[1], stop - start)
+    scratch = _scratch(len(theta), step)
+    label, weight, scale, length = facts[LABEL], facts[WEIGHT], facts[SCALE], facts[LENGTH]
+    positions = np.arange(step)
+    for low in range(start, stop, step):
+        high = min(low + step, stop)
+        _add_block(
+            X[low:high], positions[: high - low], label[low:high], weight[low:high], scale[low:high], length[low:high],
+            theta, bias, max_norm, icpt, scratch, total,
+        )  # fmt: skip
+
+
+@njit(**_OPTIONS)
+def _fetch(X, facts, rows, block):
+    """Copy the facts of `rows`, and read a value of every cache line of their features, so that many misses overlap.
+
+    The sum of those values means nothing: it keeps the reads from being optimised away.
+    """
+    first = last = middle = X.dtype.type(0)
+    end = X.shape[1] - 1
+    for i in range(len(rows)):
+        row = rows[i]
+        first += X[row, 0]
+        last += X[row, end]
+        block[LABEL, i] = facts[row, LABEL]
+        block[WEIGHT, i] = facts[row, WEIGHT]
+        block[SCALE, i] = facts[row, SCALE]
+        block[LENGTH, i] = facts[row, LENGTH]
+    step = _CACHE_LINE // X.itemsize
+    if end > step:
+        for i in range(len(rows)):
+            for j in range(step, end, step):
+                middle += X[rows[i], j]
+    return first + last + middle
+
+
+@njit(**_OPTIONS)
+def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
+    """`add_all_rows` for X[rows[start:stop]], `facts` being of shape (n, 4) here. The number returned means nothing."""
+    step = _block_rows(X.shape[1], stop - start)
+    scratch = _scratch(len(theta), step)
+    block = np.empty((N_FACTS, step), X.dtype)
+    fetched = X.dtype.type(0)
+    for low in range(start, stop, step):
+        some = rows[low : min(low + step, stop)]
+        m = len(some)
+        fetched += _fetch(X, facts, some, block)
+        _add_block(
+            X, some, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
+            theta, bias, max_norm, icpt, scratch, total,
+        )  # fmt: skip
+    return fetched
+
+
+# --- sparse rows ---
+
+
+@njit(**_OPTIONS)
+def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, scratch, total):
+    z, feature_part, icpt_part = scratch
+    m, d = len(rows), total.shape[1] - 1
+    for k in range(len(theta)):
+        for i in range(m):
+            score = 0.0
+            for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                score += np.float64(data[t]) * np.float64(theta[k, indices[t]])
+            z[k, i] = score
+            icpt_part[k, i] = bias[k] * icpt
+    _residuals(
+        z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
+        max_norm, icpt, feature_part, icpt_part,
+    )  # fmt: skip
+    for k in range(len(theta)):
+        for i in range(m):
+            for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                total[k, indices[t]] += feature_part[k, i] * np.float64(data[t])
+            total[k, d] += icpt_part[k, i]
+
+
+@njit(**_OPTIONS)
+def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
+    """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
+
+    `rows` is None for all rows.
+    """
+    n_outputs = len(theta)
+    step = max(1, min(_MAX_BLOCK, stop - start))
+    scratch = _scratch(n_outputs, step)
+    some, block = np.empty(step, np.int64), np.empty((N_FACTS, step), data.dtype)
+    for low in range(start, stop, step):
+        m = min(step, stop - low)
+        for i in range(m):
+            some[i] = low + i if rows is None else rows[low + i]
+            for j in range(N_FACTS):
+                block[j, i] = facts[some[i], j]
+        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, scratch, total)

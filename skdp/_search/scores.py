@@ -1,0 +1,149 @@
+"""Scores that can be released: sums over rows of bounded contributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._fitting.cells import NUMBER, numbers_of, values_of
+from skdp._validation import WrongTypeError
+
+LOSS_BOUND = 5.0
+"""Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
+
+
+@dataclass(frozen=True)
+class PrivateScore:
+    """A score that is a mean over rows of bounded contributions, so that one row moves it by a known amount.
+
+    Parameters
+    ----------
+    name : str
+    contributions : callable
+        ``contributions(estimator, X, y)`` gives one number a row, of shape (n,), in [0, `bound`], that depends on this
+        row and the estimator alone. What lies outside is cut off, and what is NaN or infinite counts as the worst that
+        a row can bring: 0, or `bound` if less is better. A model that diverged is not the best one.
+    bound : float
+        Finite, above 0.
+    greater_is_better : bool, default=True
+        If not, the score is the mean times -1.
+
+    Notes
+    -----
+    **Guarantees.** One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`;
+    exchanged for another, by at most twice that.
+
+    Proof. Whatever `contributions` gives for a row, what is counted of it lies in [0, `bound`]: a finite number is cut
+    off there, and any other is replaced by one of the two ends, which depends on `greater_is_better` alone. Counted
+    from the middle of that range, a row adds a number of [-C, C] that depends on no other row, and a void row adds 0.
+    From the middle, because that halves the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.model_selection import PrivateScore
+    >>> def squared_errors(model, X, y):
+    ...     return (model.predict_proba(X)[:, 1] - y) ** 2
+    >>> brier = PrivateScore("neg_brier", squared_errors, bound=1.0, greater_is_better=False)
+    >>> brier.sensitivity
+    0.5
+    """
+
+    name: str
+    contributions: Callable[[Any, Any, Any], NDArray[Any]]
+    bound: float
+    greater_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.bound < math.inf:
+            raise ValueError(f"bound={self.bound!r} is out of range: give the largest contribution of a row, above 0.")
+
+    @property
+    def sensitivity(self) -> float:
+        """C: the largest move of `total` by one row; an exchange is priced as a move by 2 C."""
+        return 0.5 * self.bound
+
+    def total(self, estimator: Any, X: Any, y: Any) -> float:
+        """Sum of contributions, counted from the middle of their range.
+
+        Raises
+        ------
+        ValueError
+            `contributions` did not give one real number a row.
+        """
+        if len(y) == 0:
+            return 0.0
+        found = values_of("the score", self.contributions(estimator, X, y))
+        if found.shape != (len(y),):
+            raise WrongTypeError(
+                f"scoring={self.name!r} gave shape {found.shape} for so many rows: give one number a row."
+            )
+        kind, found = numbers_of(found)
+        if kind != NUMBER:
+            raise WrongTypeError(f"scoring={self.name!r} gave something else than real numbers: give one number a row.")
+        with np.errstate(over="ignore"):
+            found = found.astype(np.float64)
+        counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
+        return float(np.sum(counted - self.sensitivity))
+
+    @property
+    def _worst(self) -> float:
+        return 0.0 if self.greater_is_better else self.bound
+
+    def total_of_all(self, estimator: Any, X: Any, y: Any) -> float:
+        """`total`, where a row that cannot be predicted counts as the worst and is not told of.
+
+        Contributions are functions of one row each, so it is found by halves which rows are refused.
+        """
+        try:
+            return self.total(estimator, X, y)
+        except (ValueError, ArithmeticError) as error:
+            if isinstance(error, WrongTypeError):
+                raise
+        if len(y) == 1:
+            return self._worst - self.sensitivity
+        half = len(y) // 2
+        parts = (slice(0, half), slice(half, len(y)))
+        return math.fsum(self.total_of_all(estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p]) for p in parts)
+
+    def value(self, total: float, n: float) -> float:
+        """The score that a (noisy) total over `n` rows, a public number, stands for."""
+        mean = total / n + self.sensitivity
+        return mean if self.greater_is_better else -mean
+
+
+def _hits(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
+    right = np.asarray(estimator.predict(X)) == y
+    return right.reshape(len(y), -1).all(axis=1).astype(np.float64)
+
+
+def _log_losses(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
+    chances = estimator.predict_proba(X)[np.arange(len(y)), np.searchsorted(estimator.classes_, y)]
+    return -np.log(np.maximum(chances, math.exp(-LOSS_BOUND)))
+
+
+SCORES = {
+    "accuracy": PrivateScore("accuracy", _hits, 1.0),
+    "neg_log_loss": PrivateScore("neg_log_loss", _log_losses, LOSS_BOUND, greater_is_better=False),
+}
+
+
+def score_of(scoring: Any) -> PrivateScore:
+    """The score that `scoring` names; accuracy for None."""
+    if isinstance(scoring, PrivateScore):
+        return scoring
+    name = "accuracy" if scoring is None else scoring
+    if isinstance(name, str) and name in SCORES:
+        return SCORES[name]
+    raise ValueError(
+        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part): use "
+        f"one of {', '.join(map(repr, SCORES))}, or give a skdp.model_selection.PrivateScore."
+    )
+
+
+__all__ = ["LOSS_BOUND", "SCORES", "PrivateScore", "score_of"]

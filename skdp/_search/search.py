@@ -1,0 +1,380 @@
+"""The body of a private search: charge, split, tries, choice, refit, and what is published."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._classifier import classes_of, number_of_columns
+from skdp._config import report_leak, silence
+from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.public_steps import check_types
+from skdp._fitting.releases import new_release, publish
+from skdp._fitting.rows import check_labels
+from skdp._fitting.running import table_shape
+from skdp._random import SecretStream
+from skdp._search.candidates import FitPlan, candidate, private_template, refuse_terms_of_the_budget, seen_by_the_user
+from skdp._search.plan import SearchPlan, SearchTerms, check_rows, plan_search
+from skdp._search.scores import SCORES, PrivateScore, score_of
+from skdp._validation import check_choice, check_real
+from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
+from skdp.base import JointPrice, Price, PrivateEstimator, refusals_recorded, warn_of_weak_delta
+from skdp.mechanisms import GaussianMechanism
+from skdp.pipeline import PrivatePipeline
+
+STRATEGIES = ("random_stopping", "compose")
+
+
+class _Tried(NamedTuple):
+    """A candidate's number, the estimator as fitted to the part that trains, and its noisy score."""
+
+    number: int
+    estimator: PrivatePipeline
+    score: float
+
+
+def _best_has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
+
+
+class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
+    """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
+    n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
+
+    def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
+        """Parameters of all candidates, found without the data."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose a candidate under the budget, and fit it to all rows if `refit` is set.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Private.
+        y : array-like of shape (n_samples,)
+            Private labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A parameter, the rows or the labels are not usable; nothing was charged.
+        BudgetExceededError
+            The accountant's ceiling does not allow the search; nothing was charged, and no row was read.
+        """
+        work = copy(self)  # nobody else has it: parameters that are set meanwhile change nothing
+        work._search(X, y)
+        publish(self, work)
+        return self
+
+    def _search(self, X: Any, y: Any) -> None:
+        """Go through the phases of a search, on a copy made for the purpose."""
+        terms, template, accountant = self._check(y)
+        if not isinstance(template.steps[0][1], PrivateEstimator):
+            check_types(X)  # of a list, before it is an array
+        stream, X = self._root_stream(), _rows_of(X)
+        n_samples, n_features = table_shape(X)
+        n = template._private_parts()[0]._public_n_samples(n_samples)
+        grid = self._checked_candidates(stream)
+        made = [candidate(template, parameters) for parameters in ({}, *grid)]
+        labels = _name_classes(made, y, n_samples)
+        plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
+        get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
+        warn_of_weak_delta(terms.delta, n)
+        report_foreign_fit(self)
+        if accountant is not None:
+            accountant.check(plan.event, terms.adjacency, parameters=self._kept(plan))
+        with refusals_recorded(accountant, type(self).__name__, terms.adjacency):
+            named = getattr(made[0]._private_parts()[-1], "classes", None)
+            y = check_labels(y, n_samples, classes=named, columns=True) if labels is None else labels
+            check_rows(plan, X, y)
+        if accountant is not None:
+            kept, label = self._kept(plan), type(self).__name__
+            accountant.spend(plan.event, label, adjacency=terms.adjacency, parameters=kept)
+
+        with _nothing_said():
+            tried = [] if len(grid) == 1 else self._try_all(plan, n, X, y, stream)
+            best = max(tried, key=lambda each: each.score, default=None)
+            fitted = self._final(plan, terms, best, X, y, stream)
+        self._note(plan, n, best, tried)
+        self._take(fitted, template, plan.event, terms)
+
+    # --- checks, all before the charge ---
+
+    def _check(self, y: Any) -> tuple[SearchTerms, PrivatePipeline, Any]:
+        """The terms, the pipeline that candidates are made from, and its accountant."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: give labels.")
+        epsilon = check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        delta = check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
+        check_choice("strategy", self.strategy, STRATEGIES)
+        n_tries = self.n_tries
+        if not (isinstance(n_tries, str) and n_tries == "auto"):
+            remedy = "choose a number from 1 to 1000, or 'auto'"
+            n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
+        template = private_template(self.estimator, epsilon, delta)
+        self._check_scoring(seen_by_the_user(template), y)
+        parts = template._private_parts()
+        accountant = next((found for part in parts if (found := resolve_accountant(part.accountant))), None)
+        terms = SearchTerms(epsilon, delta, parts[0].adjacency, self.strategy, n_tries, bool(self.refit))
+        return terms, template, accountant
+
+    def _check_scoring(self, estimator: Any, y: Any) -> None:
+        """Refuse what a try could not be scored with."""
+        score = score_of(self.scoring)
+        needed = {"accuracy": "predict", "neg_log_loss": "predict_proba"}.get(score.name)
+        if needed is not None and score is SCORES.get(score.name) and not hasattr(estimator, needed):
+            raise ValueError(
+                f"estimator is a {type(estimator).__name__} without {needed}, which scoring={score.name!r} needs: put "
+                "a classifier behind it, or give a skdp.model_selection.PrivateScore."
+            )
+        if score is SCORES["neg_log_loss"] and number_of_columns(y) > 1:
+            raise ValueError(
+                "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
+                "skdp.model_selection.PrivateScore."
+            )
+
+    def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
+        grid = self._candidates(stream)
+        if not grid:
+            raise ValueError("the search has no candidate: give a grid with at least one value a parameter.")
+        refuse_terms_of_the_budget(grid)
+        return grid
+
+    def _root_stream(self) -> SecretStream:
+        stream = SecretStream.from_random_state(self.random_state)
+        if self.random_state is not None:
+            report_leak(
+                f"random_state={self.random_state!r} makes split, noise and number of tries reproducible, so the "
+                "guarantee does not hold against whoever knows it: use random_state=None."
+            )
+        return stream
+
+    def _n_scored(self, n: int) -> int:
+        n_scored = round(self.test_size * n)
+        if not 0 < n_scored < n:
+            raise ValueError(
+                f"test_size={self.test_size!r} leaves no row to train or to score of n_samples={n}: "
+                "choose another share, or give more rows."
+            )
+        return n_scored
+
+    def _kept(self, plan: SearchPlan) -> dict[str, Any]:
+        """What the ledger keeps with the charge: public parameters alone."""
+        names = ("strategy", "n_tries", "refit", "test_size", "epsilon", "delta")
+        kept = {name: getattr(self, name) for name in names}
+        score = score_of(self.scoring).name
+        return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
+
+    # --- the search ---
+
+    def _try_all(self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], stream: SecretStream) -> list[_Tried]:
+        """Train and score; how many, nobody is to know, so nothing is said until the best is chosen."""
+        numbers = self._numbers(plan, stream.spawn("tries"))
+        scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
+        train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
+        data = _take(X, train), y[train], _take(X, test), y[test]
+        score = score_of(self.scoring)
+        shown = self.verbose if plan.tries is None else 0
+        totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
+            delayed(_fit_and_total)(plan.tried[number], plan.scale, self._seed(stream, i), score, os.getpid(), *data)
+            for i, number in enumerate(numbers)
+        )
+        mechanism = GaussianMechanism(plan.score_noise, score.sensitivity)
+        noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))
+        n_scored = self._n_scored(n)
+        return [
+            _Tried(number, estimator, score.value(float(total), n_scored))
+            for number, (estimator, _), total in zip(numbers, totals, noisy, strict=True)
+        ]
+
+    def _numbers(self, plan: SearchPlan, stream: SecretStream) -> list[int]:
+        """The candidates to try: each one once, or as many as the law says, each drawn at random."""
+        if plan.tries is None:
+            return list(range(len(plan.tried)))
+        count = plan.tries.draw([int(word) for word in stream.words(2)])
+        return [int(word) * len(plan.tried) >> 64 for word in stream.words(count)]
+
+    def _split(self, n: int, stream: SecretStream, adjacency: str) -> NDArray[np.bool_]:
+        """Which rows score. Labels have no say; under add_remove a row has a coin: one that leaves moves no other."""
+        keys = stream.words(n)
+        if adjacency == "add_remove":
+            return keys < np.uint64(self.test_size * 2.0**64)
+        scored = np.zeros(n, bool)
+        scored[np.argsort(keys, kind="stable")[: self._n_scored(n)]] = True
+        return scored
+
+    def _final(
+        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, X: Any, y: NDArray[Any], stream: SecretStream
+    ) -> Any:
+        """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
+        if best is not None and not terms.refit:
+            return best.estimator
+        alone = len(plan.tried) == 1
+        final = plan.finals[0 if alone or best is None else best.number + 1]
+        return final.fitted(plan.scale, self._seed(stream, -1), X, y)
+
+    def _seed(self, stream: SecretStream, number: int) -> int | None:
+        return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
+
+    # --- what is published ---
+
+    def _take(self, fitted: PrivatePipeline, template: PrivatePipeline, event: DpEvent, terms: SearchTerms) -> None:
+        """Take over the winner, with the accountant that it came with and the price of the whole search."""
+        given = next((own.accountant for own in template._private_parts() if own.accountant is not None), None)
+        for part in fitted._private_parts():
+            part.set_params(accountant=given)
+        estimator, paid = seen_by_the_user(fitted), (new_release(event, terms.adjacency),)
+        if isinstance(estimator, PrivateEstimator):
+            epsilon = get_epsilon(event, terms.delta, adjacency=terms.adjacency)
+            estimator._set_price(Price(event, epsilon, terms.delta), paid)
+        estimator._fitted_releases = paid
+        self._fitted_releases, self.best_estimator_ = paid, estimator
+        self.delta_, self.adjacency_ = terms.delta, terms.adjacency
+
+    def _note(self, plan: SearchPlan, n: int, best: _Tried | None, tried: list[_Tried]) -> None:
+        grid, score = [each.parameters for each in plan.tried], score_of(self.scoring)
+        alone = len(grid) == 1
+        self.best_index_ = 0 if alone else -1 if best is None else best.number
+        self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}
+        self.best_score_ = math.nan if best is None else best.score
+        self.score_noise_ = plan.score_noise * score.sensitivity / self._n_scored(n)
+        scores = np.full(len(grid), math.nan)
+        for each in tried if plan.tries is None else filter(None, [best]):
+            scores[each.number] = each.score
+        self.cv_results_ = {"params": grid, "mean_test_score": scores}
+        self.scorer_ = score
+
+    # --- the winner's attributes and methods ---
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Classes of the best estimator."""
+        return self._of_the_best("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns seen in ``fit``."""
+        return int(self._of_the_best("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns seen in ``fit``, where they have names."""
+        return self._of_the_best("feature_names_in_")
+
+    def _private_parts(self) -> list[Any]:
+        return [self.best_estimator_] if "best_estimator_" in self.__dict__ else []
+
+    def _of_the_best(self, name: str) -> Any:
+        if "best_estimator_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
+        return getattr(self.best_estimator_, name)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The score that `scoring` names, exact, on rows that are nobody's secret: nothing is charged."""
+        check_is_fitted(self, "best_estimator_")
+        X, y = _rows_of(X), np.asarray(y)
+        return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y), max(1, len(y)))
+
+    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Labels by the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities by the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities by the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes by the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags.required = True
+        return tags
+
+
+# --- small parts ---
+
+
+def _rows_of(X: Any) -> Any:
+    """A table whose rows can be taken by number; no row is read of one that is a table already."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
+    """Candidates train on a part of the rows, which need not hold every class: all of them are told the same.
+
+    The labels, where they had to be read for that.
+    """
+    last = [each._private_parts()[-1] for each in made]
+    unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
+    if not unnamed or number_of_columns(y) > 1:
+        return None
+    report_leak(
+        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
+        "in the estimator, e.g. classes=[0, 1]."
+    )
+    labels = check_labels(y, n_samples)
+    for each in unnamed:
+        each.set_params(classes=classes_of(labels).tolist())
+    return labels
+
+
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+@contextlib.contextmanager
+def _nothing_said() -> Iterator[None]:
+    """No warning of a try gets out, as it would count tries."""
+    with silence():
+        yield
+
+
+def _fit_and_total(
+    plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, X: Any, y: Any, X_test: Any,
+    y_test: Any,
+) -> tuple[PrivatePipeline, float]:  # fmt: skip
+    """A fitted candidate and its exact total, for the noise that the searching process adds."""
+    with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
+        fitted = plan.fitted(scale, seed, X, y)
+        return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test)
+
+
+__all__ = ["STRATEGIES", "PrivateSearch"]

@@ -1,0 +1,63 @@
+"""Averages of iterates: post-processing of what was released, free of charge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skdp._kernels.updates import move_towards
+from skdp._training.optimizers import Vector
+
+_EMA_SHARE = 0.1
+
+
+class Averaging(NamedTuple):
+    """``init(theta) -> state``, ``update(step, theta, state) -> state`` and ``result(theta, state) -> theta``.
+
+    Steps count from 0; `result` is asked after the last of them, whichever that is. A state is never written to: a run
+    that is stopped in the middle of a step goes by the state before it.
+    """
+
+    init: Callable[[Vector], Any]
+    update: Callable[[int, Vector, Any], Any]
+    result: Callable[[Vector, Any], Vector]
+
+
+def last_iterate() -> Averaging:
+    """No average."""
+    return Averaging(lambda theta: None, lambda step, theta, state: None, lambda theta, state: theta)
+
+
+def tail_average(n_steps: int) -> Averaging:
+    """The mean of the iterates of the second half of `n_steps` (suffix averaging; Rakhlin, Shamir & Sridharan 2012)."""
+    start = n_steps // 2
+
+    def update(step: int, theta: Vector, state: Any) -> Any:
+        total, count = state
+        return (total + theta, count + 1) if step >= start else state
+
+    def result(theta: Vector, state: Any) -> Vector:
+        total, count = state
+        return total / theta.dtype.type(count) if count else theta
+
+    return Averaging(lambda theta: (np.zeros_like(theta), 0), update, result)
+
+
+def ema_average(n_steps: int) -> Averaging:
+    """Exponential moving average with the memory of a tenth of `n_steps`, its weights scaled to sum to one."""
+    decay = max(0.0, 1.0 - 1.0 / (_EMA_SHARE * n_steps))
+
+    def update(step: int, theta: Vector, state: Any) -> Any:
+        mean, weight = state
+        weight = decay * weight + 1.0
+        moved = np.empty_like(mean)
+        move_towards(mean, theta, 1.0 / weight, moved)
+        return moved, weight
+
+    def result(theta: Vector, state: Any) -> Vector:
+        mean, weight = state
+        return mean if weight else theta
+
+    return Averaging(lambda theta: (np.zeros_like(theta), 0.0), update, result)

@@ -1,0 +1,214 @@
+"""Names over the kernels: rows bound to a loss."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._kernels import linear as kernel
+from skdp._training.optimizers import Vector
+
+_SEGMENT_ROWS = 4096
+_MAX_SEGMENTS = 32
+_MAX_SEGMENT_VALUES = 1 << 22
+_THREADING_PAYS = 1 << 17  # multiplications
+
+
+@dataclass(frozen=True)
+class LinearGeometry:
+    """Public scaling of rows: clipped to `radius`, then shrunk so that they end in the unit ball, intercept included.
+
+    The scaled row is ``(x, 1) / sqrt(radius**2 + 1)``, or ``x / radius`` without an intercept, so its norm is at most 1
+    and a gradient of the logistic loss at most 1 (of the multinomial loss at most sqrt(2)).
+    """
+
+    radius: float
+    fit_intercept: bool
+
+    @property
+    def unit(self) -> float:
+        return 1.0 / math.hypot(self.radius, 1.0 if self.fit_intercept else 0.0)
+
+    @property
+    def icpt(self) -> float:
+        return self.unit if self.fit_intercept else 0.0
+
+    def width(self, n_features: int) -> int:
+        """Parameters of one output."""
+        return n_features + int(self.fit_intercept)
+
+
+class LinearModel:
+    """Rows, labels and weights of a linear classifier, ready for clipped gradient sums.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
+    labels : ndarray of shape (n,)
+        Numbers of the classes, from 0.
+    weights : ndarray of shape (n,) or float
+        Act inside the clip; 0 makes a row a null record.
+    n_outputs : int
+        1 for the logistic loss (two classes), else the number of classes.
+    geometry : LinearGeometry
+    by_lot : bool
+        Whether lots of rows will be asked for, or only sums over all rows: the facts lie in memory accordingly.
+    n_threads : int
+        Changes no result.
+
+    Notes
+    -----
+    **Guarantees.** A row adds at most C (1 + 8 u), with u = 2**-53, in either dtype, and exactly nothing if its weight
+    is 0 or if it holds NaN or infinity.
+
+    Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
+    norm ``|clipped| |u|``. There ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
+    three roundings more. What is left to show is that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
+    sum of K squares errs by at most (K / 2 + 2) u relative; so does that of d squares in `kernel._norm`, or by
+    (d / 2 + 3) u after a division by the largest number; its scale, the hypotenuse that adds the intercept and the
+    factor below err by at most 6 u. Norms below the normal numbers, which have lost digits, are taken as the least
+    normal one. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to the dtype of X. Rows with NaN or
+    infinity have scale and weight 0, and zeros take the place of what they hold, as 0 times NaN is NaN.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: NDArray[np.int64],
+        weights: NDArray[np.floating] | float,
+        n_outputs: int,
+        geometry: LinearGeometry,
+        *,
+        by_lot: bool,
+        n_threads: int = 1,
+    ) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.n_outputs, self.geometry = n_outputs, geometry
+        facts = np.empty((kernel.N_FACTS, self.n_rows), X.dtype)
+        facts[kernel.LABEL] = labels
+        facts[kernel.WEIGHT] = weights
+        room = 1.0 + (self.n_features + n_outputs + 16) * 2.0**-52  # for the errors of norms, see the proof
+        _scale_rows(X, geometry.radius, geometry.unit, geometry.icpt, facts, room)
+        self._X, self._dense = _finite_rows(X, facts[kernel.SCALE]), isinstance(X, np.ndarray)
+        self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    @property
+    def n_parameters(self) -> int:
+        return self.n_outputs * self.geometry.width(self.n_features)
+
+    def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
+        table = theta.reshape(self.n_outputs, -1)
+        weights = table[:, : self.n_features].astype(self._X.dtype)
+        icpt = self.geometry.icpt
+        bias = table[:, -1].copy() if icpt else np.zeros(self.n_outputs)
+        n = self.n_rows if rows is None else len(rows)
+        n_segments = self._n_segments(n)
+        totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
+        for_all = weights, bias, max_norm, icpt
+
+        def add(segment: int) -> None:
+            span = n * segment // n_segments, n * (segment + 1) // n_segments, totals[segment]
+            if not self._dense:
+                X = self._X
+                kernel.add_sparse_rows(X.data, X.indices, X.indptr, self._facts, rows, *for_all, *span)
+            elif rows is None:
+                kernel.add_all_rows(self._X, self._facts, *for_all, *span)
+            else:
+                kernel.add_some_rows(self._X, self._facts, rows, *for_all, *span)
+
+        if self._pool is None or n_segments == 1:
+            for segment in range(n_segments):
+                add(segment)
+        else:
+            list(self._pool.map(add, range(n_segments)))
+        total = totals[0] if n_segments == 1 else totals.sum(axis=0)
+        return (total if icpt else total[:, :-1]).ravel()
+
+    def _n_segments(self, n: int) -> int:
+        """Into how many parts a sum over n rows is cut: by n and the model's size alone, so threads change no result.
+
+        The parts are added in their order. Few rows are one part: to wake a thread costs more than it saves.
+        """
+        size = self.n_outputs * (self.n_features + 1)
+        if n * size < _THREADING_PAYS:
+            return 1
+        return max(1, min(n // _SEGMENT_ROWS, _MAX_SEGMENTS, _MAX_SEGMENT_VALUES // size))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _scale_rows(
+    X: Any, radius: float, unit: float, icpt: float, facts: NDArray[np.floating], room: float = 1.0
+) -> None:
+    scaling = radius, unit, icpt, float(np.finfo(X.dtype).tiny), room, facts
+    if isinstance(X, np.ndarray):
+        kernel.scale_rows(X, *scaling)
+    else:
+        kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
+
+
+def _finite_rows(X: Any, scale: NDArray[np.floating]) -> Any:
+    """X, or a copy with zeros for the rows of scale 0 if these hold NaN or infinity."""
+    muted = scale == 0.0
+    dense = isinstance(X, np.ndarray)
+    held = X[muted] if dense else X[np.flatnonzero(muted)].data
+    if np.isfinite(held).all():
+        return X
+    X = X.copy()
+    if dense:
+        X[muted] = 0.0
+    else:
+        X.data[np.repeat(muted, np.diff(X.indptr))] = 0.0
+    return X
+
+
+def row_scales(X: Any, radius: float, unit: float) -> NDArray[np.floating]:
+    """What each row is multiplied by, of shape (n,): clipped to norm `radius`, then times `unit`.
+
+    0 for a row that overflows even so: it contributes nothing.
+    """
+    facts = np.zeros((kernel.N_FACTS, X.shape[0]), X.dtype)
+    _scale_rows(X, radius, unit, 0.0, facts)
+    return facts[kernel.SCALE].copy()
+
+
+def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    """X @ coef.T with rows clipped to norm `radius`, by blocks of rows, so that no copy of X is made.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
+    radius : float
+    coef : ndarray of shape (n_outputs, d)
+
+    Returns
+    -------
+    scores : ndarray of shape (n, n_outputs)
+    """
+    scale = row_scales(X, radius, 1.0).astype(np.float64)
+    scores = np.empty((X.shape[0], len(coef)))
+    for start in range(0, X.shape[0], _SEGMENT_ROWS):
+        block = slice(start, start + _SEGMENT_ROWS)
+        rows = X[block].astype(np.float64)
+        if isinstance(X, np.ndarray):
+            rows *= scale[block, None]
+        else:
+            rows.data *= np.repeat(scale[block], np.diff(rows.indptr))
+        scores[block] = rows @ coef.T
+    return scores

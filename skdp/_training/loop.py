@@ -1,0 +1,81 @@
+"""Noisy gradient descent: the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._random import SecretStream
+from skdp._training.averaging import Averaging
+from skdp._training.checkpoint import Checkpoint, TrainingState
+from skdp._training.optimizers import Optimizer, Vector
+from skdp._training.plan import DPSGDPlan
+
+
+class Model(Protocol):
+    """Rows bound to a loss: all that the loop needs to know of either."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def clipped_gradient_sum(
+        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+    ) -> NDArray[np.float64]:
+        """Sum over `rows` (None: all) of gradients, each clipped to Euclidean norm `max_norm`; the caller's to keep."""
+
+
+def run_dpsgd(
+    model: Model,
+    plan: DPSGDPlan,
+    optimizer: Optimizer,
+    theta: Vector,
+    stream: SecretStream,
+    *,
+    averaging: Averaging,
+    on_step: Callable[[int], Any],
+    checkpoint: Checkpoint | None = None,
+) -> tuple[Vector, int]:
+    """Run `plan` from `theta` (DP-SGD; Abadi et al. 2016, algorithm 1).
+
+    Parameters
+    ----------
+    averaging : Averaging
+        What of the iterates is returned: free post-processing.
+    on_step : callable
+        Told the number of steps done after each.
+    checkpoint : Checkpoint or None
+        Where the run is kept while it lasts, and what it resumes from. Its model is written there before it leaves this
+        function, unfinished or complete: else resuming would release some steps twice.
+
+    Returns
+    -------
+    theta : ndarray of shape (p,)
+    n_steps : int
+        Steps done: fewer than the plan's only after a `KeyboardInterrupt`, which ends the run and keeps its result.
+    """
+    streams = sampling_stream, noise_stream = stream.spawn("sampling"), stream.spawn("noise")
+    mechanism = plan.mechanism
+    state = TrainingState(0, theta, optimizer.init(theta), averaging.init(theta))
+    if checkpoint is not None:
+        state = checkpoint.resumed(state, streams)
+        checkpoint.keep(state, now=True)  # a run that was charged has a file from its first step on
+    try:
+        while state.n_done < plan.n_steps:
+            rows = plan.sampling.rows(model.n_rows, sampling_stream)
+            total = model.clipped_gradient_sum(state.theta, rows, plan.max_grad_norm)
+            gradient = mechanism.release(total, noise_stream)
+            gradient /= plan.expected_lot_size
+            theta, moments = optimizer.update(gradient, state.optimizer, state.theta)
+            average = averaging.update(state.n_done, theta, state.average)
+            positions = None if checkpoint is None else checkpoint.positions(streams)
+            state = TrainingState(state.n_done + 1, theta, moments, average, positions)
+            if checkpoint is not None:
+                checkpoint.keep(state, now=state.n_done == plan.n_steps)
+            on_step(state.n_done)
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            checkpoint.keep(state, now=True)
+    return averaging.result(state.theta, state.average), state.n_done

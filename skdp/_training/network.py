@@ -1,0 +1,280 @@
+"""Dense networks: their parameters as one flat vector, their scores, and clipped gradient sums over lots of rows.
+
+A row's gradient in a layer is the outer product of the layer's input ``a`` (with a 1 for the intercept) and of the
+derivative ``delta`` of the loss by the layer's output, so its Euclidean norm is ``|a| |delta|`` and that of the whole
+gradient the root of the sum of their squares (Goodfellow 2015, "Efficient per-example gradient computations"; "ghost
+clipping", Li et al. 2022). To clip a row is to multiply either factor; the sum of all rows' clipped gradients is then a
+matrix product. No row's gradient is ever in memory.
+
+**Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row, and, the other rows
+standing where they stood, in one block of at most `_BLOCK` rows: rounding can move that block's sum of b rows, none
+longer than C, by at most ``u b (b + 3) / 2`` times C on either side (each of the b products errs by at most the unit
+roundoff u times itself, each of the b - 1 additions by u times a partial sum). Norms of rows of width w are right to a
+relative ``u (w + 8)``. Gradients are therefore clipped to ``C / (1 + u (b (b + 3) + w + 8))``, so that what enters the
+sum moves it by at most C, rounding included. Sums of blocks are float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._kernels import dense as kernel
+from skdp._training.linear import row_scales
+from skdp._training.optimizers import Vector
+
+ACTIVATIONS = {
+    "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,
+}  # fmt: skip
+CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
+
+_BLOCK = 256
+_STABILITY = 0.01  # gamma of automatic clipping (Bu et al. 2023, section 3.3)
+_PREDICTED_ROWS, _PREDICTED_VALUES = 4096, 1 << 22
+
+Rows = NDArray[np.int64] | None
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Widths of a dense network's layers, input and output included, its activation and its loss.
+
+    A layer's parameters are a table of shape (inputs + 1, outputs) whose last row is the intercepts; the tables follow
+    one another in the flat vector.
+    """
+
+    widths: tuple[int, ...]
+    activation: str
+    out_activation: str
+
+    @property
+    def n_layers(self) -> int:
+        """Layers that have parameters."""
+        return len(self.widths) - 1
+
+    @property
+    def n_parameters(self) -> int:
+        return sum((a + 1) * b for a, b in pairwise(self.widths))
+
+    def tables(self, theta: NDArray[Any]) -> list[NDArray[Any]]:
+        """Views of the layers' tables in a flat vector."""
+        views, start = [], 0
+        for inputs, outputs in pairwise(self.widths):
+            stop = start + (inputs + 1) * outputs
+            views.append(theta[start:stop].reshape(inputs + 1, outputs))
+            start = stop
+        return views
+
+
+def activate(activation: str, values: NDArray[np.floating]) -> None:
+    """Apply an activation in place."""
+    if activation == "relu":
+        np.maximum(values, 0, out=values)
+    elif activation == "tanh":
+        np.tanh(values, out=values)
+    elif activation == "logistic":  # by the hyperbolic tangent, which does not overflow
+        values *= 0.5
+        np.tanh(values, out=values)
+        values += 1.0
+        values *= 0.5
+
+
+@dataclass(frozen=True)
+class Clip:
+    """How rows' gradients are bounded.
+
+    Parameters
+    ----------
+    kind : {"flat", "per_layer", "automatic"}
+        "flat": the whole gradient g is multiplied by min(1, C / |g|) (Abadi et al. 2016). "per_layer": each layer's
+        part, by its own bound C_k. "automatic": g by C / (|g| + 0.01) (Bu et al. 2023, "Automatic clipping").
+    shares : tuple of float
+        C_k / C of the layers, whose squares sum to at most 1.
+
+    Notes
+    -----
+    **Guarantees.** No row's clipped gradient is longer than C: by construction for "flat" and "automatic"; for
+    "per_layer" its square is at most the sum of the C_k**2, which is C**2, and this is reached.
+    """
+
+    kind: str
+    shares: tuple[float, ...]
+
+    def bounds(self, max_norm: float) -> NDArray[np.float64]:
+        """C_k of each layer, of shape (n_layers,)."""
+        return max_norm * np.asarray(self.shares)
+
+
+class NetworkModel:
+    """Rows, targets and weights of a dense classifier, ready for clipped gradient sums.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
+    targets : ndarray of shape (n,), int64, or (n, k)
+        Numbers of the classes for the softmax, 0 and 1 for logistic outputs.
+    weights : ndarray of shape (n,) or float
+        Act inside the clip; 0 makes a row a null record.
+    architecture : Architecture
+    clip : Clip
+    radius, unit : float
+        Public: the norm to which rows are clipped, and what they are multiplied by after.
+    dtype : dtype
+        Of the arithmetic.
+    batch_size : int
+        Rows of a chunk; changes no result but by rounding.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        targets: NDArray[Any],
+        weights: NDArray[np.floating] | float,
+        architecture: Architecture,
+        clip: Clip,
+        *,
+        radius: float,
+        unit: float,
+        dtype: Any,
+        batch_size: int,
+    ) -> None:
+        self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
+        self._X, self._targets, self._dtype = X, targets, np.dtype(dtype)
+        scale = row_scales(X, radius, unit)
+        self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)
+        self._scale, self._row_squares = scale, np.empty(self.n_rows)
+        if isinstance(X, np.ndarray):
+            kernel.row_squares(X, scale, self._row_squares)
+        else:
+            kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
+        self._rows_at_once = min(batch_size, max(1, self.n_rows))
+        widths, room = architecture.widths, self._rows_at_once
+        self._inputs = [np.ones((room, width + 1), self._dtype) for width in widths[:-1]]
+        self._deltas = [np.empty((room, width), self._dtype) for width in widths[1:]]
+        self._product = np.empty(max(table.size for table in architecture.tables(np.empty(self.n_parameters))), dtype)
+        unit_roundoff = 0.5 * np.finfo(self._dtype).eps
+        self._widest = max(architecture.widths)
+        self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.architecture.n_parameters
+
+    def clipped_gradient_sum(self, theta: Vector, rows: Rows, max_norm: float) -> NDArray[np.float64]:
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,)."""
+        total = np.zeros(self.n_parameters)
+        tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
+        n = self.n_rows if rows is None else len(rows)
+        with np.errstate(all="ignore"):  # what overflows is muted, and a warning would tell of it
+            for start in range(0, n, self._rows_at_once):
+                inputs, deltas = self._chunk(min(self._rows_at_once, n - start))
+                self._gather(rows, start, inputs[0])
+                self._forward(tables, inputs, deltas)
+                self._residuals(rows, start, deltas[-1])
+                self._backward(tables, inputs, deltas)
+                chosen = slice(start, start + len(inputs[0]))
+                first = self._row_squares[chosen if rows is None else rows[chosen]]
+                self._clip(inputs, deltas, first, max_norm / self._slack)
+                self._add_products(inputs, deltas, sums)
+        return total
+
+    def _chunk(self, m: int) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """Room for the inputs of each layer, a 1 at their end, and for the derivatives by its outputs."""
+        return [a[:m] for a in self._inputs], [delta[:m] for delta in self._deltas]
+
+    def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
+        X = self._X
+        if isinstance(X, np.ndarray):
+            kernel.gather_rows(X, self._scale, rows, start, chunk)
+        else:
+            kernel.gather_sparse_rows(X.data, X.indices, X.indptr, self._scale, rows, start, chunk)
+
+    def _forward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
+        for table, a, following in zip(tables, inputs, inputs[1:], strict=False):
+            np.matmul(a, table, out=following[:, :-1])
+            activate(self.architecture.activation, following)
+            following[:, -1] = 1.0
+        np.matmul(inputs[-1], tables[-1], out=deltas[-1])
+
+    def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
+        loss = kernel.softmax_residuals if self.architecture.out_activation == "softmax" else kernel.logistic_residuals
+        loss(scores, self._targets, self._weights, rows, start)
+
+    def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
+        code = ACTIVATIONS[self.architecture.activation]
+        for layer in range(len(tables) - 1, 0, -1):
+            product = np.matmul if deltas[layer].shape[1] > 1 else np.multiply  # column times row: not for BLAS
+            product(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
+            kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
+
+    def _clip(
+        self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
+    ) -> None:
+        """Multiply the narrower factor of each layer's outer products by what clips them.
+
+        `first` are the squared norms of the rows at the input, which are the same at every step.
+        """
+        hidden = [_squares(each) for each in inputs[1:]]
+        squares = np.array([[first, *hidden], [_squares(each) for each in deltas]], np.float64)
+        factors = np.empty(squares.shape[1:], self._dtype)
+        tiny = float(np.finfo(self._dtype).tiny)
+        kind, bounds = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)
+        if kernel.clip_factors(kind, squares, bounds, _STABILITY, tiny, self._widest, factors):
+            muted = factors[0] == 0.0
+            for each in (*inputs, *deltas):
+                each[muted] = 0.0
+        for a, delta, factor in zip(inputs, deltas, factors, strict=True):
+            narrower = a if a.shape[1] <= delta.shape[1] else delta
+            narrower *= factor[:, None]
+
+    def _add_products(self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], sums: list[NDArray[Any]]) -> None:
+        for a, delta, total in zip(inputs, deltas, sums, strict=True):
+            product = self._product[: total.size].reshape(total.shape)
+            for start in range(0, len(a), _BLOCK):
+                np.matmul(a[start : start + _BLOCK].T, delta[start : start + _BLOCK], out=product)
+                kernel.add_to(product, total)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing to end: the threads are BLAS's own."""
+
+
+def _squares(values: NDArray[Any]) -> NDArray[Any]:
+    return np.einsum("ij,ij->i", values, values)
+
+
+def network_scores(
+    X: Any, radius: float, coefs: list[NDArray[Any]], intercepts: list[NDArray[Any]], activation: str
+) -> NDArray[np.floating]:
+    """Scores of the output layer with rows clipped to norm `radius`, by blocks of rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
+    radius : float
+    coefs, intercepts : list of ndarray
+        Of shapes (inputs, outputs) and (outputs,) of the layers.
+    activation : str
+
+    Returns
+    -------
+    scores : ndarray of shape (n, n_outputs), dtype of `coefs`
+    """
+    scale = row_scales(X, radius, 1.0)
+    scores = np.empty((X.shape[0], coefs[-1].shape[1]), coefs[-1].dtype)
+    step = max(1, min(_PREDICTED_ROWS, _PREDICTED_VALUES // X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        block = slice(start, start + step)
+        rows = X[block] if isinstance(X, np.ndarray) else X[block].toarray()
+        values = (rows * scale[block, None]).astype(coefs[0].dtype, copy=False)
+        for coef, intercept in zip(coefs[:-1], intercepts[:-1], strict=True):
+            values = values @ coef + intercept
+            activate(activation, values)
+        scores[block] = values @ coefs[-1] + intercepts[-1]
+    return scores

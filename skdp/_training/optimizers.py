@@ -1,0 +1,116 @@
+"""Optimisers on one flat vector: post-processing of noisy gradients, free of charge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._kernels.updates import adam_update, momentum_update
+
+Vector = NDArray[np.floating]
+Schedule = Callable[[int], float]
+
+
+class Optimizer(NamedTuple):
+    """A pair of functions: ``init(theta) -> state`` and ``update(gradient, state, theta) -> (theta, state)``."""
+
+    init: Callable[[Vector], Any]
+    update: Callable[[Vector, Any, Vector], tuple[Vector, Any]]
+
+
+def constant(rate: float) -> Schedule:
+    """The same step length at every step."""
+    return lambda step: rate
+
+
+def linear_decay(start: float, end: float, n_steps: float) -> Schedule:
+    """From `start` at the first step to `end` after `n_steps`, and `end` from then on (Abadi et al. 2016, 5.2)."""
+    return lambda step: start + (end - start) * min(1.0, step / n_steps)
+
+
+def cosine_decay(start: float, end: float, n_steps: float) -> Schedule:
+    """From `start` to `end` along half a cosine (Loshchilov & Hutter 2017, equation 5, without restarts)."""
+    return lambda step: end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / n_steps)))
+
+
+def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | float = 0.0) -> Optimizer:
+    """Gradient descent with dampened momentum and an implicit step for an L2 penalty.
+
+    ``v = momentum * v + (1 - momentum) * g``, then ``theta = (theta - learning_rate * v) / (1 + learning_rate *
+    penalty)``. The implicit step, the proximal operator of the penalty (Parikh & Boyd 2014, section 6.1.1), is stable
+    however large the penalty is. It depends on no row, so it stands outside the clip and has no noise.
+
+    Parameters
+    ----------
+    learning_rate : callable
+        Step length by number of the step, from 0.
+    momentum : float in [0, 1)
+    penalty : float or ndarray of shape (p,)
+        Second derivative of the penalty, parameter by parameter.
+    """
+
+    def init(theta: Vector) -> Any:
+        return np.zeros_like(theta), 0
+
+    def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
+        velocity, n_done = state
+        rate = learning_rate(n_done)
+        moved, ahead = np.empty_like(velocity), np.empty_like(theta)
+        momentum_update(gradient, velocity, theta, rate, momentum, moved, ahead)
+        return _shrunk(ahead, rate, penalty), (moved, n_done + 1)
+
+    return Optimizer(init, update)
+
+
+def adam(
+    learning_rate: Schedule,
+    beta_1: float,
+    beta_2: float,
+    adam_epsilon: float,
+    *,
+    noise_variance: float = 0.0,
+    floor: float = 0.0,
+    penalty: Vector | float = 0.0,
+) -> Optimizer:
+    """Adam on noisy gradients (DP-Adam), or DP-AdamBC where the variance of the noise is given.
+
+    Parameters
+    ----------
+    learning_rate : callable
+        Step length by number of the step, from 0.
+    beta_1, beta_2 : float in [0, 1)
+    adam_epsilon : float
+    noise_variance : float
+        Public variance of the noise in a coordinate of the mean gradient, (sigma C / L)**2; taken off the second
+        moment (Tang, Shpilevskiy & Lecuyer 2024).
+    floor : float
+        Least second moment that is left.
+    penalty : float or ndarray of shape (p,)
+        As for `momentum_sgd`: an implicit step of its own, so that it is not rescaled (AdamW; Loshchilov & Hutter
+        2019).
+    """
+
+    def init(theta: Vector) -> Any:
+        return np.zeros_like(theta), np.zeros_like(theta), 0
+
+    def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
+        first, second, n_done = state
+        rate = learning_rate(n_done)
+        unbias = 1.0 / (1.0 - beta_1 ** (n_done + 1)), 1.0 / (1.0 - beta_2 ** (n_done + 1))
+        new = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
+        adam_update(
+            gradient, first, second, theta, rate, beta_1, beta_2, *unbias, adam_epsilon, noise_variance, floor, *new
+        )  # fmt: skip
+        return _shrunk(new[2], rate, penalty), (new[0], new[1], n_done + 1)
+
+    return Optimizer(init, update)
+
+
+def _shrunk(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
+    if isinstance(penalty, float) and penalty == 0.0:
+        return theta
+    return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")

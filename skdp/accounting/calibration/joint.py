@@ -1,0 +1,94 @@
+"""Several events under one budget: noise for each, by given shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ..composition import compose
+from ..events import DpEvent
+from ..gaussian import gaussian_epsilon, gaussian_mu
+from ..methods import check_adjacency, check_delta, check_epsilon, get_epsilon
+from .noise import MOST_NOISE, calibrate_noise_multiplier, log_of
+
+__all__ = ["calibrate_jointly"]
+
+_NEAR = 6e-4  # accepted distance below the budget, relative
+
+
+def _checked(shares: Sequence[float], number: int) -> list[float]:
+    found = [float(share) for share in shares]
+    if len(found) != number or number == 0:
+        raise ValueError(f"shares={shares!r} are not {number} numbers; give one share for each event, at least one.")
+    if not all(0.0 < share < math.inf for share in found):
+        raise ValueError(f"shares={shares!r} are not valid; give numbers above 0.")
+    return [share / math.fsum(found) for share in found]
+
+
+def calibrate_jointly(
+    make_events: Sequence[Callable[[float], DpEvent]],
+    epsilon: float,
+    delta: float,
+    shares: Sequence[float],
+    *,
+    adjacency: str = "zero_out",
+) -> tuple[float, ...]:
+    """Noise multipliers of several events that together fit one budget.
+
+    Parameters
+    ----------
+    make_events : sequence of callable
+        Each `make_event(noise_multiplier)` gives one event; its price falls with the noise.
+    epsilon : float
+        Above 0, in nats: budget of all events, composed jointly by PLD.
+    delta : float
+        In (0, 1).
+    shares : sequence of float
+        Above 0, one for each event, scaled to sum to 1: its part of mu^2. The size mu of an event is that of
+        the Gaussian mechanism with the same epsilon at `delta`; of plain Gaussians it is
+        sqrt(count) / noise_multiplier and sums in squares (Dong, Roth & Su 2022).
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+
+    Returns
+    -------
+    tuple of float
+        The joint price is at most `epsilon` and at most 0.1 % below it.
+    """
+    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    adjacency, parts = check_adjacency(adjacency), _checked(shares, len(make_events))
+
+    def noise(log_size: float) -> tuple[float, ...]:
+        """Noise of each event when mu^2 sums to e^{2 log_size}."""
+        found = []
+        for make_event, part in zip(make_events, parts, strict=True):
+            each = gaussian_epsilon(delta, math.exp(log_size) * math.sqrt(part))
+            if each <= 0.0:
+                raise ValueError(f"shares: {part:.3g} of this budget is nothing at delta={delta!r}; raise that share.")
+            found.append(calibrate_noise_multiplier(make_event, each, delta, adjacency=adjacency))
+        return tuple(found)
+
+    def joint(noises: tuple[float, ...]) -> float:
+        event = compose(make(sigma) for make, sigma in zip(make_events, noises, strict=True))
+        return get_epsilon(event, delta, adjacency=adjacency)
+
+    at, slope, last = math.log(gaussian_mu(epsilon, delta)), 1.1, None
+    goal = math.log(epsilon) - 0.5 * _NEAR
+    noises = noise(at)
+    for _ in range(12):
+        error = log_of(joint(noises)) - goal
+        if abs(error) <= 0.4 * _NEAR:
+            break
+        if last is not None and abs(at - last[0]) > 1e-6:
+            slope = min(max((error - last[1]) / (at - last[0]), 0.5), 4.0)
+        last = (at, error)
+        at -= min(max(error / slope, -1.0), 1.0)
+        noises = noise(at)
+    step = 2e-5
+    while joint(noises) > epsilon:
+        noises, step = tuple(sigma * (1.0 + step) for sigma in noises), 2.0 * step
+        if max(noises) > MOST_NOISE:
+            raise ValueError(
+                f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+                "raise epsilon or delta, or make fewer releases."
+            )
+    return noises

@@ -1,0 +1,325 @@
+"""From a budget back to the noise, the steps or the sampling rate that fit it.
+
+Every result is on the safe side: the price of its event was computed and is within the budget. A search
+starts from the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), goes on with coarse
+grids, and needs two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places
+far apart: bounds may be loose at the end of the range and tight before. Where the search ends just above the budget,
+the parameter is moved on in growing steps to a place whose price was seen to fit.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..events import DpEvent
+from ..gaussian import gaussian_mu
+from ..methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
+from ..releases import Releases, releases
+
+__all__ = ["MOST_NOISE", "calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps", "log_of"]
+
+_LEAST, MOST_NOISE = 1e-3, 1e7
+_NEAR = 2e-4  # accepted distance below the target, relative
+_ROUGH = 3e-3  # accepted distance of the first search, on either side
+
+_JUMP = (
+    1e-7  # where a bracket of the parameter's log is as narrow, the price leaps over the goal: where delta covers it
+)
+_LEAST_RATE = 1e-12
+_MOST_STEPS = 10**9
+_REMEMBERED = 1024
+
+PriceOf = Callable[[float], float]
+Range = tuple[float, float]
+
+_NOISE: Range = (math.log(_LEAST), math.log(MOST_NOISE))
+_TRIED = (MOST_NOISE, 1e5, 1e3, 1e2)  # noises at which a budget may turn out to be in reach
+_memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
+
+
+def log_of(price: float) -> float:
+    """Log of a price; what is without effect costs less than anything else."""
+    return math.log(max(price, sys.float_info.min))
+
+
+def _search(
+    price: PriceOf, goal: float, off: float, start: float, slope: float, ends: Range = _NOISE
+) -> tuple[float, float]:
+    """Log of a parameter whose log price is within `off` of `goal`, and the slope there.
+
+    Secant steps kept inside a bracket; `price` falls with the parameter. Returns an end of the admitted
+    range if the goal lies beyond it.
+    """
+    low, high = ends
+    at = min(max(start, low), high)
+    last: tuple[float, float] | None = None
+    for _ in range(80):
+        error = log_of(price(math.exp(at))) - goal
+        if abs(error) <= off:
+            return at, slope
+        if high - low < _JUMP:
+            return high, slope
+        if last is not None and at != last[0]:
+            secant = (error - last[1]) / (at - last[0])
+            slope = min(max(secant, -8.0), -0.02) if secant < 0.0 else 0.25 * slope
+        last = (at, error)
+        if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
+            return at, slope
+        low, high = (at, high) if error > 0.0 else (low, at)
+        nxt = at - min(max(error / slope, -2.5), 2.5)
+        if nxt <= low or nxt >= high:
+            untried = (low if nxt <= low else high) in ends
+            nxt = (low if nxt <= low else high) if untried else 0.5 * (low + high)
+        at = nxt
+    return high, slope
+
+
+def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float, replace_one: bool) -> float:
+    """Log noise multiplier for plain Gaussian releases, by the closed form and bisection on mu."""
+    goal = gaussian_mu(epsilon, delta) / (2.0 if replace_one else 1.0)
+
+    def fits(at: float) -> bool:
+        return releases(make_event(math.exp(at))).mu_squared <= goal * goal
+
+    low, high = math.log(_LEAST), math.log(MOST_NOISE)
+    if fits(low):
+        return low
+    guess = 0.5 * math.log(releases(make_event(1.0)).mu_squared) - math.log(goal)
+    for at in (guess * (1.0 - 1e-12) - 1e-12, guess + 1e-12 + abs(guess) * 1e-12):
+        if low < at < high:
+            low, high = (low, at) if fits(at) else (at, high)
+    while high - low > 1e-11:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def _limit_mu(found: Releases, replace_one: bool) -> float:
+    """Size mu of a composition in the central limit; for a first guess only."""
+    total = found.mu_squared
+    for q, noise, count in found.sampled:
+        inverse = min(noise**-2.0, 1e12)
+        total += count * min(q * q * math.expm1(min(inverse, 60.0)), inverse)
+    total += sum(2.0 * count / b**2 for b, count in found.laplace)
+    size = math.sqrt(total) * (2.0 if replace_one else 1.0)
+    for runs, mean, _, count in found.selected:
+        size = math.hypot(size, math.sqrt(count) * (1.0 + 0.2 * math.log(mean)) * _limit_mu(runs[0], replace_one))
+    return size
+
+
+def _guess(
+    make_event: Callable[[float], DpEvent], epsilon: float, delta: float, replace_one: bool, ends: Range
+) -> float:
+    """Log of the parameter at which the central limit would meet the budget."""
+    goal = gaussian_mu(epsilon, delta)
+    low, high = ends
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        found = releases(make_event(math.exp(middle)))
+        low, high = (middle, high) if _limit_mu(found, replace_one) > goal else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _prices(
+    make_event: Callable[[float], DpEvent], delta: float, method: str, adjacency: str
+) -> tuple[PriceOf, PriceOf]:
+    """PriceOf of what `make_event` makes, on a coarse grid and in earnest."""
+
+    def rough(parameter: float) -> float:
+        return rough_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
+
+    def price(parameter: float) -> float:
+        return get_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
+
+    return rough, price
+
+
+def _fit(prices: tuple[PriceOf, PriceOf], epsilon: float, start: float, slope: float, ends: Range = _NOISE) -> float:
+    """Log of the parameter whose price is just below `epsilon`: coarse grids first."""
+    goal = math.log(epsilon) + math.log1p(-0.5 * _NEAR)
+    at, slope = _search(prices[0], goal, _ROUGH, start, slope, ends)
+    return _search(prices[1], goal, 0.5 * _NEAR, at, slope, ends)[0]
+
+
+def _in_reach(price: PriceOf, epsilon: float, places: Sequence[float], refusal: str) -> float:
+    """The first of some parameters whose price is at most `epsilon`, or a ValueError."""
+    for place in places:
+        if price(place) <= epsilon:
+            return place
+    raise ValueError(refusal)
+
+
+def _affordable(parameter: float, price: PriceOf, epsilon: float, most: float, refusal: str) -> float:
+    """The parameter, raised in growing steps up to `most` until its price was seen to be at most `epsilon`."""
+    step = 1e-5
+    while parameter < most:
+        if price(parameter) <= epsilon:
+            return parameter
+        parameter, step = parameter * (1.0 + step), 2.0 * step
+    return _in_reach(price, epsilon, (most,), refusal)
+
+
+def calibrate_noise_multiplier(
+    make_event: Callable[[float], DpEvent],
+    epsilon: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> float:
+    """Least noise multiplier whose event fits a budget.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(noise_multiplier)` gives the event to be priced; its price falls with the noise.
+    epsilon : float
+        Above 0, in nats.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    float
+        Between 1e-3 and 1e7. The price of its event is at most `epsilon` and, unless the result is 1e-3,
+        at most 0.02 % below.
+    """
+    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    method, adjacency = check_method(method), check_adjacency(adjacency)
+    # a function is known by what it makes: here at two places, and again at the result
+    key = (make_event(1.0), make_event(2.5), epsilon, delta, method, adjacency)
+    known = _memory.get(key)
+    if known is not None and make_event(known[0]) == known[1]:
+        return known[0]
+
+    prices, replace_one = _prices(make_event, delta, method, adjacency), adjacency == "replace_one"
+    refusal = (
+        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+        "raise epsilon or delta, or make fewer releases."
+    )
+    most = _in_reach(prices[1], epsilon, _TRIED, refusal)
+    if method == "pld" and releases(make_event(1.0)).plain:
+        at = _plain(make_event, epsilon, delta, replace_one)
+    else:
+        ends = (_NOISE[0], math.log(most))
+        at = _fit(prices, epsilon, _guess(make_event, epsilon, delta, replace_one, ends), -1.2, ends)
+    result = _affordable(math.exp(at), prices[1], epsilon, most, refusal)
+    if len(_memory) >= _REMEMBERED:
+        _memory.clear()
+    _memory[key] = (result, make_event(result))
+    return result
+
+
+def calibrate_sampling_rate(
+    make_event: Callable[[float], DpEvent],
+    epsilon: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> float:
+    """Largest sampling rate whose event fits a budget.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(sampling_rate)` gives the event to be priced; its price rises with the rate.
+    epsilon : float
+        Above 0, in nats.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    float
+        In [1e-12, 1]. The price of its event is at most `epsilon` and, unless the result is 1, at most
+        0.02 % below, or delta alone covers the event there.
+    """
+    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    method, adjacency = check_method(method), check_adjacency(adjacency)
+
+    def at_inverse(inverse: float) -> DpEvent:
+        """The event by the inverse of its rate, with which its price falls as it does with noise."""
+        return make_event(min(1.0, 1.0 / inverse))
+
+    prices = _prices(at_inverse, delta, method, adjacency)
+    if prices[1](1.0) <= epsilon:
+        return 1.0
+    refusal = (
+        f"epsilon={epsilon!r}, delta={delta!r} cannot be reached with a sampling rate down to {_LEAST_RATE:g}; "
+        "raise epsilon or delta, or add noise."
+    )
+    most = _in_reach(prices[1], epsilon, (1.0 / _LEAST_RATE, 1e9, 1e6, 1e3), refusal)
+    ends = (0.0, math.log(most))
+    start = _guess(at_inverse, epsilon, delta, adjacency == "replace_one", ends)
+    inverse = _affordable(math.exp(_fit(prices, epsilon, start, -1.0, ends)), prices[1], epsilon, most, refusal)
+    return min(1.0, 1.0 / inverse)
+
+
+def calibrate_steps(
+    make_event: Callable[[int], DpEvent],
+    epsilon: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> int:
+    """Largest number of steps whose event fits a budget.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(steps)` gives the event to be priced; its price rises with the steps.
+    epsilon : float
+        Above 0, in nats.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    int
+        From 0, if not even one step fits, to 10^9. The event of that many steps fits, the event of one more
+        does not (unless it is 10^9).
+    """
+    epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
+    method, adjacency = check_method(method), check_adjacency(adjacency)
+
+    def price(steps: int) -> float:
+        return get_epsilon(make_event(steps), delta, method=method, adjacency=adjacency)
+
+    goal = math.log(epsilon)
+    low, high = 0, _MOST_STEPS + 1
+    guess = math.exp(
+        -_guess(
+            lambda x: make_event(max(1, round(1.0 / x))),
+            epsilon,
+            delta,
+            adjacency == "replace_one",
+            (-math.log(_MOST_STEPS), 0.0),
+        )
+    )
+    at, slope, last, looks = max(1, round(guess)), 0.5, None, 0
+    while high - low > 1:
+        looks += 1
+        if looks % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
+            at = math.isqrt(max(low, 1) * high)
+        at = min(max(at, low + 1), high - 1)
+        cost = price(at)
+        error, fits = log_of(cost) - goal, cost <= epsilon
+        if last is not None and at != last[0] and error != last[1]:
+            slope = min(max((error - last[1]) / math.log(at / last[0]), 0.1), 5.0)
+        last = (at, error)
+        low, high = (at, high) if fits else (low, at)
+        step = math.expm1(min(max(-error / slope, -2.5), 2.5)) * at
+        # half a step beyond the goal, so that the bracket closes from both sides
+        at = at + round(step) + (1 if fits else -1)
+    return low

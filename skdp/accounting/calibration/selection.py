@@ -1,0 +1,108 @@
+"""Noise for a whole search (tries, choice, scores, refit) under one budget; the cheapest law of the number of tries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..events import DpEvent
+from ..methods import get_epsilon
+from ..tries import NumberOfTries
+from .noise import calibrate_noise_multiplier
+
+__all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "cheapest_tries"]
+
+SHAPES = (0.0, 1.0, math.inf)
+
+
+class CalibratedSelection(NamedTuple):
+    """What `calibrate_selection` found: the law of the number of tries, and the noise of a try."""
+
+    tries: NumberOfTries
+    noise_multiplier: float
+
+
+def cheapest_tries(
+    make_event: Callable[[NumberOfTries], DpEvent],
+    expected: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> tuple[NumberOfTries, float]:
+    """The cheapest law of the number of tries, for runs whose noise is given.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(tries)` gives the event of the whole search, for instance
+        `compose([tries.event(run), score, refit])`.
+    expected : float
+        Expected number of tries, at least 1.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    tries : NumberOfTries
+        Logarithmic, geometric or Poisson; the first of them if prices are equal.
+    epsilon : float
+        Price of its event, in nats.
+    """
+    laws = [NumberOfTries(expected, shape) for shape in SHAPES]
+    prices = [get_epsilon(make_event(law), delta, method=method, adjacency=adjacency) for law in laws]
+    best = min(range(len(laws)), key=prices.__getitem__)
+    return laws[best], prices[best]
+
+
+def calibrate_selection(
+    make_event: Callable[[NumberOfTries, float], DpEvent],
+    expected: float,
+    epsilon: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+    shapes: Sequence[float] = SHAPES,
+) -> CalibratedSelection:
+    """The law of the number of tries that needs least noise, and that noise.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(tries, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
+    expected : float
+        Expected number of tries, at least 1.
+    epsilon : float
+        Above 0, in nats: budget of everything in the event.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+    shapes : sequence of float
+        The laws to choose from, as `NumberOfTries` names them.
+
+    Returns
+    -------
+    CalibratedSelection
+        The price of its event is at most `epsilon`. Laws of the same mean are compared by price alone.
+    """
+    best: CalibratedSelection | None = None
+    for shape in shapes:
+        law = NumberOfTries(expected, shape)
+
+        def made(noise_multiplier: float, law: NumberOfTries = law) -> DpEvent:
+            return make_event(law, noise_multiplier)
+
+        if best is not None:
+            price = get_epsilon(made(best.noise_multiplier), delta, method=method, adjacency=adjacency)
+            if price >= epsilon * (1.0 - 2e-4):  # it needs as much noise or more
+                continue
+        noise = calibrate_noise_multiplier(made, epsilon, delta, method=method, adjacency=adjacency)
+        if best is None or noise < best.noise_multiplier:
+            best = CalibratedSelection(law, noise)
+    assert best is not None
+    return best

@@ -1,0 +1,338 @@
+"""Composition of (epsilon, delta) statements: naive, strong, optimal, and the strong bound as published in 2016.
+
+Each release becomes an (epsilon_i, delta_i) statement first. A Gaussian gets the analytic epsilon at a delta_i
+that is chosen (Balle & Wang 2018, Theorem 8), one that works on a sample of share q is amplified to
+(log(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe & Gaboardi 2018, Theorems 8 and 9; for Poisson samples under
+`replace_one` by their Theorem 2 and joint convexity, the neighbours without and with another record being both
+at most 2 C away). Then a composition theorem joins the statements; the share of delta that it
+keeps for itself is optimised. Any share is valid, so the optimum is found by a plain search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..events import DpEvent, EpsilonDeltaDpEvent, LaplaceDpEvent
+from ..gaussian import gaussian_epsilon
+from ..numeric import Floats, minimum
+from ..releases import Releases
+
+__all__ = [
+    "kinds_of_steps",
+    "naive_epsilon",
+    "optimal_epsilon",
+    "optimal_exact_epsilon",
+    "randomised_response_epsilon",
+    "strong_2016_epsilon",
+    "strong_epsilon",
+]
+
+_ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe side
+_MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
+
+
+class _Step(NamedTuple):
+    """A statement and how often it is made."""
+
+    epsilon: float
+    delta: float
+    number: int
+
+
+def _amplified(epsilon: float, share: float) -> float:
+    """log(1 + share (e^epsilon - 1))."""
+    if epsilon < 600.0:  # beyond it, log share cannot cancel epsilon
+        return math.log1p(share * math.expm1(epsilon))
+    return epsilon + math.log(share) + math.log1p((1.0 - share) / share * math.exp(-epsilon))
+
+
+def _noisy(found: Releases) -> list[tuple[float, float, int]]:
+    """Releases whose delta is to be chosen: (share, noise multiplier, count)."""
+    plain = [(1.0, noise_multiplier, count) for noise_multiplier, count in found.gaussian]
+    return [*plain, *found.sampled, *found.without_replacement]
+
+
+def _pure(event: DpEvent, change: float) -> tuple[float, float]:
+    if isinstance(event, LaplaceDpEvent):
+        return change / event.noise_multiplier, 0.0
+    if isinstance(event, EpsilonDeltaDpEvent):
+        return event.epsilon, event.delta
+    raise TypeError(f"event={event!r} is not a statement of epsilon and delta; give Laplace or EpsilonDelta events.")
+
+
+def _fixed(found: Releases, change: float) -> list[_Step]:
+    """Statements that are what they are."""
+    steps = [_Step(change / noise_multiplier, 0.0, count) for noise_multiplier, count in found.laplace]
+    steps += [_Step(*statement) for statement in found.epsilon_delta]
+    for _, share, event, count in found.sampled_pure:
+        epsilon, delta = _pure(event, change)
+        steps.append(_Step(_amplified(epsilon, share), share * delta, count))
+    return steps
+
+
+def _chosen(noisy: list[tuple[float, float, int]], delta: float, change: float) -> list[_Step]:
+    """The Gaussian releases as statements at `delta` each; a sample of share q is private at delta = q already."""
+    steps = []
+    for share, noise_multiplier, count in noisy:
+        inner = delta / share
+        epsilon = gaussian_epsilon(inner, change / noise_multiplier) if inner < 1.0 else 0.0
+        steps.append(_Step(_amplified(epsilon, share), min(delta, share), count))
+    return steps
+
+
+Composition = Callable[[list[_Step], float], float]
+
+
+def _best(found: Releases, delta: float, change: float, join: Composition) -> float:
+    """Least of `join(steps, delta)` over how much of delta the Gaussian steps take in all."""
+    fixed, noisy = _fixed(found, change), _noisy(found)
+    left = _slack(fixed, delta)
+    if left <= 0.0:
+        return math.inf
+    number = sum(count for *_, count in noisy)
+    if number == 0:
+        return join(fixed, delta)
+
+    def at(logit: float) -> float:
+        each = left / (1.0 + math.exp(-logit)) / number
+        return join(fixed + _chosen(noisy, each, change), delta) if each > 1e-305 else math.inf
+
+    return minimum(at, -16.0, 16.0)
+
+
+def _slack(steps: list[_Step], delta: float) -> float:
+    """What the steps leave of delta when deltas are added up; rounded down unless there is a single one."""
+    total = math.fsum(step.delta * step.number for step in steps)
+    return delta - total * (1.0 if sum(step.number for step in steps) == 1 else 1.0 + 1e-14)
+
+
+def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by adding up epsilons and deltas (Dwork & Roth 2014, Theorem 3.16).
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1). What is left after (epsilon, delta) events is shared equally among the Gaussian releases.
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`.
+    """
+    change = 2.0 if replace_one else 1.0
+    fixed, noisy = _fixed(found, change), _noisy(found)
+    left = _slack(fixed, delta)
+    if left < 0.0 or (left == 0.0 and noisy):
+        return math.inf
+    steps = fixed + (_chosen(noisy, left / sum(count for *_, count in noisy), change) if noisy else [])
+    return math.fsum(step.number * step.epsilon for step in steps)
+
+
+def _strong(steps: list[_Step], delta: float) -> float:
+    left = _slack(steps, delta)
+    if left <= 0.0 or max(step.epsilon for step in steps) > 300.0:
+        return math.inf
+    mean = math.fsum(step.number * step.epsilon * math.expm1(step.epsilon) for step in steps)
+    return mean + math.sqrt(-2.0 * math.log(left) * math.fsum(step.number * step.epsilon**2 for step in steps))
+
+
+def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by strong composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3).
+
+    sum epsilon_i (e^epsilon_i - 1) + sqrt(2 log(1/delta') sum epsilon_i^2) at delta' + sum delta_i. Their proof, by
+    Azuma's inequality, needs of each step only its own range epsilon_i and mean epsilon_i (e^epsilon_i - 1), so
+    that steps may differ.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`. May exceed the naive sum for few or large steps.
+    """
+    return _best(found, delta, 2.0 if replace_one else 1.0, _strong)
+
+
+@lru_cache(maxsize=32)
+def _tails(epsilon: float, count: int) -> tuple[Floats, Floats, Floats]:
+    """Losses of repeated randomised response, and the log tails of their distributions under P and Q.
+
+    The loss is (2 B - count) epsilon with B binomial of probability 1 / (1 + e^-epsilon) under P.
+    """
+    p = 1.0 / (1.0 + math.exp(-epsilon))
+    mode = min(count, math.floor((count + 1) * p))
+    reach = math.ceil(40.0 * math.sqrt(count * p * (1.0 - p))) + 60
+    b = np.arange(max(0, mode - reach), min(count, mode + reach) + 1, dtype=float)
+    rise = np.log(count - b[:-1]) - np.log(b[:-1] + 1.0) + epsilon
+    logs = np.concatenate(([0.0], np.cumsum(rise)))
+    logs -= float(np.logaddexp.reduce(logs))
+    loss = (2.0 * b - count) * epsilon
+    under_p = np.logaddexp.accumulate(logs[::-1])[::-1]
+    under_q = np.logaddexp.accumulate((logs - loss)[::-1])[::-1]
+    return loss, under_p, under_q
+
+
+def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> float:
+    """Epsilon of `count` epsilon-private mechanisms at `delta`: exact (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
+
+    They show that randomised response is the worst of them, so the curve is that of a binomial loss:
+    delta(x) = P[loss > x] - e^x Q[loss > x]. Their theorem lists its corners; between two of them the equation
+    is solved for e^x.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0, below 300.
+    count : int
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In nats, rounded up by 1e-9.
+    """
+    if epsilon == 0.0:
+        return 0.0
+    loss, under_p, under_q = _tails(epsilon, count)
+    # log tails are sums with a rounding for each loss, a unit of their size: below 2000 for P, more by the loss for Q
+    off = 2.3e-16 * loss.size * (4000.0 + count * epsilon)
+    at_loss = np.exp(under_p + off) - np.exp(np.minimum(loss + under_q, under_p) - off)
+    at_loss = np.maximum.accumulate(at_loss[::-1])[::-1]
+    cell = int(np.searchsorted(-at_loss, -delta, side="left"))
+    if cell == 0:
+        return max(0.0, float(loss[0]))
+    if cell == loss.size:
+        return count * epsilon
+    within = math.exp(under_p[cell] + off) - delta
+    value = math.log(within) - float(under_q[cell]) + off if within > 0.0 else float(loss[cell - 1])
+    value = min(max(value, float(loss[cell - 1])), float(loss[cell]))
+    return min(count * epsilon, max(0.0, value) * (1.0 + _ROUNDING) + _ROUNDING * epsilon)
+
+
+def _heterogeneous(steps: list[_Step], delta: float) -> float:
+    """Kairouz, Oh & Viswanath 2017, Theorem 3.5: the least of its three terms."""
+    total = math.fsum(step.number * step.epsilon for step in steps)
+    if total > 1e150:
+        return total
+    mean = math.fsum(step.number * step.epsilon * math.tanh(0.5 * step.epsilon) for step in steps)
+    squares = math.fsum(step.number * step.epsilon**2 for step in steps)
+    first = math.log(math.e + math.sqrt(squares) / delta)
+    return min(total, mean + math.sqrt(2.0 * squares * min(first, -math.log(delta))))
+
+
+def _left(steps: list[_Step], delta: float) -> float:
+    """delta' with 1 - (1 - delta') prod (1 - delta_i) = delta, rounded down."""
+    taken = math.fsum(step.number * math.log1p(-step.delta) for step in steps) * (1.0 + 1e-14)
+    return -math.expm1(math.log1p(-delta) - taken) * (1.0 - 1e-14) - 1e-15 * delta
+
+
+def _optimal(steps: list[_Step], delta: float) -> float:
+    left = _left(steps, delta)
+    return _heterogeneous(steps, left) if left > 0.0 else math.inf
+
+
+def _exact(steps: list[_Step], delta: float) -> float:
+    (step,), left = steps, _left(steps, delta)
+    if left <= 0.0 or step.epsilon > 300.0:
+        return math.inf
+    if step.number > _MOST_EXACT:
+        return _heterogeneous(steps, left)
+    return randomised_response_epsilon(step.epsilon, step.number, left)
+
+
+def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by the bound of Kairouz, Oh & Viswanath 2017, Theorem 3.5, for equal and unequal steps.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`.
+    """
+    return _best(found, delta, 2.0 if replace_one else 1.0, _optimal)
+
+
+def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by exact composition of equal steps (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
+
+    Parameters
+    ----------
+    found : Releases
+        Of one kind, repeated: the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). Of more than
+        10^6 steps the bound of `optimal_epsilon` is taken.
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`.
+    """
+    return _best(found, delta, 2.0 if replace_one else 1.0, _exact)
+
+
+def kinds_of_steps(found: Releases) -> int:
+    """How many different steps a composition consists of."""
+    return len(_noisy(found)) + len(found.laplace) + len(found.epsilon_delta) + len(found.sampled_pure)
+
+
+def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """The strong-composition figure of Abadi et al. 2016, Section 5.1: NOT a guarantee.
+
+    9.34 for q = 0.01, sigma = 4, T = 10,000, delta = 1e-5 comes back from sigma = sqrt(2 log(1.25/delta0)) / epsilon0,
+    which holds for epsilon0 < 1 and is used at 1.5, and amplification to q epsilon0, which holds to first order
+    in epsilon0 only. Both err to the small side.
+
+    Parameters
+    ----------
+    found : Releases
+        Gaussian releases with and without Poisson sampling.
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; below what strong composition can prove.
+    """
+    change = 2.0 if replace_one else 1.0
+    noisy = _noisy(found)
+    number = sum(count for *_, count in noisy)
+
+    def at(logit: float) -> float:
+        each = delta / (1.0 + math.exp(-logit)) / number
+        steps = []
+        for share, noise_multiplier, count in noisy:
+            inner = min(each / share, 1.0)
+            steps.append(
+                _Step(share * change * math.sqrt(2.0 * math.log(1.25 / inner)) / noise_multiplier, each, count)
+            )
+        return _strong(steps, delta)
+
+    return minimum(at, -16.0, 16.0)

@@ -1,0 +1,18 @@
+"""`PrivacyAccountant`: the ledger of one data set, what a ceiling admits, and where it is kept.
+
+- `accountant`: the public face; `figures`, `report`, `rounding`: how it is shown; `resolve`: what a parameter
+  `accountant` stands for
+- `ledger`: the entries and what they cost; `charges`: one entry, the terms, the joint price; `admission`, `affordable`:
+  whether an entry may be written, and what the next one may cost
+- `filters`: what a ceiling admits; `odometer`: what a run costs however it was chosen
+- `log`: a ledger in memory; `store`, `sqlite`, `placing`: in a file that processes share; `serial`: JSON, and the chain
+  of hashes
+"""
+
+from __future__ import annotations
+
+from .accountant import PrivacyAccountant
+from .charges import Charge
+from .resolve import resolve_accountant
+
+__all__ = ["Charge", "PrivacyAccountant", "resolve_accountant"]

@@ -1,0 +1,343 @@
+"""`PrivacyAccountant`: the ledger of one data set, and its ceiling."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from skdp.exceptions import AccountantDetachedError, BudgetFileError
+
+from ..events import DpEvent, NoOpDpEvent
+from ..methods import check_adjacency, check_delta, check_epsilon
+from ..releases import releases
+from .charges import Charge, Terms, check_text, now, plain_parameters
+from .figures import Figures
+from .ledger import Ledger
+from .log import Log, MemoryLog
+from .serial import ledger_from_json, ledger_to_json
+
+__all__ = ["Charge", "PrivacyAccountant"]
+
+
+class PrivacyAccountant(Figures):
+    """Adds up what has been done to one data set, and refuses what would pass a ceiling.
+
+    Cloning and copying give the same accountant, so that every clone of an estimator charges one ledger. With `path`
+    the ledger is kept in a file, and whoever opens it (threads, processes of ``n_jobs``, other scripts) draws on one
+    balance. Without, it lives in memory: a pickled copy (another process) can be read, but refuses to spend.
+
+    Parameters
+    ----------
+    epsilon, delta : float, optional
+        The ceiling: both or neither. A file that exists keeps the one that it was created with.
+    unit : str, optional
+        What one record is: whose presence is protected, such as "row" (if left out) or "person". Shown in the ledger.
+    filter_family : {"auto", "gaussian", "renyi"}, optional
+        Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
+        filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
+        any order. "gaussian" or "renyi": that filter alone, with all of delta. Left out: "auto", or what the file has.
+        A ledger that an earlier version charged keeps the rule it had.
+    path : str or path-like, optional
+        A file of SQLite; created where there is none. What is given beside it must not contradict the file.
+
+    Notes
+    -----
+    Under a ceiling the first charge is a plan declared before any output was seen and is admitted by its
+    joint price. Further charges may have been chosen after seeing outputs and are admitted by a privacy
+    filter (see `skdp.accounting.ledger.filters`), which is stricter than the joint price. Plans that are known
+    together are better charged together, as one `ComposedDpEvent`. There are no refunds. The run as a whole is
+    (epsilon, delta)-private at the ceiling, however charges were chosen; what decides is what is left, which
+    `affordable` and `remaining` tell. After `raise_ceiling` the odometer's figure decides and is what is guaranteed.
+
+    Without a ceiling two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
+    charged, valid for plans fixed in advance. `get_epsilon(adaptive=True)` is valid also where charges, or the end of
+    the run, were chosen after seeing outputs, by the theorem in `skdp.accounting.ledger.odometer`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        unit: str | None = None,
+        filter_family: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> None:
+        terms = Terms.checked(epsilon, delta, unit, filter_family)
+        self._log: Log = MemoryLog(Ledger(terms))
+        if path is not None:
+            from .store import Store  # SQLite is not loaded for a ledger in memory
+
+            asked = {"epsilon": epsilon, "delta": delta, "unit": unit, "filter_family": filter_family}
+            self._log = Store.at(path, terms, asked)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> PrivacyAccountant:
+        """The budget of a file that exists: a path that is spelt wrong is an error, not a new budget.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        PrivacyAccountant
+
+        Raises
+        ------
+        BudgetFileError
+            If there is no such file, or it cannot be read or trusted.
+        """
+        from .store import Store
+
+        return cls._of(Store.at(path))
+
+    @classmethod
+    def _of(cls, log: Log) -> PrivacyAccountant:
+        self = cls.__new__(cls)
+        self._log = log
+        return self
+
+    @property
+    def epsilon(self) -> float | None:
+        """Ceiling on epsilon, raised ones included, or None."""
+        return None if self._log.terms.epsilon is None else self._log.read().epsilon
+
+    @property
+    def delta(self) -> float | None:
+        """Delta of the ceiling, or None."""
+        return self._log.terms.delta
+
+    @property
+    def unit(self) -> str:
+        """What one record is."""
+        return self._log.terms.unit
+
+    @property
+    def filter_family(self) -> str:
+        """Family of the filter."""
+        return self._log.terms.family
+
+    @property
+    def path(self) -> str | None:
+        """The file, absolute; None in memory."""
+        return self._log.path
+
+    @property
+    def adjacency(self) -> str | None:
+        """Adjacency of all charges so far; None before the first."""
+        return self._log.read().adjacency
+
+    @property
+    def history(self) -> tuple[Charge, ...]:
+        """All charges, in order."""
+        return tuple(self._log.read().history)
+
+    @property
+    def entries(self) -> tuple[Charge, ...]:
+        """The whole ledger, in order: charges, refusals that were recorded, and raises of the ceiling."""
+        return tuple(self._log.read().entries)
+
+    @property
+    def event(self) -> DpEvent:
+        """Everything charged so far as one event, equal neighbours counted."""
+        return self._log.read().event
+
+    def spend(
+        self,
+        event: DpEvent,
+        label: str = "",
+        *,
+        adjacency: str = "zero_out",
+        parameters: Mapping[str, Any] | None = None,
+        note: str = "",
+    ) -> None:
+        """Charge an event, before the data are touched.
+
+        When this returns, the charge is in the ledger; with a file, on the disk.
+
+        Parameters
+        ----------
+        event : DpEvent
+        label : str
+            What it was for, as shown in `history`.
+        adjacency : {"zero_out", "add_remove", "replace_one"}
+            The same for all charges of an accountant.
+        parameters : mapping, optional
+            Public parameters of what was run, to be kept with the charge. No seeds, and nothing of the data.
+        note : str
+            Anything else worth keeping.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ceiling would be passed. Nothing is charged then.
+        TypeError, ValueError
+            If no method prices the event together with what the ledger holds, or the adjacency is another one.
+        BudgetFileError
+            If the file cannot be read, written or trusted. Nothing is charged then.
+        AccountantDetachedError
+            On a copy of an accountant that lives in memory.
+        """
+        self._log.append(self._entry(event, label, adjacency, parameters, note))
+
+    def check(
+        self, event: DpEvent, adjacency: str = "zero_out", *, parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        """Raise exactly what `spend` would raise; charge and write nothing.
+
+        Another process may charge in between, so `spend` can still refuse.
+
+        Parameters
+        ----------
+        event : DpEvent
+        adjacency : {"zero_out", "add_remove", "replace_one"}
+        parameters : mapping, optional
+            Those of the charge: a refusal tells its epsilon at their `delta`.
+        """
+        self._log.check(self._entry(event, "", adjacency, parameters, ""))
+
+    def record_refusal(self, label: str, *, adjacency: str = "zero_out", note: str = "") -> bool:
+        """Write down that rows were refused: an entry without a price.
+
+        A refusal that can be repeated for nothing is a query; the ledger shows how often it was made. This is for the
+        path of an exception, so what cannot be written is told by the return value and never raised: neither a ceiling,
+        nor a detached copy, nor a file that cannot be written, hides the refusal itself.
+
+        Parameters
+        ----------
+        label : str
+            What refused them.
+        adjacency : {"zero_out", "add_remove", "replace_one"}
+        note : str
+            The kind of fault. Nothing of the data: the ledger is no place for private values.
+
+        Returns
+        -------
+        bool
+            Whether it is in the ledger.
+        """
+        entry = self._entry(NoOpDpEvent(), label, adjacency, None, note, "refusal")
+        try:
+            self._log.append(entry)
+        except (AccountantDetachedError, BudgetFileError):
+            return False
+        return True
+
+    def raise_ceiling(self, epsilon: float, *, delta: float | None = None, note: str = "") -> None:
+        """Raise the ceiling, as an entry of the ledger.
+
+        A ceiling raised after outputs were seen is no filter. From then on a charge is admitted only while the
+        odometer's figure, with it, is within the new ceiling, and that figure, `spent`, is what is guaranteed: it
+        replaces the promise of the first ceiling (`skdp.accounting.ledger.odometer`).
+
+        Parameters
+        ----------
+        epsilon : float
+            The new ceiling: above the present one, and not below the odometer's figure.
+        delta : float, optional
+            The ledger's, or left out. It cannot be raised: the odometer holds at a delta named in advance.
+        note : str
+            Why.
+        """
+        epsilon = check_epsilon(epsilon, positive=True)
+        if delta is not None and check_delta(delta) != self.delta:
+            raise ValueError(
+                f"delta={delta!r} is not the ledger's delta={self.delta!r}, which cannot be raised: what holds after "
+                "outputs were seen holds at a delta named before; leave delta out, or begin another ledger."
+            )
+        adjacency = self.adjacency or "zero_out"
+        self._log.append(self._entry(NoOpDpEvent(), "", adjacency, {"epsilon": epsilon}, note, "raise"))
+
+    def _entry(
+        self, event: DpEvent, label: str, adjacency: str, parameters: Any, note: str, kind: str = "charge"
+    ) -> Charge:
+        releases(event)  # refuses what is no event
+        adjacency, kept = check_adjacency(adjacency), plain_parameters(parameters)
+        label, note = check_text("label", label), check_text("note", note)
+        return Charge(event, label, adjacency, self.unit, kept, note, now(), kind)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry, which stands for all before it; to be noted elsewhere, for `verify`."""
+        return self._log.verify()[-1]
+
+    def verify(self, head: str | None = None) -> int:
+        """Check that no entry was altered: the file is whole, each hash is right, each event is known.
+
+        Parameters
+        ----------
+        head : str, optional
+            A `head` that was noted earlier: it has to be among the hashes still. Without it, a file rewritten from
+            its beginning and one that lost its last charges look sound.
+
+        Returns
+        -------
+        int
+            The number of entries.
+
+        Raises
+        ------
+        BudgetFileError
+            Naming the first entry that is not as it was written.
+        """
+        heads = self._log.verify()
+        if head is not None and head not in heads:
+            raise BudgetFileError(
+                f"head={head!r} is not among the {len(heads)} hashes of path={self.path!r}: entries were altered or "
+                "lost since it was noted; bring back an unharmed copy."
+            )
+        return len(heads) - 1
+
+    def to_json(self) -> str:
+        """The ledger as JSON: its terms, every entry with its event and its hash, and the last hash as `head`.
+
+        Returns
+        -------
+        str
+        """
+        ledger = self._log.read()
+        return ledger_to_json(ledger.terms, ledger.entries)
+
+    @classmethod
+    def from_json(
+        cls, text: str, *, resume: bool = False, path: str | os.PathLike[str] | None = None
+    ) -> PrivacyAccountant:
+        """The ledger that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+        resume : bool
+            False: a copy that can be read but refuses to spend, as two copies that spend would each miss what
+            the other spends. True: this copy carries the ledger on; say so only if no other one will.
+        path : str or path-like, optional
+            A new file to carry the ledger on in.
+
+        Returns
+        -------
+        PrivacyAccountant
+        """
+        terms, charges = ledger_from_json(text)
+        ledger = Ledger(terms)
+        for charge in charges:
+            ledger.add(charge)
+        if path is not None:
+            if not resume:
+                raise ValueError(
+                    f"path={path!r} with resume=False: a file can be charged; give resume=True or no path."
+                )
+            from .store import Store
+
+            return cls._of(Store.begun(path, terms, charges))
+        return cls._of(MemoryLog(ledger, detached=not resume))
+
+    def __sklearn_clone__(self) -> PrivacyAccountant:
+        return self
+
+    def __copy__(self) -> PrivacyAccountant:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyAccountant:
+        return self

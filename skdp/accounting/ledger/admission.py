@@ -1,0 +1,160 @@
+"""Whether an entry may be written, and what a charge is told that may not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from skdp.exceptions import BudgetExceededError
+
+from ..composition import MOST_RELEASES
+from ..methods import check_epsilon
+from ..refusals import refusal
+from ..releases import Releases, releases
+from .affordable import affordable
+from .charges import Charge, joint_price, methods_for
+from .filters import Filter, failures_of
+from .ledger import Ledger
+from .rounding import rounded
+
+__all__ = ["admitted"]
+
+_RAISE = "raise the ceiling (PrivacyAccountant.raise_ceiling, python -m skdp.budget raise)"
+
+
+def admitted(ledger: Ledger, entry: Charge) -> Charge:
+    """The entry as it is to be written, with the rule that governs; raises if it is not admitted.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        All that was written before it.
+    entry : Charge
+
+    Returns
+    -------
+    Charge
+    """
+    if entry.kind == "refusal":
+        return entry
+    if entry.kind == "raise":
+        return _checked_raise(ledger, entry)
+    ledger.refuse_mixed(entry.adjacency)
+    found = releases(entry.event)
+    if found.empty:
+        return entry
+    if not ledger.has_room(entry.event):
+        raise ValueError(
+            f"event={type(entry.event).__name__} makes more than {MOST_RELEASES:.0e} releases with those of this "
+            "ledger; no method prices so many, and nothing was charged: charge it to a ledger of its own."
+        )
+    if not ledger.priced_with(found, entry.adjacency):
+        raise _without_price(ledger, entry, found)
+    if ledger.epsilon is None:
+        return entry
+    if not ledger.admits(entry.event, entry.adjacency):
+        raise _excess(ledger, entry, found)
+    known = ledger.raised or ledger.rule is not None
+    return entry if known else replace(entry, rule=ledger.rule_with(found, entry.adjacency))
+
+
+def _checked_raise(ledger: Ledger, entry: Charge) -> Charge:
+    """A raise if it is one, and if the odometer's figure lies within the new ceiling."""
+    epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
+    if ledger.epsilon is None:
+        raise ValueError("a ledger without a ceiling has none to raise; begin another ledger with epsilon and delta.")
+    if epsilon <= ledger.epsilon:
+        raise ValueError(f"epsilon={epsilon!r} does not raise the ceiling epsilon={ledger.epsilon!r}; give more.")
+    figure = ledger.adaptive_price(ledger.delta)
+    if figure > epsilon:
+        remedy = f"give epsilon={rounded(figure, 3, up=True)} or more" if figure < math.inf else "begin another ledger"
+        raise ValueError(
+            f"epsilon={epsilon!r} is not enough: for a ceiling raised after outputs were seen, what was charged counts "
+            f"{rounded(figure, 3, up=True)} at delta={ledger.delta:g}; {remedy}."
+        )
+    return replace(entry, label=f"ceiling raised from {ledger.epsilon:g} to {epsilon:g}")
+
+
+# --- what is told -----------------------------------------------------------------------------------------
+
+
+def _without_price(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
+    name, replace_one = type(entry.event).__name__, entry.adjacency == "replace_one"
+    if not methods_for(found, entry.adjacency):
+        alone = [error for method in ("pld", "rdp") if (error := refusal(found, method, replace_one)) is not None]
+        return next((error for error in alone if isinstance(error, ValueError)), alone[0])
+    return ValueError(
+        f"event={name} has no price together with what this ledger holds, by any method; nothing was charged: charge "
+        "it to a ledger of its own."
+    )
+
+
+def _excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
+    ceiling = f"the ceiling epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
+    return BudgetExceededError(
+        _no_theorem(ledger, entry, found, ceiling)
+        or _too_much_delta(ledger, found, ceiling)
+        or _too_much_epsilon(ledger, entry, ceiling)
+    )
+
+
+def _no_theorem(ledger: Ledger, entry: Charge, found: Releases, ceiling: str) -> str | None:
+    """If the charge is not of a kind that can follow what was charged."""
+    replace_one = entry.adjacency == "replace_one"
+    if not ledger.counts:
+        return None
+    renyi = Filter(2.0, 0.0, replace_one)
+    if found.plain or (
+        not ledger.raised
+        and any(
+            limit.covers(found)
+            for limit in ledger.rule_with(found, entry.adjacency).filters(ledger.epsilon or 0.0, replace_one)
+        )
+    ):
+        return None
+    name = type(entry.event).__name__
+    if not renyi.covers(found):
+        return (
+            f"{name} has no Rényi price, which a charge after the first one needs under {ceiling}; nothing was "
+            "charged: charge plans that are known together as one ComposedDpEvent, or use a ledger of its own."
+        )
+    if ledger.raised:
+        return None
+    return (
+        f"{name} is of a kind that this ledger does not admit after its first charge under {ceiling}; nothing was "
+        f"charged: {_RAISE}, or begin another ledger."
+    )
+
+
+def _too_much_delta(ledger: Ledger, found: Releases, ceiling: str) -> str | None:
+    """If the charge fails more often than the ceiling has room for."""
+    needed, left = failures_of([(found, 1)]), ledger.failures_left()
+    if needed <= left:
+        return None
+    at_all = f"lower its delta to {rounded(left, 3)}" if left > 0.0 else "charge it first, or to a ledger of its own"
+    return (
+        f"this fit needs delta {rounded(needed, 3, up=True)}, {rounded(left, 3)} is left for failure probabilities "
+        f"under {ceiling}; nothing was charged: {at_all}."
+    )
+
+
+def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
+    asked = entry.parameters.get("delta")
+    delta = asked if isinstance(asked, float) and 0.0 < asked < 1.0 else ledger.delta
+    needed = joint_price(entry.event, delta, entry.adjacency)
+    if needed == math.inf:  # it fails more often than the estimator's own delta allows
+        delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
+    left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
+    told, least = _apart(needed, left)
+    lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
+    needs = f"this fit needs epsilon {told}, {least} is left at delta {delta:g} under {ceiling}"
+    return f"{needs}; nothing was charged: {lower}."
+
+
+def _apart(needed: float, left: float) -> tuple[str, str]:
+    """Both figures in as few digits as tell them apart."""
+    for digits in (3, 6, 12):
+        told, least = rounded(needed, digits, up=True), rounded(left, digits)
+        if float(least) < float(rounded(needed, digits)):
+            break
+    return told, least

@@ -1,0 +1,134 @@
+"""What the next charge may cost: the price of the largest event of a shape that a ceiling admits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..events import (
+    ComposedDpEvent,
+    DpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+    WorstOfDpEvent,
+    ZCDpEvent,
+)
+from .charges import joint_price
+from .ledger import Ledger
+
+__all__ = ["Affordable", "affordable", "scaled"]
+
+_FURTHEST = 1e9  # factor on the noise that is tried
+_NEAR = 1.001  # ratio at which the search stops
+_AIM = 1.0004  # how far beyond a guess it looks, so that the bracket closes from both sides
+_QUICK = 8  # steps
+
+
+class Affordable(NamedTuple):
+    """What the next charge may cost.
+
+    Attributes
+    ----------
+    epsilon : float
+        In nats; 0.0 if nothing is left, inf without a ceiling.
+    delta : float
+        Failure probability that it may have, if it is one of known epsilon and delta.
+    """
+
+    epsilon: float
+    delta: float
+
+
+def scaled(event: DpEvent, factor: float) -> DpEvent:
+    """The same event with `factor` times the noise, its sampling, counts and failure probabilities as they are.
+
+    Parameters
+    ----------
+    event : DpEvent
+    factor : float
+        Above 0.
+
+    Returns
+    -------
+    DpEvent
+    """
+    if isinstance(event, GaussianDpEvent | LaplaceDpEvent):
+        return replace(event, noise_multiplier=min(max(event.noise_multiplier * factor, 1e-100), 1e100))
+    if isinstance(event, EpsilonDeltaDpEvent):
+        return replace(event, epsilon=event.epsilon / factor)
+    if isinstance(event, ZCDpEvent):
+        return replace(event, rho=event.rho / factor**2, xi=event.xi / factor**2)
+    if isinstance(event, ComposedDpEvent | WorstOfDpEvent):
+        return replace(event, events=tuple(scaled(part, factor) for part in event.events))
+    wrapping = PoissonSampledDpEvent, SampledWithoutReplacementDpEvent, RepeatAndSelectDpEvent, SelfComposedDpEvent
+    if isinstance(event, wrapping):
+        return replace(event, event=scaled(event.event, factor))
+    return event
+
+
+def _least_factor(load: Callable[[float], float], already: float) -> float | None:
+    """The least factor whose load is at most 1, to `_NEAR` above; None if there is none.
+
+    What is added to the load that is there `already` falls about as the square of the noise, which tells where to look
+    next; after some steps the bracket is halved.
+    """
+    if already > 1.0:
+        return None
+    low, high, at = 0.0, math.inf, 1.0
+    for step in itertools.count():
+        found = load(at)
+        low, high = (low, at) if found <= 1.0 else (at, high)
+        if high <= low * _NEAR or high < 1.0 / _FURTHEST:
+            return high
+        if low > _FURTHEST:
+            return None
+        ratio = max(found - already, 0.0) / max(1.0 - already, 1e-12)
+        at *= min(max(math.sqrt(ratio), 0.25), 4.0) * (_AIM if found > 1.0 else 1.0 / _AIM)
+        if not low < at < high or (step > _QUICK and 0.0 < low < high < math.inf):
+            at = math.sqrt(low * high)
+    raise AssertionError("unreachable")
+
+
+def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjacency: str | None) -> Affordable:
+    """What the next charge may cost under the ceiling.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    event : DpEvent or None
+        Its shape: how it samples and composes. None: that of the last charge that was no selection, or one Gaussian
+        release.
+    delta : float or None
+        At which the epsilon is told; the ceiling's if None.
+    adjacency : str or None
+
+    Returns
+    -------
+    Affordable
+
+    Raises
+    ------
+    ValueError
+        If the ledger holds another adjacency, as for a charge.
+    """
+    if adjacency is not None:
+        ledger.refuse_mixed(adjacency)
+    if ledger.epsilon is None:
+        return Affordable(math.inf, 1.0)
+    delta, adjacency = delta or ledger.delta, adjacency or ledger.adjacency or "zero_out"
+    shape = event or ledger.shape or GaussianDpEvent(1.0)
+    if not ledger.has_room(shape):
+        return Affordable(0.0, ledger.failures_left())
+    if not ledger.counts and not ledger.raised and delta == ledger.delta:
+        return Affordable(ledger.epsilon, ledger.failures_left())
+    factor = _least_factor(lambda each: ledger.load(scaled(shape, each), adjacency), ledger.load_now(adjacency))
+    left = 0.0 if factor is None else joint_price(scaled(shape, factor), delta, adjacency) * (1.0 - 1e-6)
+    return Affordable(left if left > 1e-12 else 0.0, ledger.failures_left())

@@ -1,0 +1,205 @@
+"""One entry of a ledger, the terms of a ledger, and the price of everything in it."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..events import DpEvent
+from ..methods import check_delta, check_epsilon, check_method, get_delta, get_epsilon
+from ..refusals import refusal
+from ..releases import Releases, releases
+from .filters import FAMILIES, Rule
+from .report import sampling_of
+
+__all__ = [
+    "ENTRY_KINDS", "Charge", "Terms", "check_text", "joint_delta", "joint_price", "methods_for", "now",
+    "plain_parameters",
+]  # fmt: skip
+
+ENTRY_KINDS = ("charge", "refusal", "raise")
+"""Of entries: a charge has a price; a refusal of rows has none; a raise of the ceiling has the new one as parameter."""
+
+_MOST_VALUES = 64  # of a sequence that is written out
+_DEEPEST = 4
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One entry of an accountant's ledger.
+
+    Attributes
+    ----------
+    event : DpEvent
+        What was charged; `NoOpDpEvent` for a refusal and for a raise.
+    label, adjacency, unit, note : str
+    parameters : mapping
+        Public parameters of what was run; the new `epsilon` of a raise.
+    time : str
+        ISO 8601, in UTC.
+    kind : {"charge", "refusal", "raise"}
+    rule : Rule or None
+        With the charge that fixed it, how further charges are admitted.
+    """
+
+    event: DpEvent
+    label: str
+    adjacency: str
+    unit: str = "row"
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    note: str = ""
+    time: str = field(default="", compare=False)
+    kind: str = "charge"
+    rule: Rule | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def sampling(self) -> str:
+        """How rows were sampled."""
+        return sampling_of(self.event)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an accountant was opened with, and never changes: its ceiling, its unit, the family of its filter.
+
+    `version` is that of skdp's ledgers when it was begun; `id` tells two logs begun with the same terms apart.
+    """
+
+    epsilon: float | None
+    delta: float | None
+    unit: str = "row"
+    family: str = "auto"
+    created: str = ""
+    id: str = ""
+    version: int = 2
+
+    @classmethod
+    def checked(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
+        """New terms, each of them checked; unit and family by default "row" and "auto"."""
+        unit, family = "row" if unit is None else unit, "auto" if family is None else family
+        if (epsilon is None) != (delta is None):
+            raise ValueError(f"epsilon={epsilon!r}, delta={delta!r}: a ceiling needs both; give both or neither.")
+        if not isinstance(unit, str) or not unit:
+            raise ValueError(f"unit={unit!r} is not valid; give a word such as 'row' or 'person'.")
+        if family not in FAMILIES:
+            raise ValueError(f"filter_family={family!r} is not known; choose one of {', '.join(FAMILIES)}.")
+        epsilon = None if epsilon is None else check_epsilon(epsilon, positive=True)
+        delta = None if delta is None else check_delta(delta)
+        return cls(epsilon, delta, check_text("unit", unit), family, now(), secrets.token_hex(8))
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Terms:
+        """Terms by the names that `written` gives them, each of them checked."""
+        checked = cls.checked(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
+        created, identity = (check_text(name, content[name]) for name in ("created", "id"))
+        return replace(checked, created=created, id=identity, version=int(content["version"]))
+
+    def written(self) -> dict[str, Any]:
+        """The terms by the names that the JSON and the file give them."""
+        named = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "filter_family": self.family}
+        return {"version": self.version, "id": self.id, "created": self.created, **named}
+
+
+def now() -> str:
+    """The time as ISO 8601, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def check_text(name: str, value: Any) -> str:
+    """`value` if it is a string that can be written down."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is not valid; give a string.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}={value!r} is not valid; give a string that UTF-8 can write.") from None
+    return value
+
+
+def plain_parameters(parameters: Any) -> dict[str, Any]:
+    """Parameters as JSON can hold them.
+
+    Parameters
+    ----------
+    parameters : mapping of str to anything, or None
+        Numbers, strings, and short sequences and mappings of these are kept. Of anything else the name of its
+        type is kept and nothing more, as it might hold data.
+
+    Returns
+    -------
+    dict
+    """
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
+        raise TypeError(f"parameters={type(parameters).__name__} is not valid; give a dictionary with names as keys.")
+    return {check_text("parameters", name): _plain(value, 0) for name, value in parameters.items()}
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size <= _MOST_VALUES):
+        value = value.tolist()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if depth == _DEEPEST or not isinstance(value, list | tuple | range | Mapping) or len(value) > _MOST_VALUES:
+        return f"<{type(value).__name__}>"
+    if isinstance(value, Mapping):
+        return {_plain(str(name), depth): _plain(part, depth + 1) for name, part in value.items()}
+    return [_plain(part, depth + 1) for part in value]
+
+
+_TIGHTEST = ("pld", "rdp", "optimal")
+"""Methods in the order in which they are tried; between them they price all that any method with a guarantee does."""
+
+
+@lru_cache(maxsize=4096)
+def methods_for(found: Releases, adjacency: str) -> frozenset[str]:
+    """Which of them price a composition: those that price each of its parts."""
+    replace_one = adjacency == "replace_one"
+    return frozenset(each for each in _TIGHTEST if refusal(found, each, replace_one, remedy=False) is None)
+
+
+def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None = None) -> float:
+    """Price by `method`, or by the tightest method that prices the event: PLD, else Rényi, else composed statements.
+
+    Parameters
+    ----------
+    event : DpEvent
+    delta : float
+        In (0, 1).
+    adjacency : str
+    method : str, optional
+        A guarantee; approximations are refused.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
+    return get_epsilon(event, delta, method=_method(event, adjacency, method), adjacency=adjacency)
+
+
+def joint_delta(event: DpEvent, epsilon: float, adjacency: str, method: str | None = None) -> float:
+    """The delta of the same at an epsilon, by the method that `joint_price` takes."""
+    return get_delta(event, epsilon, method=_method(event, adjacency, method), adjacency=adjacency)
+
+
+def _method(event: DpEvent, adjacency: str, method: str | None) -> str:
+    if method is not None:
+        return check_method(method)
+    found = methods_for(releases(event), adjacency)
+    return next((each for each in _TIGHTEST if each in found), "pld")

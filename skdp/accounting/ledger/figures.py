@@ -1,0 +1,214 @@
+"""A ledger as it is shown, and the figures under it: what was spent, what is left, what each figure is valid for."""
+
+from __future__ import annotations
+
+from skdp.exceptions import BudgetFileError
+
+from ..events import DpEvent
+from ..methods import check_adjacency, check_delta
+from ..releases import releases
+from .affordable import Affordable, affordable
+from .charges import joint_delta
+from .ledger import Ledger
+from .log import Log
+from .report import as_html, as_text, entry_rows
+from .rounding import rounded
+
+__all__ = ["Figures"]
+
+
+def _counted(ledger: Ledger) -> str:
+    """How many entries there are of each kind."""
+    charges = len(ledger.history)
+    others = [
+        f"{number} {kind}{'s' * (number != 1)}"
+        for kind in ("refusal", "raise")
+        if (number := sum(entry.kind == kind for entry in ledger.entries))
+    ]
+    return ", ".join([f"{charges} charge{'s' * (charges != 1)}", *others])
+
+
+def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
+    """Names and values, each with what it is valid for.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    delta : float or None
+        The ceiling's if None.
+
+    Returns
+    -------
+    list of (name, value)
+    """
+    delta = None if delta is None else check_delta(delta)
+    found = [] if ledger.epsilon is None else _under_a_ceiling(ledger)
+    if ledger.epsilon is None and delta is None:
+        return [("spent", "give a delta, as in table(delta=1e-5)")]
+    if delta is None or (ledger.epsilon is not None and delta == ledger.delta):
+        return found
+    found.append(("spent, valid for plans fixed in advance", _priced(ledger, delta)))
+    if ledger.epsilon is None:
+        adaptive = f"epsilon={ledger.adaptive_price(delta):.6g} at delta={delta:g}"
+        found.append(("spent, valid for charges chosen adaptively", adaptive))
+    return found
+
+
+def _priced(ledger: Ledger, delta: float) -> str:
+    try:
+        return f"epsilon={ledger.price(delta):.6g} at delta={delta:g}"
+    except (TypeError, ValueError):  # an earlier version admitted such charges
+        return "no method prices these charges together"
+
+
+def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
+    """The ceiling, what was spent of it, and what decides: what is left."""
+    raised = f", raised from {ledger.terms.epsilon:g}" if ledger.raised else ""
+    spent = "what is guaranteed however charges were chosen" if ledger.raised else "joint price of the charges"
+    like = " for a Gaussian release" if ledger.shape is None else " for a fit like the last one"
+    like = like if ledger.counts else ""
+    return [
+        ("ceiling", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
+        ("spent", f"epsilon={ledger.spent():.6g} ({spent})"),
+        ("left", f"epsilon={rounded(affordable(ledger, None, None, None).epsilon, 3)}{like}"),
+    ]
+
+
+class Figures:
+    """What a `PrivacyAccountant` tells of its ledger."""
+
+    _log: Log
+
+    def get_epsilon(self, delta: float | None = None, *, method: str | None = None, adaptive: bool = False) -> float:
+        """What everything charged so far costs.
+
+        Parameters
+        ----------
+        delta : float, optional
+            In (0, 1); the ceiling's if left out. For the adaptive figure, one that was named in advance.
+        method : str, optional
+            As in `skdp.accounting.get_epsilon`, guarantees only. Left out: PLD, or Rényi where that alone
+            has a price. Not for the adaptive figure.
+        adaptive : bool
+            False: the joint price, valid for plans fixed in advance. True: an odometer's, valid also for
+            charges and an end that were chosen after seeing outputs; never less than about the joint price.
+
+        Returns
+        -------
+        float
+            In nats; 0.0 if nothing was charged. The adaptive figure is inf where no theorem covers a charge.
+        """
+        delta = self._log.terms.delta if delta is None else check_delta(delta)
+        if delta is None:
+            raise ValueError("delta=None is not valid without a ceiling; give a number such as get_epsilon(1e-5).")
+        if not adaptive:
+            return self._log.read().price(delta, method)
+        if method is not None:
+            raise ValueError(f"method={method!r} has no odometer; leave it out with adaptive=True.")
+        return self._log.read().adaptive_price(delta)
+
+    def get_delta(self, epsilon: float, *, method: str | None = None) -> float:
+        """Delta of everything charged so far at `epsilon`, by `method` as in `get_epsilon`; 0.0 if nothing was."""
+        ledger = self._log.read()
+        return joint_delta(ledger.event, epsilon, ledger.adjacency or "zero_out", method)
+
+    @property
+    def spent(self) -> float | None:
+        """Epsilon spent under the ceiling, at its delta and never above it; None without a ceiling.
+
+        The joint price of everything charged. Once the ceiling was raised: the odometer's figure, which decides then.
+        """
+        ledger = self._log.read()
+        return None if ledger.epsilon is None else ledger.spent()
+
+    def affordable(
+        self, event: DpEvent | None = None, *, delta: float | None = None, adjacency: str | None = None
+    ) -> Affordable:
+        """What the next fit may cost under the ceiling.
+
+        Parameters
+        ----------
+        event : DpEvent, optional
+            A fit of the same kind: its sampling and its composition count, its noise does not. Left out: the last
+            charge that was no selection. What is left depends on the kind, which a filter counts differently than a
+            price does.
+        delta : float, optional
+            At which the epsilon is told, such as the estimator's; the ceiling's if left out.
+        adjacency : str, optional
+            That of the ledger if left out.
+
+        Returns
+        -------
+        epsilon : float
+            A fit of that kind, calibrated to that epsilon at `delta`, is admitted, and one that costs noticeably more
+            is not. 0.0 if nothing is left, `math.inf` without a ceiling.
+        delta : float
+            What is left for the failure probabilities of events of known epsilon and delta.
+        """
+        if event is not None:
+            releases(event)
+        delta = None if delta is None else check_delta(delta)
+        adjacency = None if adjacency is None else check_adjacency(adjacency)
+        return affordable(self._log.read(), event, delta, adjacency)
+
+    def remaining(self, event: DpEvent | None = None) -> float:
+        """What the ceiling still admits.
+
+        Parameters
+        ----------
+        event : DpEvent, optional
+
+        Returns
+        -------
+        float or int
+            Without `event`: `affordable().epsilon`. With `event`: how many more charges of exactly that event would be
+            admitted, an int of at most 10^12 releases in all. `math.inf` without a ceiling, and for an event that
+            costs nothing.
+        """
+        return self.affordable().epsilon if event is None else self._log.read().remaining(event)
+
+    def table(self, delta: float | None = None) -> str:
+        """The ledger as text: its entries, and what was spent and is left.
+
+        Parameters
+        ----------
+        delta : float, optional
+            In (0, 1); the ceiling's if left out.
+
+        Returns
+        -------
+        str
+        """
+        ledger = self._log.read()
+        return as_text(f"PrivacyAccountant, {_counted(ledger)}", entry_rows(ledger.entries), figures(ledger, delta))
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        ledger = self._log.read()
+        return as_html(repr(self), entry_rows(ledger.entries), figures(ledger, None))
+
+    def __repr__(self) -> str:
+        return f"PrivacyAccountant({', '.join(self._parts())})"
+
+    def _parts(self) -> list[str]:
+        where = [] if self._log.path is None else [f"path={self._log.path!r}"]
+        try:
+            ledger = self._log.read()
+        except BudgetFileError:  # an estimator that holds this accountant can be shown all the same
+            return [*where, "cannot be read"]
+        parts = []
+        if ledger.epsilon is not None:
+            parts.append(f"epsilon={ledger.epsilon:g}, delta={ledger.delta:g}, spent={ledger.spent():.4g}")
+            parts.append(f"left={rounded(affordable(ledger, None, None, None).epsilon, 3)}")
+        parts.append(f"charges={len(ledger.history)}")
+        if len(ledger.entries) > len(ledger.history):
+            parts.append(f"entries={len(ledger.entries)}")
+        if ledger.adjacency is not None:
+            parts.append(f"adjacency={ledger.adjacency!r}")
+        if self._log.terms.unit != "row":
+            parts.append(f"unit={self._log.terms.unit!r}")
+        if self._log.is_copy:
+            parts.append("detached copy")
+        return [*parts, *where]

@@ -1,0 +1,246 @@
+"""`Ledger`: the entries of a ledger, what they cost, and what the ceiling still admits."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+from ..composition import MOST_RELEASES, compose, flatten
+from ..events import DpEvent, SelfComposedDpEvent
+from ..methods import check_epsilon
+from ..releases import Releases, releases
+from .charges import ENTRY_KINDS, Charge, Terms, joint_price, methods_for
+from .filters import FAILURES, Counts, Rule, failures_of, first_rule, rule_for, share
+from .odometer import odometer_epsilon
+
+__all__ = ["Ledger"]
+
+
+@lru_cache(maxsize=4096)
+def _size(event: DpEvent) -> int:
+    """How many releases an event consists of."""
+    return sum(flatten(event).values())
+
+
+class Ledger:
+    """Entries in order, and what has to be known to admit another one. Nothing is priced when an entry is added.
+
+    Parameters
+    ----------
+    terms : Terms
+
+    Attributes
+    ----------
+    entries : list of Charge
+        All of them: charges, refusals and raises.
+    adjacency : str or None
+        Of all charges; None before the first.
+    epsilon : float or None
+        The ceiling in force.
+    raised : bool
+        Whether the ceiling was raised, so that the odometer decides and no filter does.
+    shape : DpEvent or None
+        The last charge that was no selection, as the shape of what may come; a selection takes long to price.
+    rule : Rule or None
+        How further charges are admitted, where it is stored.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.adjacency: str | None = None
+        self.entries: list[Charge] = []
+        self.epsilon, self.raised = terms.epsilon, False
+        self.shape: DpEvent | None = None
+        self._runs: list[tuple[DpEvent, int]] = []
+        self._counts: dict[Releases, int] = {}
+        self._size = 0  # releases in all
+        self.rule: Rule | None = None
+
+    def snapshot(self) -> Ledger:
+        """A copy that later entries leave alone."""
+        other = Ledger.__new__(Ledger)
+        other.__dict__.update(self.__dict__)
+        other.entries, other._runs, other._counts = list(self.entries), list(self._runs), dict(self._counts)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"terms": self.terms, "history": self.entries}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["terms"])  # type: ignore[misc]
+        for entry in state["history"]:
+            self.add(entry)
+
+    @property
+    def history(self) -> list[Charge]:
+        """The charges alone."""
+        return [entry for entry in self.entries if entry.kind == "charge"]
+
+    @property
+    def event(self) -> DpEvent:
+        """Everything charged as one event, equal neighbours counted."""
+        return compose(SelfComposedDpEvent(event, count) for event, count in self._runs)
+
+    @property
+    def counts(self) -> Counts:
+        """Charges with an effect, and how often each was made."""
+        return list(self._counts.items())
+
+    @property
+    def delta(self) -> float:
+        """Delta of the ceiling."""
+        if self.terms.delta is None:
+            raise ValueError("an accountant without a ceiling has no filter; give epsilon and delta.")
+        return self.terms.delta
+
+    # --- entries ---
+
+    def add(self, entry: Charge) -> None:
+        """Enter what was admitted, or read from a log."""
+        if entry.kind == "raise":
+            self.epsilon, self.raised = check_epsilon(entry.parameters.get("epsilon"), positive=True), True
+        elif entry.kind == "charge":
+            self._add_charge(entry)
+        elif entry.kind not in ENTRY_KINDS:
+            raise ValueError(f"kind={entry.kind!r} is not known; update skdp.")
+        self.entries.append(entry)
+
+    def _add_charge(self, charge: Charge) -> None:
+        self.refuse_mixed(charge.adjacency)
+        event, found = charge.event, releases(charge.event)
+        self.adjacency = charge.adjacency
+        if found.empty:
+            return
+        self.rule, self.shape = self.rule or charge.rule, self.shape if found.selected else event
+        self._counts[found] = self._counts.get(found, 0) + 1
+        self._size += _size(event)
+        if self._runs and self._runs[-1][0] == event:
+            self._runs[-1] = (event, self._runs[-1][1] + 1)
+        else:
+            self._runs.append((event, 1))
+
+    def refuse_mixed(self, adjacency: str) -> None:
+        """Raise if the ledger holds another adjacency."""
+        if self.adjacency not in (None, adjacency):
+            raise ValueError(
+                f"adjacency={adjacency!r} cannot be mixed with {self.adjacency!r}, which this accountant already "
+                "holds; use one adjacency, or a second accountant."
+            )
+
+    # --- what is admitted ---
+
+    def rule_with(self, found: Releases, adjacency: str) -> Rule:
+        """The rule in force, which a first charge of `found` would fix."""
+        if self.rule is not None:
+            return self.rule
+        replace_one, first = adjacency == "replace_one", next(iter(self._counts), None)
+        make, first = (rule_for, found) if first is None else (first_rule, first)
+        return make(first, self.epsilon or 0.0, self.delta, replace_one, self.terms.family)
+
+    def admits(self, event: DpEvent, adjacency: str, count: int = 1) -> bool:
+        """Whether the ceiling admits `count` further charges of an event that has a price. No slack."""
+        return self.load(event, adjacency, count) <= 1.0
+
+    def load(self, event: DpEvent, adjacency: str, count: int = 1) -> float:
+        """Share of what decides that is taken with `count` further charges of an event that has a price.
+
+        Parameters
+        ----------
+        event : DpEvent
+        adjacency : str
+        count : int
+
+        Returns
+        -------
+        float
+            At most 1 if they are admitted.
+        """
+        found, replace_one = releases(event), adjacency == "replace_one"
+        if found.empty or self.epsilon is None:
+            return 0.0
+        if self.raised:
+            return share(self._odometer(self.delta, adjacency, event, count), self.epsilon)
+        plan = 0.0 if self._counts else share(joint_price(event, self.delta, adjacency), self.epsilon)
+        if plan > 1.0 or (count == 1 and not self._counts):
+            return plan
+        return self.rule_with(found, adjacency).load(self._counts_with(found, count), self.epsilon, replace_one)
+
+    def load_now(self, adjacency: str) -> float:
+        """The load without any further charge."""
+        if self.epsilon is None or not self._counts:
+            return 0.0
+        if self.raised:
+            return share(self.adaptive_price(self.delta), self.epsilon)
+        first = next(iter(self._counts))
+        return self.rule_with(first, adjacency).load(self.counts, self.epsilon, adjacency == "replace_one")
+
+    def _counts_with(self, found: Releases, count: int) -> Counts:
+        return list({**self._counts, found: self._counts.get(found, 0) + count}.items())
+
+    def priced_with(self, found: Releases, adjacency: str) -> bool:
+        """Whether some method prices releases of all these kinds together."""
+        return bool(
+            methods_for(found, adjacency).intersection(*(methods_for(each, adjacency) for each in self._counts))
+        )
+
+    def has_room(self, event: DpEvent, count: int = 1) -> bool:
+        """Whether the releases of all charges are few enough to be priced together: no kind above `MOST_RELEASES`."""
+        return self._size + count * _size(event) <= MOST_RELEASES
+
+    def remaining(self, event: DpEvent) -> float:
+        """How many more charges of exactly that event would be admitted under the ceiling."""
+        adjacency = self.adjacency or "zero_out"
+        if releases(event).empty or self.epsilon is None:
+            return math.inf
+        most = max(0, MOST_RELEASES - self._size) // _size(event)
+        if most == 0 or not self.priced_with(releases(event), adjacency) or not self.admits(event, adjacency):
+            return 0
+        low, high = 1, 2
+        while high <= most and self.admits(event, adjacency, high):
+            low, high = high, 2 * high
+        high = min(high, most + 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.admits(event, adjacency, middle) else (low, middle)
+        return low
+
+    def failures_left(self) -> float:
+        """Delta that a further charge may fail with under the ceiling."""
+        if self.epsilon is None or not self._counts:
+            return 1.0 if self.epsilon is None else self.delta
+        if self.raised:
+            kept = FAILURES * self.delta
+        else:
+            kept = self.rule_with(next(iter(self._counts)), self.adjacency or "zero_out").failures
+        return max(0.0, kept - failures_of(self._counts.items()))
+
+    # --- what it costs ---
+
+    def price(self, delta: float, method: str | None = None) -> float:
+        """Joint price of everything charged, in nats."""
+        return joint_price(self.event, delta, self.adjacency or "zero_out", method)
+
+    def spent(self) -> float:
+        """What was spent of the ceiling: the joint price, or the odometer's figure once the ceiling was raised.
+
+        The joint price can exceed the ceiling by no more than its own error, as a filter has shown that the run is
+        private at the ceiling; so the lesser of the two holds.
+        """
+        if self.epsilon is None:
+            raise ValueError("an accountant without a ceiling has no balance; give epsilon and delta.")
+        return self.adaptive_price(self.delta) if self.raised else min(self.price(self.delta), self.epsilon)
+
+    def adaptive_price(self, delta: float) -> float:
+        """The odometer's figure, valid however charges were chosen, in nats."""
+        return self._odometer(delta, self.adjacency or "zero_out")
+
+    def _odometer(self, delta: float, adjacency: str, event: DpEvent | None = None, count: int = 0) -> float:
+        """The odometer's figure with `count` further charges of `event`."""
+        charges = self.counts if event is None else self._counts_with(releases(event), count)
+        if not charges:
+            return 0.0
+        plan = self.event if event is None or self._counts else event
+        once = sum(number for _, number in charges) == 1
+        first = (lambda part: joint_price(plan, part, adjacency)) if once else None
+        return odometer_epsilon(charges, first, delta, adjacency == "replace_one")

@@ -1,0 +1,190 @@
+"""The ledger of a `PrivacyAccountant` as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Any
+
+from ..events import (
+    ComposedDpEvent,
+    DpEvent,
+    PoissonSampledDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+)
+
+__all__ = ["TableRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of"]
+
+TableRows = Sequence[Sequence[str]]
+
+_LONGEST = 72
+_COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "note")
+_KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised"}
+
+
+def describe(event: DpEvent) -> str:
+    """An event in a few words, such as `10000 x Poisson(0.01) Gaussian(4)`.
+
+    Parameters
+    ----------
+    event : DpEvent
+
+    Returns
+    -------
+    str
+    """
+    if isinstance(event, SelfComposedDpEvent):
+        return f"{event.count} x {describe(event.event)}"
+    if isinstance(event, ComposedDpEvent):
+        return "(" + " + ".join(describe(part) for part in event.events) + ")"
+    if isinstance(event, PoissonSampledDpEvent):
+        return f"Poisson({event.sampling_probability:.6g}) {describe(event.event)}"
+    name = type(event).__name__.removesuffix("DpEvent")
+    inner = [describe(getattr(event, f.name)) for f in fields(event) if isinstance(getattr(event, f.name), DpEvent)]
+    values = [getattr(event, f.name) for f in fields(event)]
+    numbers = ", ".join(f"{value:.6g}" for value in values if isinstance(value, (int, float)))
+    return " ".join([f"{name}({numbers})" if numbers else name, *inner])
+
+
+def sampling_of(event: DpEvent) -> str:
+    """How the rows of an event are sampled: `none`, `Poisson(q)`, a fixed size, or several of these.
+
+    Parameters
+    ----------
+    event : DpEvent
+
+    Returns
+    -------
+    str
+    """
+    if isinstance(event, PoissonSampledDpEvent):
+        return f"Poisson({event.sampling_probability:.6g})"
+    if isinstance(event, SampledWithoutReplacementDpEvent):
+        return f"{event.sample_size} of {event.source_dataset_size}"
+    parts = event.events if isinstance(event, ComposedDpEvent) else (getattr(event, "event", None),)
+    found = {sampling_of(part): None for part in parts if isinstance(part, DpEvent)}
+    return ", ".join(found) or "none"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+
+
+def _groups(entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Equal neighbours together: their numbers, and the first of them."""
+    number = 0
+    for _, same in groupby(entries, _shown):
+        first, *others = same
+        yield f"{number + 1}" if not others else f"{number + 1}-{number + 1 + len(others)}", first
+        number += 1 + len(others)
+
+
+def _shown(entry: Any) -> tuple[Any, ...]:
+    parameters = json.dumps(entry.parameters, sort_keys=True)
+    return entry.kind, entry.event, entry.label, entry.adjacency, entry.unit, entry.note, parameters
+
+
+def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
+    """TableRows of the table; equal neighbours share one, which shows the time of the first.
+
+    Parameters
+    ----------
+    entries : sequence of Charge
+
+    Returns
+    -------
+    list of list of str
+    """
+    rows: list[list[str]] = []
+    for which, entry in _groups(entries):
+        event = _KINDS.get(entry.kind) or _short(describe(entry.event))
+        sampling = _short(sampling_of(entry.event)) if entry.kind == "charge" else ""
+        what = [_short(entry.label), event, _asked(entry), sampling, entry.adjacency, entry.unit, _short(entry.note)]
+        rows.append([which, _time(entry.time), *what])
+    return rows
+
+
+def _time(text: str) -> str:
+    """An ISO time without fractions of a second, with its zone."""
+    zone = "UTC" if text.endswith("+00:00") else text[23:]
+    return f"{text[:19].replace('T', ' ')} {zone}".strip()
+
+
+def _asked(entry: Any) -> str:
+    """Epsilon and delta that were asked for, where the parameters of what was run tell them."""
+    found = {name: entry.parameters.get(name) for name in ("epsilon", "delta")}
+    numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+    return ", ".join(f"{name}={value:g}" for name, value in numbers.items()) if "epsilon" in numbers else ""
+
+
+def parameter_lines(entries: Sequence[Any]) -> list[str]:
+    """The parameters of each entry that has some, equal neighbours together.
+
+    Parameters
+    ----------
+    entries : sequence of Charge
+
+    Returns
+    -------
+    list of str
+    """
+    lines = []
+    for which, entry in _groups(entries):
+        if entry.parameters:
+            told = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
+            lines.append(f"parameters of {which}: {told}")
+    return lines
+
+
+def _filled(rows: TableRows) -> list[Sequence[str]]:
+    """Head and rows without the columns in which no row has anything."""
+    used = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
+    return [[row[k] for k in used] for row in (_COLUMNS, *rows)] if rows else []
+
+
+def as_text(title: str, rows: TableRows, figures: TableRows) -> str:
+    """Title, entries in columns, then one figure a line.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of rows
+    figures : sequence of (name, value)
+
+    Returns
+    -------
+    str
+    """
+    table = _filled(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join([title, *lines, *(f"{name}: {value}" for name, value in figures)])
+
+
+def as_html(title: str, rows: TableRows, figures: TableRows) -> str:
+    """The same as an HTML fragment, every text escaped.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of rows
+    figures : sequence of (name, value)
+
+    Returns
+    -------
+    str
+    """
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    head, *body = _filled(rows) or [()]
+    lines = "".join(line("td", row) for row in body)
+    table = f"<table><thead>{line('th', head)}</thead><tbody>{lines}</tbody></table>" if rows else ""
+    notes = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in figures)
+    return f"<div><p><code>{html.escape(title)}</code></p>{table}<ul>{notes}</ul></div>"

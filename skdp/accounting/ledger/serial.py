@@ -1,0 +1,254 @@
+"""Events, entries and ledgers as JSON, and the hashes that chain the entries of a ledger.
+
+The hash of the terms is the first link; the hash of an entry covers its fields, its place and the hash before it.
+So a hash stands for everything up to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from .. import events as _events
+from ..events import DpEvent
+from ..methods import check_adjacency
+from .charges import ENTRY_KINDS, Charge, Terms, check_text, plain_parameters
+from .filters import Rule
+
+__all__ = [
+    "canonical",
+    "chain",
+    "charge_from_fields",
+    "charge_to_fields",
+    "event_from_dict",
+    "event_to_dict",
+    "ledger_from_json",
+    "ledger_to_json",
+    "link",
+]  # fmt: skip
+
+JSON_SCHEMA = 3
+"""Of the JSON. 1 had neither time, parameters, note nor hashes, 2 neither kinds of entries nor rules."""
+
+_KNOWN: dict[str, type[DpEvent]] = {
+    name: each
+    for name, each in vars(_events).items()
+    if isinstance(each, type) and issubclass(each, DpEvent) and each is not DpEvent
+}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, DpEvent):
+        return event_to_dict(value)
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+def event_to_dict(event: DpEvent) -> dict[str, Any]:
+    """An event as a dictionary of plain values.
+
+    Parameters
+    ----------
+    event : DpEvent
+
+    Returns
+    -------
+    dict
+        `{"event": name, field: value, ...}`; field `event` of a wrapping event is called `inner`.
+    """
+    name = type(event).__name__
+    if _KNOWN.get(name) is not type(event):
+        raise TypeError(f"event={event!r} cannot be written as JSON; use the events of skdp.accounting.")
+    content = {"inner" if f.name == "event" else f.name: _plain(getattr(event, f.name)) for f in fields(event)}
+    return {"event": name, **content}
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return event_from_dict(value)
+    if isinstance(value, list):
+        return tuple(_read(part) for part in value)
+    return value
+
+
+def event_from_dict(content: Any) -> DpEvent:
+    """The event that `event_to_dict` wrote.
+
+    Parameters
+    ----------
+    content : dict
+
+    Returns
+    -------
+    DpEvent
+        Its constructor checks every field.
+    """
+    name = content.get("event") if isinstance(content, dict) else None
+    if not isinstance(name, str) or name not in _KNOWN:
+        raise ValueError(f"event={name!r} is not known; use a log written by to_json of this version.")
+    given = {"event" if key == "inner" else key: _read(value) for key, value in content.items() if key != "event"}
+    known = {field.name for field in fields(_KNOWN[name])}
+    if set(given) - known:
+        raise ValueError(f"event={name!r} has no field {sorted(set(given) - known)[0]!r}; use a log by to_json.")
+    try:
+        return _KNOWN[name](**given)
+    except TypeError as error:
+        raise ValueError(f"event={name!r} cannot be read ({error}); use a log written by to_json.") from None
+
+
+def canonical(content: Any) -> str:
+    """The one way in which we write this content as JSON."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def link(fields_of_entry: dict[str, Any]) -> str:
+    """SHA-256 of an entry, in hexadecimal. Fields that are None are left out: a later schema may add some."""
+    content = {name: value for name, value in fields_of_entry.items() if value is not None}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
+    """An entry by the names that the file gives its fields, event, parameters and rule as text, without its hash.
+
+    Kind and rule are None where an entry has none, and an entry of the first version is written as it was.
+    """
+    return {
+        "seq": seq,
+        "time": charge.time,
+        "label": charge.label,
+        "parameters": canonical(charge.parameters),
+        "event": canonical(event_to_dict(charge.event)),
+        "adjacency": charge.adjacency,
+        "note": charge.note,
+        "previous": previous,
+        "kind": None if charge.kind == "charge" else charge.kind,
+        "rule": None if charge.rule is None else canonical(charge.rule.written()),
+    }
+
+
+def charge_from_fields(content: dict[str, Any], terms: Terms) -> Charge:
+    """The entry that `charge_to_fields` wrote, each field checked."""
+    time, label, note = (check_text(name, content[name]) for name in ("time", "label", "note"))
+    event, parameters = event_from_dict(json.loads(content["event"])), json.loads(content["parameters"])
+    adjacency = check_adjacency(content["adjacency"])
+    kind, rule = content.get("kind"), content.get("rule")
+    kind = "charge" if kind is None else kind
+    if kind not in ENTRY_KINDS:
+        raise ValueError(f"kind={kind!r} is not known; update skdp.")
+    kept = None if rule is None else Rule.read(json.loads(rule), terms.delta)
+    return Charge(event, label, adjacency, terms.unit, plain_parameters(parameters), note, time, kind, kept)
+
+
+def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
+    """The hash of the terms and that of each entry.
+
+    Parameters
+    ----------
+    terms : Terms
+    charges : iterable of Charge
+
+    Returns
+    -------
+    list of str
+    """
+    heads = [link(terms.written())]
+    for seq, charge in enumerate(charges, start=1):
+        heads.append(link(charge_to_fields(charge, seq, heads[-1])))
+    return heads
+
+
+def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
+    """A ledger as JSON.
+
+    Parameters
+    ----------
+    terms : Terms
+    charges : iterable of Charge
+
+    Returns
+    -------
+    str
+    """
+    charges = list(charges)
+    heads = chain(terms, charges)
+    entries = [
+        {
+            "time": c.time,
+            "label": c.label,
+            "parameters": c.parameters,
+            "adjacency": c.adjacency,
+            "event": event_to_dict(c.event),
+            "note": c.note,
+            **({} if c.kind == "charge" else {"kind": c.kind}),
+            **({} if c.rule is None else {"rule": c.rule.written()}),
+            "hash": head,
+        }
+        for c, head in zip(charges, heads[1:], strict=True)
+    ]
+    return json.dumps({"schema": JSON_SCHEMA, **terms.written(), "charges": entries, "head": heads[-1]})
+
+
+def _content(text: Any) -> dict[str, Any]:
+    """The dictionary in a log, of the present schema and with all its keys."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema not in range(1, JSON_SCHEMA + 1):
+        raise ValueError(
+            f"schema={schema!r} is not known; give a log of schema 1 to {JSON_SCHEMA}, as to_json returns."
+        )
+    names = ["epsilon", "delta", "unit", "filter_family", "charges"]
+    names += [] if schema == 1 else ["version", "id", "created", "head"]
+    missing = [name for name in names if name not in content]
+    if missing or not isinstance(content["charges"], list):
+        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing or not a list; give what to_json returned.")
+    return _from_schema_1(content) if schema == 1 else content
+
+
+def _from_schema_1(content: dict[str, Any]) -> dict[str, Any]:
+    for each in content["charges"]:
+        if not isinstance(each, dict) or each.get("unit") != content["unit"]:
+            raise ValueError(f"charge={each!r} is not of unit {content['unit']!r}; give what to_json returned.")
+    added = {"time": "", "parameters": {}, "note": ""}
+    charges = [{**added, **each} for each in content["charges"]]
+    return {**content, "version": 1, "id": secrets.token_hex(8), "created": "", "charges": charges}
+
+
+def ledger_from_json(text: Any) -> tuple[Terms, list[Charge]]:
+    """The ledger in a log that `ledger_to_json` wrote.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    terms : Terms
+    charges : list of Charge
+    """
+    content = _content(text)
+    terms = Terms.read(content)
+    charges = [_charge(each, terms) for each in content["charges"]]
+    if content["schema"] != 1:
+        written = [each.get("hash") for each in content["charges"]]
+        for seq, (computed, found) in enumerate(zip(chain(terms, charges)[1:], written, strict=True), start=1):
+            if computed != found:
+                raise ValueError(f"charge {seq} of the log is not what was written; give what to_json returned.")
+        if content["head"] != chain(terms, charges)[-1]:
+            raise ValueError(f"head={content['head']!r} is not that of the last charge; give what to_json returned.")
+    return terms, charges
+
+
+def _charge(content: Any, terms: Terms) -> Charge:
+    names = ("time", "label", "parameters", "event", "adjacency", "note")
+    if not isinstance(content, dict) or any(name not in content for name in names):
+        raise ValueError(f"charge={content!r} lacks a field; give what to_json returned.")
+    texts = {name: canonical(content[name]) for name in (*names[2:4], *(("rule",) if "rule" in content else ()))}
+    return charge_from_fields({**content, **texts}, terms)

@@ -1,0 +1,163 @@
+"""Transactions on a file of SQLite, and what can go wrong with it told in one line.
+
+Each transaction opens the file anew and closes it: no connection outlives a fork or is shared by threads, a file that
+was removed or exchanged is noticed, and between charges the file stands alone, without a journal beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from skdp.exceptions import BudgetFileError
+
+from .log import LOCK
+
+__all__ = ["damaged", "statements", "told_in_one_line", "transaction"]
+
+T = TypeVar("T")
+
+_WAIT = 60.0  # seconds for the lock
+
+
+def transaction(path: str, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    """What `work` returns of a connection inside a transaction: committed at the end, rolled back by any exception.
+
+    No context of Python's own takes a lock while it is entered, as an interrupt could come before the block that it
+    guards has begun. SQLite's ends the transaction as one step, so the one that closes has no lock left to lose.
+    """
+    with LOCK, told_in_one_line(path), _Opened(path) as opened:
+        connection = opened.begun(begin)
+        with connection:
+            return work(connection)
+
+
+class _Opened:
+    """A connection that is closed whatever happens: it is kept here before it takes a lock.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def __enter__(self) -> _Opened:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.rollback()
+            self._connection.close()
+
+    def begun(self, begin: str) -> sqlite3.Connection:
+        """SQLite waits for most locks itself; while another process recovers or closes the file, ask again."""
+        deadline = time.monotonic() + _WAIT
+        while True:
+            try:
+                return self._connected(begin, deadline - time.monotonic())
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
+
+    def _connected(self, begin: str, wait: float) -> sqlite3.Connection:
+        """One attempt. Who may not write the file or beside it, or has no room, can still read what is in it."""
+        _check_file(self._path)
+        if begin != "BEGIN":
+            return self._connected_as("mode=rw", begin, wait)
+        for mode in ("mode=rw", "mode=ro"):
+            try:
+                return self._connected_as(mode, begin, wait)
+            except sqlite3.OperationalError as error:
+                if not _is(error, "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_FULL"):
+                    raise
+                last = error
+        for journal in (self._path + "-wal", self._path + "-journal"):
+            if os.path.exists(journal) and os.path.getsize(journal) > 0:
+                raise last  # the file alone does not show what was charged
+        return self._connected_as("mode=ro&immutable=1", begin, wait)
+
+    def _connected_as(self, mode: str, begin: str, wait: float) -> sqlite3.Connection:
+        self._close()
+        address = f"{pathlib.Path(self._path).as_uri()}?{mode}"
+        self._connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
+        connection = self._connection
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # what is no text has no right hash
+        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory too where there is no WAL
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute(begin)
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # takes the read lock now
+        return connection
+
+
+def _check_file(path: str) -> None:
+    if not os.path.exists(path):
+        raise BudgetFileError(f"path={path!r} does not exist (any more); nothing was charged: bring the file back.")
+    if not os.path.isfile(path):
+        raise BudgetFileError(f"path={path!r} is not a file; nothing was charged: give the name of a file.")
+    if os.path.getsize(path) == 0:
+        raise damaged(path, "it is empty")
+
+
+def _is(error: sqlite3.Error, *names: str) -> bool:
+    found = getattr(error, "sqlite_errorname", None) or ""
+    return any(found == name or found.startswith(name + "_") for name in names)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _is(error, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
+
+
+def damaged(path: str, why: str) -> BudgetFileError:
+    return BudgetFileError(
+        f"path={path!r} is damaged or was altered ({why}); nothing was charged: bring back an unharmed copy, with the "
+        "charges made since."
+    )
+
+
+@contextlib.contextmanager
+def told_in_one_line(path: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        why = f"({' '.join(str(error).split())}); nothing was charged:"
+        if _is_busy(error):
+            told = f"has been locked by another process for {_WAIT:.0f} s {why} wait for that process, or end it."
+        elif _is(error, "SQLITE_FULL", "SQLITE_IOERR"):
+            told = f"could not be written {why} see whether the disk is full or failing, and start the fit again."
+        elif _is(error, "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"):
+            told = f"cannot be opened or written {why} allow writing to the file and to its directory."
+        elif _is(error, "SQLITE_NOTADB"):
+            told = f"is not a budget file {why} give another path."
+        else:
+            raise damaged(path, " ".join(str(error).split())) from error
+        raise BudgetFileError(f"path={path!r} {told}") from error
+    except UnicodeDecodeError as error:
+        raise damaged(path, "names in it are no text") from error
+    except OSError as error:
+        raise BudgetFileError(
+            f"path={path!r} cannot be used ({error.strerror or error}); nothing was charged: see to the "
+            "disk and to the permissions."
+        ) from error
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one; executescript would commit before them."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,345 @@
+"""The log in a file: SQLite, one transaction a charge, on one balance for threads, processes and scripts.
+
+A charge is priced against what the file holds, without a lock. Then comes one `BEGIN IMMEDIATE`: what others charged
+meanwhile is read, and if it is nothing the entry is written, and COMMIT has it on the disk; otherwise it is priced
+again. So no price, however long it takes, keeps others waiting. A process that dies before COMMIT has charged nothing
+and read nothing of the data.
+
+The file is created complete under another name and linked to its own, so there is no moment at which it is half made,
+and an empty file is never mistaken for a new one. Where the file system has no hard links, its own name is claimed by
+an exclusive creation and the content written there, the first bytes last: until then it is no file of SQLite, and
+nobody charges it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from skdp.exceptions import BudgetFileError
+
+from .admission import admitted
+from .charges import Charge, Terms
+from .ledger import Ledger
+from .log import LOCK, Turn
+from .placing import absolute, publish, wait_until_made
+from .serial import charge_from_fields, charge_to_fields, link
+from .sqlite import damaged, statements, told_in_one_line, transaction
+
+__all__ = ["FILE_SCHEMA", "Store"]
+
+FILE_SCHEMA = 2
+"""Of the file, as `PRAGMA user_version`. 1 had neither kinds of entries nor rules."""
+
+MIGRATIONS = {1: "ALTER TABLE charges ADD COLUMN kind TEXT;\nALTER TABLE charges ADD COLUMN rule TEXT;\n"}
+"""SQL that takes a file of one schema to the next. Columns may be added, entries stay as they are."""
+
+_ATTEMPTS = 1000
+"""To write an entry; each failed one means that somebody else has written theirs."""
+
+_APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
+
+_FOREVER = "BEGIN SELECT RAISE(ABORT, 'a budget is never altered, charges are added at its end'); END"
+_TABLES = f"""
+CREATE TABLE header (
+    version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL, epsilon REAL, delta REAL, unit TEXT NOT NULL,
+    filter_family TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE charges (
+    seq INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, parameters TEXT NOT NULL, event TEXT NOT NULL,
+    adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT, rule TEXT);
+CREATE TRIGGER header_update BEFORE UPDATE ON header {_FOREVER};
+CREATE TRIGGER header_delete BEFORE DELETE ON header {_FOREVER};
+CREATE TRIGGER header_insert BEFORE INSERT ON header WHEN EXISTS (SELECT 1 FROM header) {_FOREVER};
+CREATE TRIGGER charges_update BEFORE UPDATE ON charges {_FOREVER};
+CREATE TRIGGER charges_delete BEFORE DELETE ON charges {_FOREVER};
+CREATE TRIGGER charges_insert BEFORE INSERT ON charges
+    WHEN NEW.seq IS NOT (SELECT COALESCE(MAX(seq), 0) + 1 FROM charges) {_FOREVER};
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {FILE_SCHEMA};
+"""
+
+
+class Store:
+    """A log in a file; see the module.
+
+    Parameters
+    ----------
+    path : str
+        Absolute.
+    terms : Terms
+        Those of the file.
+    genesis : str
+        The hash of its header.
+    """
+
+    is_copy = False
+
+    def __init__(self, path: str, terms: Terms, genesis: str) -> None:
+        self.path, self.terms = path, terms
+        self._ledger, self._heads = Ledger(terms), [genesis]
+        self._turn = Turn()
+        self._noted = (0, genesis)  # the last entry that was seen here, or by the process that sent the handle
+
+    @classmethod
+    def at(cls, path: Any, wanted: Terms | None = None, asked: dict[str, Any] | None = None) -> Store:
+        """The budget in a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+        wanted : Terms, optional
+            Where there is no file, one of these terms is created. None: there has to be one, and it is only read.
+        asked : dict, optional
+            Terms that the file has to have, by the names of `Terms.written`.
+
+        Returns
+        -------
+        Store
+            The same for all who ask in this process, so that what it has read is read once.
+        """
+        path = absolute(path)
+        if wanted is not None and not os.path.lexists(path):
+            if wanted.epsilon is None:
+                warnings.warn(
+                    f"path={path!r}: there was no such file, and a budget without a ceiling was begun; give "
+                    "epsilon and delta, or PrivacyAccountant.open(path) for a file that exists.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            _create(path, wanted)
+        wait_until_made(path)
+        terms, genesis = transaction(path, "BEGIN", partial(_header, path))
+        for name, value in (asked or {}).items():
+            found = terms.written()[name]
+            if value is not None and value != found:
+                raise ValueError(
+                    f"{name}={value!r} contradicts the {name}={found!r} that {path} was created with and keeps; leave "
+                    "it out, or start another file."
+                )
+        return _handle(path, terms, genesis)
+
+    @classmethod
+    def begun(cls, path: Any, terms: Terms, charges: Sequence[Charge]) -> Store:
+        """A new file with these terms and charges."""
+        path = absolute(path)
+        if os.path.lexists(path) or not _create(path, terms, charges):
+            raise ValueError(f"path={path!r} exists, and a budget is not written over; give a new path.")
+        return cls.at(path)
+
+    def read(self) -> Ledger:
+        """Everything charged until now, by whomever."""
+        return transaction(self.path, "BEGIN", self._up_to_date)
+
+    def _up_to_date(self, connection: sqlite3.Connection) -> Ledger:
+        self._catch_up(connection)
+        return self._ledger.snapshot()
+
+    def check(self, charge: Charge) -> None:
+        """Raise what `append` would raise, and write nothing."""
+        admitted(self.read(), charge)
+        transaction(self.path, "BEGIN IMMEDIATE", self._catch_up)
+
+    def append(self, charge: Charge) -> None:
+        """Admit an entry, then write it down in one transaction, or raise and write nothing."""
+        with self._turn.lock():
+            for _ in range(_ATTEMPTS):
+                seen = self.read()
+                if self._written(admitted(seen, charge), len(seen.entries)):
+                    return
+        raise BudgetFileError(
+            f"path={self.path!r} was charged by others {_ATTEMPTS} times while this charge was priced; nothing was "
+            "charged: start the fit again when fewer processes run."
+        )
+
+    def _written(self, entry: Charge, known: int) -> bool:
+        """Write an entry if the file still holds those that were `known`; whether it did."""
+        with LOCK:
+            head = transaction(self.path, "BEGIN IMMEDIATE", partial(self._write, entry, known))
+            if head is not None:
+                self._noted = len(self._heads), head  # it is read with the next ones, and has to be there
+        return head is not None
+
+    def _write(self, entry: Charge, known: int, connection: sqlite3.Connection) -> str | None:
+        """The hash of the entry that was written, None if others came first."""
+        self._catch_up(connection)
+        if len(self._ledger.entries) != known:
+            return None
+        _migrate(self.path, connection)
+        return _insert(connection, "charges", charge_to_fields(entry, len(self._heads), self._heads[-1]))
+
+    def verify(self) -> list[str]:
+        """The hashes of the chain, computed anew from the whole file; raise at the first that is not as written."""
+        return transaction(self.path, "BEGIN", self._verified)
+
+    def _verified(self, connection: sqlite3.Connection) -> list[str]:
+        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.path, " ".join(str(found).split()))
+        self._check_header(connection)
+        heads = self._heads[:1]
+        _read_on(self.path, connection, Ledger(self.terms), heads)
+        self._catch_up(connection)
+        return heads
+
+    def _check_header(self, connection: sqlite3.Connection) -> None:
+        if _header(self.path, connection)[1] != self._heads[0]:
+            raise BudgetFileError(
+                f"path={self.path!r} is another budget than the one that was opened there; nothing was charged: "
+                "bring the first file back, or open this one as a new PrivacyAccountant."
+            )
+
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        self._check_header(connection)
+        try:
+            _read_on(self.path, connection, self._ledger, self._heads)
+        except BaseException:  # Ctrl-C too: what may be half entered is forgotten, and read again
+            self._ledger, self._heads = Ledger(self.terms), self._heads[:1]
+            raise
+        count, head = self._noted
+        if self._heads[count : count + 1] != [head]:
+            raise damaged(self.path, f"entry {count}, which was there before, is gone or altered")
+        self._noted = len(self._heads) - 1, self._heads[-1]
+
+    def __reduce__(self) -> tuple[Callable[..., Store], tuple[Any, ...]]:
+        return _handle, (self.path, self.terms, self._heads[0], *self._noted)
+
+
+_STORES: dict[tuple[str, str], Store] = {}
+
+
+def _handle(path: str, terms: Terms, genesis: str, count: int = 0, head: str = "") -> Store:
+    """The store of this process for a file; the file itself is opened when it is first used."""
+    with LOCK:
+        store = _STORES.setdefault((path, genesis), Store(path, terms, genesis))
+        if count > store._noted[0]:
+            store._noted = (count, head)
+        return store
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def _version(path: str, connection: sqlite3.Connection) -> int:
+    """The schema of the file, one that we know."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != _APPLICATION:
+        raise BudgetFileError(f"path={path!r} is not a budget file; nothing was charged: give another path.")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < 1:
+        raise damaged(path, f"schema {version}")
+    if version > FILE_SCHEMA:
+        raise BudgetFileError(
+            f"path={path!r} has schema {version}, this skdp writes {FILE_SCHEMA}; nothing was charged: update skdp."
+        )
+    return int(version)
+
+
+def _rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[dict[str, Any]]:
+    """All rows at once: a cursor that is left half-way keeps a closed connection, and its locks, alive."""
+    with contextlib.closing(connection.execute(query, values)) as cursor:
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
+    """Terms of the file and the hash of its header, which has to be right."""
+    _version(path, connection)
+    rows = _rows(connection, "SELECT * FROM header")
+    if len(rows) != 1 or rows[0].pop("hash", None) != link(rows[0]):
+        raise damaged(path, "its header is not as it was written")
+    (row,) = rows
+    try:
+        return Terms.read(row), link(row)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, f"header: {error}") from error
+
+
+def _read_on(path: str, connection: sqlite3.Connection, ledger: Ledger, heads: list[str]) -> None:
+    """Enter what was appended since, each entry checked against the chain; the last one known has to be there still."""
+    known = len(heads) - 1
+    rows = _rows(connection, "SELECT * FROM charges WHERE seq >= ? ORDER BY seq", known)
+    if known and (not rows or rows[0].get("hash") != heads[-1]):
+        raise damaged(path, f"entry {known}, which was there before, is gone or altered")
+    for row in rows[1 if known else 0 :]:
+        seq, written = len(heads), row.pop("hash", None)
+        if (row.get("seq"), row.get("previous"), written) != (seq, heads[-1], link(row)):
+            raise damaged(path, f"entry {seq} is not as it was written")
+        try:
+            ledger.add(charge_from_fields(row, ledger.terms))
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(path, f"entry {seq}: {error}") from error
+        heads.append(written)
+
+
+# --- making and migrating ---------------------------------------------------------------------------------
+
+
+def _create(path: str, terms: Terms, charges: Sequence[Charge] = ()) -> bool:
+    """Make the file under another name and link it to its own, which only one process can; whether it was this one."""
+    if os.path.exists(path + "-wal"):
+        raise BudgetFileError(
+            f"path={path!r} has lost its file, as {os.path.basename(path)}-wal is there and may hold charges; nothing "
+            "was charged: bring the file back, or move that one away."
+        )
+    if not os.path.isdir(os.path.dirname(path)):
+        raise BudgetFileError(f"path={path!r} is in no folder that exists; nothing was charged: make the folder.")
+    made = f"{path}.{secrets.token_hex(6)}.new"
+    with LOCK, told_in_one_line(path):
+        try:
+            _write_new(made, terms, charges)
+            publish(made, path)
+        except FileExistsError:  # somebody else was first: theirs counts
+            return False
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(made)
+        _synchronise_directory(path)
+    return True
+
+
+def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
+    connection = sqlite3.connect(made, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("BEGIN")
+        for statement in statements(_TABLES):
+            connection.execute(statement)
+        head = _insert(connection, "header", terms.written())
+        for seq, charge in enumerate(charges, start=1):
+            head = _insert(connection, "charges", charge_to_fields(charge, seq, head))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")  # where it cannot be had, the rollback journal stays: as safe
+    finally:
+        connection.close()
+
+
+def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> str:
+    """Write an entry with its hash, which is returned."""
+    row = {**row, "hash": link(row)}
+    marks = ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
+    return str(row["hash"])
+
+
+def _synchronise_directory(path: str) -> None:
+    """So that the file's name survives a power cut too; Windows does that by itself."""
+    if os.name == "posix":
+        directory = os.open(os.path.dirname(path), os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _migrate(path: str, connection: sqlite3.Connection) -> None:
+    """Bring an older file to the present schema, in the transaction of the entry that needs it."""
+    for version in range(_version(path, connection), FILE_SCHEMA):
+        for statement in statements(MIGRATIONS[version]):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {version + 1}")

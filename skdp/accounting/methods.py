@@ -1,0 +1,255 @@
+"""`get_epsilon`, `get_delta` by the method that is named, and `get_epsilon_bounds`, the truth from both sides."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from collections.abc import Callable
+from dataclasses import replace as replace_fields
+from functools import lru_cache
+from typing import Any
+
+from .classic.composition import (
+    naive_epsilon,
+    optimal_epsilon,
+    optimal_exact_epsilon,
+    strong_2016_epsilon,
+    strong_epsilon,
+)
+from .classic.gdp import gdp_delta, gdp_epsilon
+from .classic.moments import asymptotic_delta, asymptotic_epsilon, moments_delta, moments_epsilon
+from .events import DpEvent
+from .numeric import least_delta
+from .pld.epsilon import FINE, pld_delta, pld_epsilon
+from .pld.interval import pld_bounds
+from .rdp.rdp import rdp_delta, rdp_epsilon
+from .refusals import APPROXIMATIONS, METHODS, check_priced
+from .releases import Releases, releases
+
+__all__ = [
+    "ADJACENCIES",
+    "APPROXIMATIONS",
+    "METHODS",
+    "check_adjacency",
+    "check_delta",
+    "check_epsilon",
+    "check_method",
+    "get_delta",
+    "get_epsilon",
+    "get_epsilon_bounds",
+    "rough_epsilon",
+]
+
+ADJACENCIES = ("zero_out", "add_remove", "replace_one")
+
+
+def _is_real(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
+
+
+def check_delta(delta: Any) -> float:
+    """`delta` as a float in (0, 1), or a ValueError that says so."""
+    if not _is_real(delta) or not 0.0 < delta < 1.0:
+        raise ValueError(f"delta={delta!r} is not valid; give a number above 0 and below 1, such as 1e-5.")
+    return float(delta)
+
+
+def check_epsilon(epsilon: Any, *, positive: bool = False) -> float:
+    """`epsilon` as a finite float of at least 0 (above 0 if `positive`), or a ValueError that says so."""
+    if not _is_real(epsilon) or not 0.0 <= epsilon < math.inf or (positive and epsilon == 0.0):
+        least = "above 0" if positive else "of 0 or more"
+        raise ValueError(f"epsilon={epsilon!r} is not valid; give a finite number {least}.")
+    return float(epsilon)
+
+
+def check_adjacency(adjacency: Any) -> str:
+    """`adjacency` if it is known, or a ValueError that lists what is."""
+    if adjacency not in ADJACENCIES:
+        raise ValueError(f"adjacency={adjacency!r} is not known; choose one of {', '.join(ADJACENCIES)}.")
+    return str(adjacency)
+
+
+def check_method(method: Any) -> str:
+    """`method` if its figures may be charged, or a ValueError that lists those that may."""
+    if method in APPROXIMATIONS:
+        raise ValueError(
+            f"method={method!r} is not a guarantee and cannot be charged; choose one of {', '.join(METHODS)}."
+        )
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}.")
+    return str(method)
+
+
+def _check_reading(method: Any) -> str:
+    """`method` if it is known at all, approximations included, or a ValueError that lists what is."""
+    if method not in METHODS + APPROXIMATIONS:
+        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS + APPROXIMATIONS)}.")
+    return str(method)
+
+
+EpsilonOf = Callable[..., float]
+
+# Each method rounds up what cancels within it; this covers the rounding of the rest, sums of positive terms.
+_UP = 1.0 + 1e-12
+
+_EPSILON: dict[str, EpsilonOf] = {
+    "moments": moments_epsilon,
+    "optimal_exact": optimal_exact_epsilon,
+    "optimal": optimal_epsilon,
+    "strong": strong_epsilon,
+    "naive": naive_epsilon,
+    "moments_asymptotic": asymptotic_epsilon,
+    "gdp": gdp_epsilon,
+    "strong_2016": strong_2016_epsilon,
+}
+_DELTA: dict[str, EpsilonOf] = {"moments": moments_delta, "moments_asymptotic": asymptotic_delta, "gdp": gdp_delta}
+
+
+def _apart(found: Releases) -> tuple[Releases, float]:
+    """A composition with its (epsilon, delta) events made pure, and the delta that this takes.
+
+    An (epsilon, delta)-private release is dominated by one that tells all with probability delta and is
+    epsilon-private otherwise (Kairouz, Oh & Viswanath 2017).
+    """
+    if not found.epsilon_delta:
+        return found, 0.0
+    taken = -math.expm1(math.fsum(count * math.log1p(-delta) for _, delta, count in found.epsilon_delta)) * _UP
+    pure = tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta)
+    return replace_fields(found, epsilon_delta=pure), taken
+
+
+def _rdp_epsilon(found: Releases, delta: float, replace_one: bool) -> float:
+    pure, taken = _apart(found)
+    left = (delta - taken) / (1.0 - taken) / _UP
+    return rdp_epsilon(pure, left, replace_one=replace_one) if left > 0.0 else math.inf
+
+
+def _rdp_delta(found: Releases, epsilon: float, replace_one: bool) -> float:
+    pure, taken = _apart(found)
+    return (taken + (1.0 - taken) * rdp_delta(pure, epsilon, replace_one=replace_one)) * _UP
+
+
+@lru_cache(maxsize=4096)
+def _epsilon(found: Releases, delta: float, method: str, replace_one: bool, accuracy: float | None = None) -> float:
+    check_priced(found, method, replace_one)
+    if method == "pld":
+        return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy or FINE)
+    if method == "rdp":
+        return _rdp_epsilon(found, delta, replace_one) * _UP
+    return _rounded_up(_EPSILON[method](found, delta, replace_one=replace_one), method)
+
+
+def _rounded_up(value: float, method: str) -> float:
+    """The figure of a method that is a guarantee, rounded up; any other as it is."""
+    return value * _UP if method in METHODS else value
+
+
+def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str) -> float:
+    """`get_epsilon` to about one per cent above, in a fraction of the time; for searches."""
+    found = releases(event)
+    if found.empty or found.non_private:
+        return get_epsilon(event, delta, method=method, adjacency=adjacency)
+    return max(_epsilon(found, delta, method, adjacency == "replace_one", 1e-3), sys.float_info.min)
+
+
+@lru_cache(maxsize=4096)
+def _delta(found: Releases, epsilon: float, method: str, replace_one: bool) -> float:
+    check_priced(found, method, replace_one)
+    if method == "pld":
+        return pld_delta(found, epsilon, replace_one=replace_one)
+    if method == "rdp":
+        return _rdp_delta(found, epsilon, replace_one)
+    if method in _DELTA:
+        return _rounded_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
+    return least_delta(
+        lambda delta: _rounded_up(_EPSILON[method](found, delta, replace_one=replace_one), method), epsilon
+    )
+
+
+def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:
+    """Epsilon that an event costs at `delta`: by the methods in `METHODS`, never below the truth.
+
+    Parameters
+    ----------
+    event : DpEvent
+    delta : float
+        In (0, 1).
+    method : str
+        "pld": privacy loss distributions, exact to about 1e-4 and better. Looser: "rdp" (Rényi), "moments"
+        (Abadi et al. 2016), "optimal_exact", "optimal", "strong" and "naive" composition. Not guarantees, and
+        refused wherever something is charged: "moments_asymptotic", "gdp", "strong_2016". See
+        `docs/accounting.md`. An event that a method cannot price is refused by name.
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+        What neighbours differ in. `zero_out` has the price of `add_remove`.
+
+    Returns
+    -------
+    float
+        In nats. 0.0 means that nothing was released: where delta alone covers a release, the smallest
+        positive number is returned. inf for `NonPrivateDpEvent`, and where no epsilon holds at this delta.
+    """
+    delta, method, adjacency = check_delta(delta), _check_reading(method), check_adjacency(adjacency)
+    found = releases(event)
+    if found.empty:
+        return 0.0
+    if found.non_private:
+        return math.inf
+    return max(_epsilon(found, delta, method, adjacency == "replace_one"), sys.float_info.min)
+
+
+def get_delta(event: DpEvent, epsilon: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:
+    """Delta that an event costs at `epsilon`: by the methods in `METHODS`, never below the truth.
+
+    Parameters
+    ----------
+    event : DpEvent
+    epsilon : float
+        Finite, at least 0, in nats.
+    method : str
+        As in `get_epsilon`.
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0.0 only for nothing, 1.0 for `NonPrivateDpEvent`.
+    """
+    epsilon, method, adjacency = check_epsilon(epsilon), _check_reading(method), check_adjacency(adjacency)
+    found = releases(event)
+    if found.empty:
+        return 0.0
+    if found.non_private:
+        return 1.0
+    return min(1.0, max(_delta(found, epsilon, method, adjacency == "replace_one"), sys.float_info.min))
+
+
+def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_out") -> tuple[float, float]:
+    """Certified bracket of the least epsilon at which an event is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    event : DpEvent
+        What `get_epsilon` prices by method "pld".
+    delta : float
+        In (0, 1).
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+        What neighbours differ in.
+
+    Returns
+    -------
+    lower, upper : float
+        In nats. `upper` is what `get_epsilon` gives; the mechanism alone costs at least `lower`, by the
+        proof in `skdp.accounting.pld.lower_bounds`. Mostly within 1e-3 of each other; wider, at worst with a `lower`
+        of what a single release costs, where losses are large and rare or noise is nearly absent. Both are
+        inf where no epsilon holds at this delta.
+    """
+    delta, adjacency = check_delta(delta), check_adjacency(adjacency)
+    found = releases(event)
+    if found.empty:
+        return 0.0, 0.0
+    if found.non_private:
+        return math.inf, math.inf
+    check_priced(found, "pld", adjacency == "replace_one")
+    lower, upper = pld_bounds(found, delta, adjacency == "replace_one")
+    return lower, max(upper, sys.float_info.min)

@@ -1,0 +1,91 @@
+"""A composition as pairs to compose: one list for each direction of neighbours, selections included.
+
+The profile of a try is composed as any other release and read at all epsilons; `profiles` makes of it the
+profile of the best try and a pair, which is composed with the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ..gaussian import gaussian_delta, gaussian_epsilon
+from ..releases import Releases, Runs
+from ..tries import NumberOfTries
+from .bounded import AnyPair, LaplacePair, ResponsePair
+from .curves import Curve, compose_curve
+from .pairs import Pair
+from .profiles import Profile, ProfilePair, selected
+from .simple import MAX_SHIFT, Simple
+
+__all__ = ["Directed", "directions"]
+
+_LOOKS = 12 << 20  # work of all looks at the tries of a selection
+_ROUGH = 5e-4  # accuracy from which on a profile has few points
+_POINTS = (250, 1000)
+_LEAST_EPSILON = 1e-9  # shortest profile
+
+Directed = list[tuple[AnyPair, ...]]
+
+
+def _curve(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
+    """Profile of one try, read until it is e^log_floor above what is revealed outright."""
+    simple = Simple.of(found, replace_one)
+    if simple.closed:
+        mu = simple.mu
+        return gaussian_epsilon(math.exp(log_floor), mu), lambda at: np.array([gaussian_delta(e, mu) for e in at])
+    if not found.selected and simple.mu == 0.0 and simple.pure == 0.0:
+        return 0.0, lambda at: np.full(at.shape, simple.revealed)
+    if simple.revealed >= 1.0 or simple.steep:
+        return 0.0, lambda at: np.ones(at.shape)
+    return compose_curve(directions(found, replace_one, log_floor, accuracy), log_floor, accuracy, work)
+
+
+@lru_cache(maxsize=512)
+def _selected_profile(
+    runs: Runs, mean: float, shape: float, replace_one: bool, log_floor: float, accuracy: float
+) -> Profile:
+    """Profile of the best of several tries, each the worst of `runs`."""
+    floor = max(log_floor - math.log(mean), -700.0)
+    curves = [_curve(run, replace_one, floor, accuracy, _LOOKS // len(runs)) for run in runs]
+    points = _POINTS[accuracy < _ROUGH]
+    grid = np.linspace(0.0, max(_LEAST_EPSILON, *(top for top, _ in curves)), points + 1)
+    delta = np.minimum(np.max([read(grid) for _, read in curves], axis=0), 1.0)
+    # a bound at one place is one above it
+    delta = np.minimum.accumulate(delta)
+    return selected(Profile(grid, delta), NumberOfTries(mean, shape))
+
+
+def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, accuracy: float = 1e-6) -> Directed:
+    """The pairs to compose, for each direction; one if both are the same.
+
+    Parameters
+    ----------
+    found : Releases
+    replace_one : bool
+        Whether neighbours replace a record.
+    log_floor : float
+        Log of a delta that does not matter: how far profiles of selections are followed.
+    accuracy : float
+        Relative error of epsilon aimed at.
+
+    Returns
+    -------
+    list of tuple of pairs
+    """
+    twice = 2.0 if replace_one else 1.0
+    sampled = [(q, 1.0 / s, count) for q, s, count in found.sampled]
+    gaussian = found.mu_squared + sum(count * m * m for _, m, count in sampled if m > MAX_SHIFT)
+    others: list[AnyPair] = [Pair("remove", 1.0, math.sqrt(gaussian) * twice, 1)] if gaussian > 0.0 else []
+    others += [LaplacePair(twice / b, count) for b, count in found.laplace]
+    others += [ResponsePair(e, d, count) for e, d, count in found.epsilon_delta if d < 1.0]
+    for runs, mean, shape, count in found.selected:
+        floor = log_floor - math.log(count)
+        others.append(ProfilePair.of(_selected_profile(runs, mean, shape, replace_one, floor, accuracy), count))
+    result: Directed = []
+    for kind in ("replace",) if replace_one else ("remove", "add"):
+        pairs: list[AnyPair] = [Pair(kind, q, m, count) for q, m, count in sampled if m <= MAX_SHIFT]
+        result.append((*pairs, *others))
+    return result[:1] if all(pair.symmetric for pair in result[0]) else result

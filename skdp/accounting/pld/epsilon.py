@@ -1,0 +1,194 @@
+"""Epsilon and delta of a composition by privacy loss distributions: tight upper bounds.
+
+What can be said without composing is said by `simple`; `directions` makes pairs of what is left, and `reading` composes
+them and reads off the figure.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..gaussian import gaussian_delta, gaussian_epsilon
+from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
+from ..releases import Releases
+from .bounded import AnyPair
+from .directions import Directed, directions
+from .profiles import ProfilePair
+from .reading import ROUGH, read_delta, solve_directions, total_variation
+from .simple import Simple
+
+__all__ = ["FINE", "PLD_KINDS", "check_kinds", "known_epsilon", "least_with_renyi", "pld_delta", "pld_epsilon"]
+
+PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta", "selected")
+
+FINE = 2e-6  # relative error of epsilon aimed at
+_PROFILE = 1e-5  # relative error of the profile of one try
+_NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
+_FLOORS = (-25.0, -60.0, -200.0, -690.0)  # how far that is if delta is not known, one after the other
+_MANY = 10**9  # releases from which on the grid is so coarse that Rényi divergences may be the better bound
+_MANY_SELECTED = 10**7  # the same within a selection, which is looked at in many places on smaller grids
+
+
+def _by_renyi(found: Releases, replace_one: bool) -> bool:
+    """Whether Rényi divergences are asked too: a bound of their own."""
+    return (
+        found.most > (_MANY_SELECTED if found.selected else _MANY)
+        and rdp_refusal(found, replace_one=replace_one) is None
+    )
+
+
+def least_with_renyi(value: float, found: Releases, delta: float, replace_one: bool) -> float:
+    """An epsilon read off a grid, or that by Rényi divergences where the grid is coarse and they say less."""
+    return min(value, rdp_epsilon(found, delta, replace_one=replace_one)) if _by_renyi(found, replace_one) else value
+
+
+def check_kinds(found: Releases) -> None:
+    """Raise if there are releases that have no price by privacy loss distributions."""
+    strange = [kind for kind in found.kinds if kind not in PLD_KINDS]
+    if strange:
+        raise TypeError(f"method='pld' has no price for {', '.join(strange)}; use method='rdp'.")
+
+
+def _alone(directed: Directed) -> ProfilePair | None:
+    """The profile of a single selection and nothing else, which is read as it is."""
+    pair = directed[0][0]
+    return pair if len(directed[0]) == 1 and isinstance(pair, ProfilePair) and pair.count == 1 else None
+
+
+def _infinite(revealed: float, pairs: tuple[AnyPair, ...]) -> float:
+    """Probability of infinite loss: what is revealed outright, and where profiles were cut off."""
+    cut = math.fsum(p.count * math.log1p(-p.infinite) for p in pairs if isinstance(p, ProfilePair) and p.infinite < 1.0)
+    if any(isinstance(pair, ProfilePair) and pair.infinite >= 1.0 for pair in pairs):
+        return 1.0
+    return revealed - (1.0 - revealed) * math.expm1(cut) * (1.0 + 1e-14)
+
+
+def _selected_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: float) -> float:
+    """Epsilon of a composition in which something was selected."""
+    floor = max(math.log(delta) - _NEGLIGIBLE, -700.0)
+    directed = directions(found, replace_one, floor, max(accuracy, _PROFILE))
+    alone, infinite = _alone(directed), _infinite(Simple.of(found, replace_one).revealed, directed[0])
+    if alone is not None:
+        return alone.epsilon_at(delta)
+    if infinite >= delta:
+        return math.inf
+    if max(total_variation(pairs) for pairs in directed) <= delta:
+        return 0.0
+    return max(0.0, *(each.epsilon for each in solve_directions(directed, infinite, delta, accuracy)))
+
+
+def _selected_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
+    """Delta of a composition in which something was selected: profiles are followed further until it suffices."""
+    revealed = Simple.of(found, replace_one).revealed
+    if revealed >= 1.0:
+        return 1.0
+    best = rdp_delta(found, epsilon, replace_one=replace_one) if _by_renyi(found, replace_one) else 1.0
+    for floor in _FLOORS:
+        if best < math.exp(floor + _NEGLIGIBLE) and floor > _FLOORS[-1]:
+            continue  # a bound is already below all that this floor can tell
+        directed = directions(found, replace_one, floor, max(accuracy, _PROFILE))
+        alone = _alone(directed)
+        if alone is not None:
+            value = alone.delta_at(epsilon)
+        elif _infinite(revealed, directed[0]) >= 1.0:
+            value = 1.0
+        else:
+            value = max(read_delta(pairs, epsilon, accuracy) for pairs in directed)
+        best = min(best, value, *(total_variation(pairs) for pairs in directed))
+        if best > math.exp(floor + _NEGLIGIBLE):
+            break
+        if floor == _FLOORS[0] and rdp_refusal(found, replace_one=replace_one) is None:
+            best = min(best, rdp_delta(found, epsilon, replace_one=replace_one))
+    return best
+
+
+def known_epsilon(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
+    """Epsilon where nothing has to be composed; None elsewhere."""
+    if simple.closed:
+        return gaussian_epsilon(delta, simple.mu)
+    left = delta - simple.revealed
+    if left < 0.0 or (left == 0.0 and simple.mu > 0.0):
+        return math.inf
+    if left == 0.0 or (simple.mu == 0.0 and simple.pure == 0.0):
+        return simple.pure
+    if max(total_variation(pairs) for pairs in directions(found, replace_one)) <= delta:
+        return 0.0
+    return None
+
+
+def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:
+    """Epsilon at `delta`, an upper bound.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+    accuracy : float
+        Relative error aimed at; a coarser grid is quicker and stays an upper bound.
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    check_kinds(found)
+    return least_with_renyi(_grid_epsilon(found, delta, replace_one, accuracy), found, delta, replace_one)
+
+
+def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: float) -> float:
+    if found.selected:
+        return _selected_epsilon(found, delta, replace_one, accuracy)
+    simple = Simple.of(found, replace_one)
+    known = known_epsilon(found, simple, delta, replace_one)
+    if known is not None:
+        return known
+    if simple.steep:
+        return simple.epsilon_at(delta)
+    solved = solve_directions(directions(found, replace_one), simple.revealed, delta, accuracy)
+    return min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
+
+
+def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:
+    """Delta at `epsilon`, an upper bound.
+
+    Parameters
+    ----------
+    found : Releases
+    epsilon : float
+        In nats, at least 0.
+    replace_one : bool
+        Whether neighbours replace a record.
+    accuracy : float
+        Relative error aimed at.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    check_kinds(found)
+    value = _grid_delta(found, epsilon, replace_one, accuracy)
+    return min(value, rdp_delta(found, epsilon, replace_one=replace_one)) if _by_renyi(found, replace_one) else value
+
+
+def _grid_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
+    if found.selected:
+        return _selected_delta(found, epsilon, replace_one, accuracy)
+    simple = Simple.of(found, replace_one)
+    if simple.closed:
+        return gaussian_delta(epsilon, simple.mu)
+    if simple.revealed >= 1.0:
+        return 1.0
+    if epsilon >= simple.pure and simple.mu == 0.0:
+        return min(1.0, simple.revealed * (1.0 + 1e-12))
+    directed = directions(found, replace_one)
+    if simple.steep:
+        return min(simple.delta_at(epsilon), total_variation(directed[0]))
+    worst = 0.0
+    for pairs in directed:
+        if worst == 0.0 or read_delta(pairs, epsilon, ROUGH) > worst:
+            worst = max(worst, read_delta(pairs, epsilon, accuracy))
+    return min(worst, simple.delta_at(epsilon), total_variation(directed[0]))

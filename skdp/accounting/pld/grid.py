@@ -1,0 +1,356 @@
+"""Privacy loss distributions on a grid: connect-the-dots, and composition by powers of an FFT.
+
+A loss l between two labels e and e + h is split between them with weight (1 - e^{e-l}) / (1 - e^{-h}) on
+the upper one (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022). That conserves the mass of both P and
+Q and dominates the exact pair.
+
+An FFT knows sums only to about 1e-16 of the largest, while delta may be 1e-12 or less. So each
+distribution is first tilted by e^{theta l - K(theta)}, which moves the losses that matter to the centre,
+and the result is tilted back. What is cut off, what can wrap around and what rounding can do is bounded:
+added for an upper bound on delta, subtracted for a lower one (`lower_bounds`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..numeric import Floats
+from .bounded import AnyPair
+from .tilting import OUTSIDE, Tilt, centres
+
+__all__ = ["Composed", "Step", "compose_on_grid", "delta_of", "deltas_of", "epsilon_of", "hockey_stick", "step_moment"]
+
+Spectrum = NDArray[np.complex128]
+
+_UNIT = 2.3e-16
+_DEEPEST = 600.0  # log of the most that tilting back may multiply by
+_FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
+
+
+class Step(NamedTuple):
+    """One kind of release on the grid.
+
+    Attributes
+    ----------
+    offset : float
+        Loss of position 0.
+    position : array
+        Labels that bear mass, in grid widths from the offset.
+    log_mass : array
+        Log of the mass of P at each.
+    spread : array
+        For each label and the one above it, the sum of w s (1 - s) over the losses between them, with w
+        the mass and s the share of the upper label: from it follows how far labels are from the truth.
+    low : float
+        Mass that the truncation moved up to the second label.
+    lost : float
+        Mass sent to infinite loss.
+    residue : float
+        Relative error of the quadrature.
+    """
+
+    offset: float
+    position: NDArray[np.int64]
+    log_mass: Floats
+    spread: tuple[Floats, Floats]
+    low: float
+    lost: float
+    residue: float
+
+
+def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> Step:
+    """Connect-the-dots discretisation of one release."""
+    atoms = pair.atoms_in_buckets(*span, h, offset)
+    weight = np.exp(atoms.log_weight)
+    scale = (1.0 - atoms.low - atoms.lost) / float(weight.sum())
+    weight *= scale
+    lower = np.floor((atoms.loss - offset) / h)
+    share = np.clip(np.expm1(lower * h + offset - atoms.loss) / math.expm1(-h), 0.0, 1.0)
+    first = int(lower.min())
+    slot = (lower - first).astype(np.int64)
+    raised = weight * share
+    mass = np.bincount(slot + 1, raised, minlength=int(slot.max()) + 2)
+    mass += np.bincount(slot, weight - raised, minlength=mass.size)
+    spread = np.bincount(slot, raised * (1.0 - share), minlength=mass.size)
+    above: Floats = spread.astype(np.float64)
+    below: Floats = np.concatenate([[0.0], above[:-1]])
+    mass[1] += atoms.low  # all of it has losses below the first atom's, hence below this point
+    kept = mass > 0.0
+    position = np.flatnonzero(kept) + first
+    return Step(
+        offset, position, np.log(mass[kept]), (below[kept], above[kept]), atoms.low, atoms.lost, abs(scale - 1.0)
+    )
+
+
+def step_moment(step: Step, theta: float, h: float, gain: Floats | float = 0.0) -> float:
+    """log E_P[e^{theta l + gain}] of one release, l the loss above its offset.
+
+    Parameters
+    ----------
+    step : Step
+    theta, h : float
+        Order per nat, and the grid width.
+    gain : float or array
+        Added to the exponent, label by label.
+
+    Returns
+    -------
+    float
+    """
+    logs = step.log_mass + (theta * h * step.position + gain)
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
+
+
+class Composed(NamedTuple):
+    """Masses of the composed loss, scaled by e^{-log_scale}, and what was left out.
+
+    Attributes
+    ----------
+    loss : array
+        The labels, rising.
+    mass : array
+        Mass at each, at most `2 doubt untilt` and a factor 1 + slack above the truth and never below it.
+    untilt : array
+        What tilting back multiplied each mass by.
+    doubt : float
+        Bound on the rounding of one tilted mass.
+    log_scale, log_outside : float
+        Log of the scale; log of the mass above the window.
+    lost : float
+        Mass sent to infinite loss.
+    slack : float
+        Relative error of the masses.
+    steps, width, order : tuple of Step, float, float
+        What was composed, the grid width, and Chernoff's order for what lies above.
+    floor : float
+        Least epsilon that may be read: below the window, and where tilting back was capped, masses are too small.
+    """
+
+    loss: Floats
+    mass: Floats
+    untilt: Floats
+    doubt: float
+    log_scale: float
+    log_outside: float
+    lost: float
+    slack: float
+    steps: tuple[Step, ...]
+    width: float
+    order: float
+    floor: float
+
+
+def _lost(tilt: Tilt, steps: tuple[Step, ...]) -> float:
+    """Probability that any release sends its loss to infinity."""
+    logs = [p.count * math.log1p(-min(s.lost, 1.0 - 1e-16)) for p, s in zip(tilt.pairs, steps, strict=True)]
+    return -math.expm1(sum(logs)) * (1.0 + 1e-14)
+
+
+def _good_size(least: float) -> int:
+    """Smallest 2^k, 3 2^k or 5 2^k of at least `least`."""
+    size = 1 << max(6, math.ceil(math.log2(max(least, 2.0))))
+    return next((part for part in (size * 5 // 8, size * 3 // 4) if part >= least), size)
+
+
+def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Composed:
+    """FFT powers of the tilted grid distributions on a window below the upper bound.
+
+    Parameters
+    ----------
+    tilt : Tilt
+    h : float
+        Grid width, in nats.
+    extent : float
+        Width of the window, in nats.
+    order : float
+        Order of Chernoff's bound on what lies above the window.
+
+    Returns
+    -------
+    Composed
+    """
+    size = _good_size(extent / h + 32.0)
+    offsets = centres(tilt)
+    steps = tuple(_on_grid(p, span, h, o) for p, span, o in zip(tilt.pairs, tilt.spans, offsets, strict=True))
+    counts = [pair.count for pair in tilt.pairs]
+    base = math.fsum(count * step.offset for count, step in zip(counts, steps, strict=True))
+    moments = [step_moment(step, tilt.theta, h) for step in steps]
+    log_total = math.fsum(count * k for count, k in zip(counts, moments, strict=True))
+    above = math.fsum(count * step_moment(step, order, h) for count, step in zip(counts, steps, strict=True))
+    log_outside = tilt.log_delta + OUTSIDE
+    top = math.ceil((above - log_outside) / order / h)
+    power = np.ones(size // 2 + 1, dtype=complex)
+    start = top - size + 1
+    for count, step, k in zip(counts, steps, moments, strict=True):
+        tilted = np.exp(step.log_mass + tilt.theta * h * step.position - k)
+        # indices relative to the mean keep the phases small, so that their multiples stay accurate
+        centre = round(float(tilted @ step.position))
+        start -= count * centre
+        spectrum = np.fft.rfft(np.bincount((step.position - centre) % size, tilted, minlength=size))
+        power = _times_power(power, spectrum, count)
+    mass = np.roll(np.fft.irfft(power, size), -(start % size))
+    loss = h * np.arange(top - size + 1, top + 1, dtype=float)
+    # scaled to 1 at epsilon: what underflows far above it, or is capped far below, does not matter there
+    middle = min(max(tilt.epsilon - base, float(loss[0])), float(loss[-1]))
+    exponent = -tilt.theta * (loss - middle)
+    untilt = np.exp(np.minimum(exponent, _DEEPEST))
+    # an offset is exact, count times an offset is rounded: labels are moved up by that
+    loss += base + 4e-16 * sum(count * abs(step.offset) for count, step in zip(counts, steps, strict=True))
+    slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * middle) + 50.0 * sum(counts) + size)
+    doubt = _rounding(power, sum(counts), size)
+    mass = (np.maximum(mass, 0.0) + doubt) * untilt
+    return Composed(
+        loss,
+        mass,
+        untilt,
+        doubt,
+        log_total - tilt.theta * middle,
+        log_outside,
+        _lost(tilt, steps),
+        math.expm1(min(slack, 50.0)),
+        steps,
+        h,
+        order,
+        float(loss[int(np.argmax(exponent <= _DEEPEST))]),
+    )
+
+
+def _times_power(power: Spectrum, spectrum: Spectrum, count: int) -> Spectrum:
+    """`power` times `spectrum` to the `count`; what falls below e^-80 becomes 0 and costs no logarithm."""
+    size = spectrum.real**2 + spectrum.imag**2
+    alive = np.flatnonzero((size > math.exp(-2.0 * _FAINT / count)) & (power != 0.0))
+    result = np.zeros_like(power)
+    result[alive] = power[alive] * np.exp(count * np.log(spectrum[alive]))
+    return result
+
+
+def _rounding(power: Spectrum, count: int, size: int) -> float:
+    """Bound on the error of one composed tilted mass.
+
+    Each value of an FFT of probabilities is off by at most c u log2(size) (a sum through log2(size)
+    levels); its count-th power by count times that, where the power lives; the inverse is their mean,
+    plus its own rounding.
+    """
+    unit = 4.0 * _UNIT * math.log2(size)
+    return 2.0 * float(np.abs(power).sum()) / size * unit * (count + 1.0) + math.exp(-_FAINT)
+
+
+def hockey_stick(loss: Floats, mass: Floats, epsilon: float) -> float:
+    """Sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
+
+    Parameters
+    ----------
+    loss, mass : array
+    epsilon : float
+
+    Returns
+    -------
+    float
+    """
+    above = int(np.searchsorted(loss, epsilon, side="right"))
+    return float(mass[above:] @ -np.expm1(epsilon - loss[above:]))
+
+
+def delta_of(found: Composed, epsilon: float) -> float:
+    """Delta at `epsilon`, with everything left out added; 1 below the window, where nothing is known.
+
+    Parameters
+    ----------
+    found : Composed
+    epsilon : float
+
+    Returns
+    -------
+    float
+    """
+    if epsilon < found.floor:
+        return 1.0
+    total = hockey_stick(found.loss, found.mass, epsilon) * (1.0 + found.slack)
+    log_main = found.log_scale + math.log(total) if total > 0.0 else -math.inf
+    parts = math.exp(min(log_main, 0.0)), math.exp(min(found.log_outside, 0.0)), found.lost
+    return min(1.0, sum(parts))
+
+
+def deltas_of(found: Composed, epsilons: Floats) -> Floats:
+    """`delta_of` at rising epsilons, however far from where `found` was composed: looser there, never below.
+
+    Mass above the window is added; below the window, and where tilting back was capped, delta is 1.
+
+    Parameters
+    ----------
+    found : Composed
+    epsilons : array
+        Rising.
+
+    Returns
+    -------
+    array
+    """
+    loss, mass = found.loss, found.mass
+    first = np.searchsorted(loss, epsilons, side="right")
+    tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)[first]
+    total = tail.copy()
+    stretch = np.floor((epsilons - epsilons[0]) / 300.0)
+    for part in (np.flatnonzero(stretch == k) for k in np.unique(stretch)):
+        # e^{epsilon - loss} is left out, and no more than that, where it is below e^-300: that is above the truth
+        low, high = int(first[part[0]]), int(np.searchsorted(loss, epsilons[part[-1]] + 300.0))
+        origin = float(epsilons[part[0]])
+        weighted = np.append(np.cumsum((mass[low:high] * np.exp(origin - loss[low:high]))[::-1])[::-1], 0.0)
+        total[part] -= np.exp(epsilons[part] - origin) * weighted[np.minimum(first[part], high) - low]
+    # both sums are known to their length times the unit of rounding, and nearly cancel
+    total = np.maximum(total, 0.0) + 4.0 * _UNIT * loss.size * tail
+    with np.errstate(divide="ignore"):
+        main = np.exp(np.minimum(found.log_scale + np.log(total * (1.0 + found.slack)), 0.0))
+    result = np.minimum(main + math.exp(min(found.log_outside, 0.0)) + found.lost, 1.0)
+    return np.where(epsilons < found.floor, 1.0, result)
+
+
+def epsilon_of(loss: Floats, mass: Floats, goal: float) -> float:
+    """Smallest epsilon at which the masses have a hockey-stick sum of at most `goal`.
+
+    Parameters
+    ----------
+    loss, mass : array
+        Labels, rising, and their masses.
+    goal : float
+        Above 0.
+
+    Returns
+    -------
+    float
+        Solution of the linear equation in e^epsilon within one grid cell; an end of `loss` if it lies
+        beyond.
+    """
+    tail = np.cumsum(mass[::-1])[::-1]  # mass at and above each point: delta(epsilon) is below it
+    high = int(np.searchsorted(-tail, -goal, side="left"))
+    if high == 0:
+        return float(loss[0])
+    if high == tail.size:
+        return float(loss[-1])
+    # delta(l - 1) >= (1 - 1/e) tail(l): the solution lies above the last l with that much, less 1
+    low = int(np.searchsorted(-tail, -goal / 0.63, side="right")) - 1
+    low = max(0, int(np.searchsorted(loss, loss[max(low, 0)] - 1.01)) - 1)
+    if loss[high] - loss[low] > 500.0:
+        return float(loss[high])
+    origin = loss[low]
+    weighted = np.cumsum((mass[low:] * np.exp(origin - loss[low:]))[::-1])[::-1]
+    inside = slice(low, high + 1)
+    growth = np.exp(loss[inside] - origin)
+    # delta just below point j is tail_j - e^{epsilon - l_j} weighted_j, at the point itself with epsilon = l_j
+    at_point = tail[inside] - growth * weighted[: high + 1 - low]
+    cell = int(np.searchsorted(-at_point, -goal, side="left"))
+    if cell == 0:
+        return float(loss[low])
+    below, above = float(loss[low + cell - 1]), float(loss[low + cell])
+    part = float(growth[cell] * weighted[cell])
+    if not 0.0 < part < math.inf:
+        return above
+    share = float(tail[low + cell] - goal) / part
+    if share <= 0.0:
+        return below
+    return min(max(above + math.log(share), below), above)

@@ -1,0 +1,118 @@
+"""Epsilon of a composition from both sides: the upper bound that is charged, and a certified lower one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace as replace_fields
+from functools import lru_cache
+
+from ..composition import MOST_RELEASES
+from ..releases import Releases, joined, repeated
+from ..tries import NumberOfTries
+from .bounded import AnyPair, LaplacePair, ResponsePair
+from .directions import directions
+from .epsilon import FINE, check_kinds, known_epsilon, least_with_renyi, pld_epsilon
+from .grid import compose_on_grid
+from .lower_bounds import lower_epsilon, single_epsilon
+from .pairs import Pair
+from .reading import Solved, solve_directions
+from .resolution import WORK, finest
+from .simple import MAX_SHIFT, Simple
+
+__all__ = ["pld_bounds"]
+
+_LEAST_WORK = 1 << 17  # in one grid of a lower bound
+_GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is worth a finer grid, and how fine
+
+
+def _single(found: Releases, delta: float, replace_one: bool) -> float:
+    """What the costliest release alone costs at least; under replacement a record may give way to an empty one."""
+    twice = 2.0 if replace_one else 1.0
+    pairs: list[AnyPair] = [Pair("remove", q, 1.0 / s, 1) for q, s, _ in found.sampled]
+    if found.mu_squared > 0.0:
+        pairs.append(Pair("remove", 1.0, math.sqrt(found.mu_squared) * twice, 1))
+    pairs += [LaplacePair(twice / b, 1) for b, _ in found.laplace]
+    pairs += [ResponsePair(e, d, 1) for e, d, _ in found.epsilon_delta if d < 1.0]
+    return max((single_epsilon(pair, delta) for pair in pairs), default=0.0)
+
+
+def _lower(solved: Solved, delta: float, upper: float, work: int) -> float:
+    """Lower bound of one direction, on a finer grid where the first is too coarse for it."""
+    tilt, composed, _ = solved
+    lower = lower_epsilon(tilt, composed, delta)
+    gap = upper - lower
+    extent = composed.width * composed.loss.size
+    least = max(extent / (_FINEST - 64), finest(tilt, extent, work))
+    if gap <= _GAP * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * least:
+        return lower
+    width = max(composed.width * max((0.6 * _GAP * upper / gap) ** 0.7, 1.0 / 16.0), least)
+    finer = compose_on_grid(tilt, width, extent, composed.order)
+    return max(lower, lower_epsilon(tilt, finer, delta))
+
+
+def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
+    """A composition that costs no more, with one run in place of each selection, and the chance that there was one.
+
+    Scores may all be equal: the best is then any one of the tries.
+    """
+    sure, parts = 1.0, [replace_fields(found, selected=())]
+    for runs, mean, shape, count in found.selected:
+        tries = NumberOfTries(mean, shape)
+        sure *= math.exp(count * math.log1p(-tries.none))
+        run, inner = _without_selection(runs[which % len(runs)], which)
+        sure *= inner**count
+        # fewer cost less
+        parts.append(repeated(run, min(count, MOST_RELEASES // max(run.most, 1))))
+    return joined(parts), sure * (1.0 - 1e-12)
+
+
+def _selected_bounds(found: Releases, delta: float, replace_one: bool) -> tuple[float, float]:
+    """Bounds of a composition in which something was selected; the lower one is that of single runs."""
+    upper = pld_epsilon(found, delta, replace_one=replace_one)
+    lower, number = 0.0, max(len(runs) for runs, *_ in found.selected)
+    work = max(WORK // number, _LEAST_WORK)
+    for which in range(number):
+        once, sure = _without_selection(found, which)
+        if delta < sure and not once.empty:
+            lower = max(lower, pld_bounds(once, delta / sure, replace_one, work)[0])
+    return min(lower, upper), upper
+
+
+@lru_cache(maxsize=1024)
+def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WORK) -> tuple[float, float]:
+    """Epsilon at `delta` from below and from above.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+    work : int
+        Bound on one grid, as in `solve`.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper bound in nats; the upper one is `pld_epsilon`.
+    """
+    check_kinds(found)
+    if found.selected:
+        return _selected_bounds(found, delta, replace_one)
+    simple = Simple.of(found, replace_one)
+    known = known_epsilon(found, simple, delta, replace_one)
+    if known is not None and (known == math.inf or (simple.closed and all(q == 1.0 for q, _, _ in found.sampled))):
+        # the closed form is rounded up by 1e-11 relative and as much of delta
+        return max(0.0, known * (1.0 - 1e-9) - 1e-9), known
+    lower = _single(found, delta, replace_one)
+    if known is None and simple.steep:
+        known = simple.epsilon_at(delta)
+    if known is not None:
+        return min(lower, known), known
+    solved = solve_directions(directions(found, replace_one), simple.revealed, delta, FINE, work)
+    upper = min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
+    upper = least_with_renyi(upper, found, delta, replace_one)
+    if all(1.0 / s <= MAX_SHIFT for _, s, _ in found.sampled):  # else what was composed is not the exact pair
+        lower = max(lower, *(_lower(each, delta, upper, work) for each in solved))
+    return min(lower, upper), upper

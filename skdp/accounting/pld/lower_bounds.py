@@ -1,0 +1,239 @@
+"""A certified lower bound on epsilon, from the very grid that gave the upper one.
+
+Connect-the-dots sends each loss l at random to one of its two neighbouring labels, under P and under Q
+alike: the label J is a post-processing of the output. So the pair (P', Q') of the distributions of J is
+dominated by the exact pair, and so is every composition of it. Its true loss at label j is not h j but
+
+    log P'(j) / Q'(j) = h j + d_j,    d_j = -log1p(((e^h - 1) B_{j-1} - (1 - e^{-h}) B_j) / P'(j)),
+
+B_j the sum of w s (1 - s) over the losses between j and j + 1 (w their mass, s the share sent up),
+because Q' adds w e^{-l} where P' adds w. With S = h sum J, which the grid knows, and D = sum d_J,
+
+    delta(e) >= E[(1 - e^{e - S - D})_+] >= E[(1 - e^{e + g - S})_+] - E[(1 - e^{e + g - S})_+; D < -g]
+
+for every g, and by Chernoff, for every theta, lambda > 0, with c = theta^theta / (1 + theta)^{1 + theta},
+the maximum of (1 - e^{-x}) e^{-theta x},
+
+    E[(1 - e^{x0 - S})_+; D < -g] <= c exp(sum log E[e^{theta h J - lambda d_J}] - theta x0 - lambda g).
+
+d_j is of second order in h and its mean nearly cancels: g is small. Equally by Chernoff are bounded and
+subtracted: the mass that wrapped around the window, at orders theta + t and theta - t, and the mass that
+the truncation moved up. Mass above the window and beyond the truncation is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..gaussian import gaussian_epsilon
+from ..numeric import Floats
+from .bounded import AnyPair, LaplacePair, ResponsePair
+from .grid import Composed, Step, epsilon_of, hockey_stick, step_moment
+from .profiles import ProfilePair
+from .tilting import Tilt, deviation, total
+
+__all__ = ["lower_epsilon", "single_epsilon"]
+
+_SHARE = 3e-5  # part of delta given to labels that are too high
+_TINY = 1e-9  # covers rounding and the quadrature of one release
+
+
+def _own_mass(step: Step) -> Floats:
+    """Mass at each label without what the truncation moved up to the second."""
+    mass = np.exp(step.log_mass)
+    if step.low > 0.0 and mass.size > 1:
+        mass[1] = max(mass[1] - step.low, 0.0) + 1e-15 * step.low
+    return mass
+
+
+def _too_high(step: Step, h: float) -> Floats:
+    """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
+    below, above = step.spread
+    ratio = (math.expm1(h) * below + math.expm1(-h) * above) / _own_mass(step)
+    result: Floats = np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
+    return result
+
+
+def _log_peak(order: float) -> float:
+    """Log of the maximum over x of (1 - e^{-x}) e^{-order x}."""
+    return order * math.log(order) - (1.0 + order) * math.log1p(order) if order > 0.0 else 0.0
+
+
+class _Shift(NamedTuple):
+    """What `_moved` needs of one release: tilted log weights, and how much too high each label is."""
+
+    number: int
+    log_weight: Floats
+    shift: Floats
+
+
+def _kept(count: int, log_weight: Floats, shift: Floats, share: float) -> _Shift:
+    """Without the labels most too high, of which `count` releases meet any with tilted mass `share` at most."""
+    order = np.argsort(-shift)
+    met = count * np.cumsum(np.exp(log_weight[order]))
+    rest = order[int(np.searchsorted(met, share)) :]
+    return _Shift(count, log_weight[rest], shift[rest])
+
+
+def _moved(tilt: Tilt, found: Composed, at: float, log_share: float) -> float:
+    """Least g by some orders; where losses are rare and large those below the one that suits delta are better."""
+    best = math.inf
+    for part in (1.0, 0.65, 0.4):
+        best = min(best, _moved_by(tilt, found, at, log_share, part * tilt.theta))
+        if best <= 1e-4 * at:
+            break
+    return best
+
+
+def _moved_by(tilt: Tilt, found: Composed, at: float, log_share: float, theta: float) -> float:
+    """The g for which labels that are too high in sum by more than g cost at most e^{log_share}.
+
+    Half of that goes to releases that meet one of the labels that are most too high, at the ends of the
+    grid; half to the sum over all others.
+    """
+    h = found.width
+    moments = [step_moment(step, theta, h) for step in found.steps]
+    plain = math.fsum(
+        p.count * (k + theta * s.offset) for p, s, k in zip(tilt.pairs, found.steps, moments, strict=True)
+    )
+    excess = max(plain - theta * at + _log_peak(theta) - log_share + math.log(2.0), 1.0)
+    each = math.exp(-min(excess, 700.0)) / len(found.steps)
+    parts = [
+        _kept(p.count, np.log(_own_mass(s)) + theta * h * s.position - k, _too_high(s, h), each)
+        for p, s, k in zip(tilt.pairs, found.steps, moments, strict=True)
+    ]
+    mean = variance = 0.0
+    for part in parts:
+        weight = np.exp(part.log_weight)
+        mean += part.number * float(weight @ part.shift)
+        variance += part.number * float(weight @ part.shift**2)
+    if variance == 0.0:
+        return mean
+    best = math.inf
+    for factor in (1.0, 0.6, 0.35, 0.1):
+        slope = factor * math.sqrt(2.0 * excess / variance)
+        if slope == math.inf or max(slope * float(part.shift.max(initial=0.0)) for part in parts) > 600.0:
+            continue
+        # log E e^{slope d} <= E[e^{slope d} - 1], also where some labels were dropped
+        grown = math.fsum(part.number * float(np.exp(part.log_weight) @ np.expm1(slope * part.shift)) for part in parts)
+        value = (grown + excess) / slope
+        if value > best:
+            break
+        best = value
+    return best
+
+
+def _wrapped(tilt: Tilt, found: Composed, at: float, sign: float) -> float:
+    """Log of a bound on what wrapped around from above (sign 1) or below (-1) adds to delta at `at`."""
+    extent = found.width * found.loss.size
+    orders = [t / deviation(tilt) for t in np.geomspace(0.3, 300.0, 13)]
+    orders = [t for t in orders if sign > 0.0 or t <= tilt.theta] or [0.5 * tilt.theta]
+    t = min(orders, key=lambda t: total(tilt, tilt.theta + sign * t)[0] - sign * t * at - t * extent)
+    order = tilt.theta + sign * t
+    moment = math.fsum(
+        pair.count * (step_moment(step, order, found.width) + order * step.offset)
+        for pair, step in zip(tilt.pairs, found.steps, strict=True)
+    )
+    once = math.exp(-min(t * extent, 700.0))
+    return moment - order * at + _log_peak(order) - t * extent - math.log1p(-min(once, 0.5))
+
+
+def _lifted(tilt: Tilt, found: Composed, at: float) -> float:
+    """Log of a bound on what the mass moved up by the truncation adds to delta at `at`."""
+    theta, h, share, plain = tilt.theta, found.width, 0.0, 0.0
+    for pair, step in zip(tilt.pairs, found.steps, strict=True):
+        k = step_moment(step, theta, h)
+        plain += pair.count * (k + theta * step.offset)
+        if step.low > 0.0:
+            second = float(step.position[min(1, step.position.size - 1)])
+            share += pair.count * math.exp(min(math.log(step.low) + theta * h * second - k, 0.0))
+    return plain - theta * at + _log_peak(theta) + math.log(share) if share > 0.0 else -math.inf
+
+
+def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
+    """Epsilon that one direction costs at least.
+
+    Parameters
+    ----------
+    tilt : Tilt
+    found : Composed
+        `tilt` on a grid.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In nats; 0 where nothing can be said.
+    """
+    infinite = -math.expm1(sum(p.count * math.log1p(-p.infinite) for p in tilt.pairs)) * (1.0 - 1e-14)
+    needed = delta - infinite
+    if needed <= 0.0:
+        return math.inf
+    # labels were moved up by the rounding of their sum: twice that, to be below
+    count = sum(pair.count for pair in tilt.pairs)
+    exact = found.loss - 1e-15 * sum(p.count * abs(s.offset) for p, s in zip(tilt.pairs, found.steps, strict=True))
+    residue = sum(p.count * s.residue for p, s in zip(tilt.pairs, found.steps, strict=True)) + 1e-13 * count
+    mass = np.maximum(found.mass - 2.0 * found.doubt * found.untilt, 0.0)
+    shrunk = (1.0 + found.slack) * math.exp(min(residue, 50.0))
+
+    def read(goal: float) -> float:
+        scaled = math.exp(min(math.log(goal) - found.log_scale, 700.0)) * shrunk
+        epsilon = epsilon_of(exact, mass, scaled)
+        for back in (1e-12, 0.0, 1.0, 8.0, 64.0, 512.0):
+            at = epsilon * (1.0 - 1e-12) - back * found.width
+            if exact[0] < at and hockey_stick(exact, mass, at) >= scaled:
+                return at
+        return -math.inf
+
+    rough = read(needed * (1.0 + 2.0 * _SHARE))
+    if rough <= -math.inf:
+        return 0.0
+    # every correction falls as the place it is read at rises: it is taken a little below the final one
+    place = rough - min(1.0 / tilt.theta, 1e-3 * abs(rough))
+    taken = sum(
+        math.exp(min(part, 0.0))
+        for part in (_wrapped(tilt, found, place, 1.0), _wrapped(tilt, found, place, -1.0), _lifted(tilt, found, place))
+    )
+    at = read(needed * (1.0 + _SHARE) + taken)
+    if at < place:
+        return 0.0
+    return max(0.0, at - _moved(tilt, found, place, math.log(_SHARE * needed)) - _TINY * abs(at))
+
+
+def single_epsilon(pair: AnyPair, delta: float) -> float:
+    """Epsilon of one release alone, from below: no composition costs less.
+
+    Parameters
+    ----------
+    pair : AnyPair
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    if isinstance(pair, ResponsePair):
+        # delta = infinite + (1 - infinite) (e^size - e^eps) / (1 + e^size)
+        rest = (delta - pair.infinite) / (1.0 - pair.infinite)
+        inside = 1.0 - rest * (1.0 + math.exp(-pair.size)) if rest >= 0.0 else 1.0
+        return max(0.0, pair.size + math.log(inside) - _TINY) if inside > 0.0 else 0.0
+    if isinstance(pair, ProfilePair):
+        return 0.0  # a profile is a bound from above
+    if isinstance(pair, LaplacePair):
+        return max(0.0, pair.size + 2.0 * math.log1p(-delta) - _TINY)
+    shift = pair.m
+    if pair.q < 1.0:
+        # delta(eps) = q delta_Gauss(eps') with e^eps = 1 - q + q e^eps' (Balle, Barthe & Gaboardi 2018)
+        if delta >= pair.q:
+            return 0.0
+        inner = gaussian_epsilon(delta / pair.q, shift) * (1.0 - _TINY) - _TINY
+        if inner <= 0.0:
+            return 0.0
+        return inner + math.log(pair.q + (1.0 - pair.q) * math.exp(-inner)) - _TINY
+    return max(0.0, gaussian_epsilon(delta, shift) * (1.0 - _TINY) - _TINY)

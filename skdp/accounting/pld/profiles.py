@@ -1,0 +1,274 @@
+"""Privacy profiles: what selection makes of one, and the dominating pair of one on a grid.
+
+A profile is delta(epsilon); with tau = e^epsilon, H(tau) = sup over events of P - tau Q, which is convex, falls, and is
+1 - tau + tau H'(1/tau) with H' that of the exchanged pair. Here every profile is the larger of both directions.
+
+*Selection.* One try has law Q over outputs in order of their scores; ties are told apart by an independent uniform
+number. With u the chance that a try is not better than y, the best of K tries has density Q(y) phi'(u), phi the
+generating function of K (no try is the same output under both neighbours). With ' for the neighbour, the output's
+
+    H_A(tau) = sum over y of (Q(y) phi'(u) - tau Q'(y) phi'(u'))_+  <=  E_Q'[tau S(Q / Q' / tau)],
+    S(x) = sup over (u, u') of (x phi'(u) - phi'(u'))_+ ,
+
+the supremum taken over all (u, u') that the profile of one try allows. S is convex, is 0 up to some e^{-c_max} and
+has slopes up to m = E[K]; so it is a sum of J_k (x - e^{-c_k})_+ with sum J_k = m, and
+
+    delta_A(epsilon) <= sum over k of J_k delta(epsilon - c_k).
+
+Following Koskela, Redberg & Wang 2024, whose bound m delta(epsilon - c_max) puts all J at the largest c; one order of
+scores that builds up u - u' below a small set of the most telling outputs comes close to ours. In t = 1 - u and
+w = 1 - u' the profile allows w <= e^epsilon t + delta(epsilon) for all epsilon of either sign: pieces of lines.
+
+*A pair.* Between points of the grid a convex H lies below its chords, so the lower convex hull of upper bounds is one
+itself (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022); its slopes rise at each point by the mass of Q' there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..numeric import Floats
+from ..tries import NumberOfTries
+from .pairs import Atoms
+
+__all__ = ["Profile", "ProfilePair", "selected"]
+
+_SAFE = 1.0 + 1e-10  # covers rounding
+_LONGEST = 4  # most that selection may move a profile, in lengths of its grid, before a simpler bound is taken
+
+
+class Profile(NamedTuple):
+    """Upper bounds of delta at rising epsilons, the first 0, for both directions of neighbours."""
+
+    loss: Floats
+    delta: Floats
+
+
+class _Lines(NamedTuple):
+    """Straight lines x a - b, of which S(x) is the largest, or 0."""
+
+    a: Floats
+    b: Floats
+
+
+def _boundary(width: float, delta: Floats) -> tuple[Floats, Floats, Floats]:
+    """Largest w for each t: lines w = alpha t + beta, and the t from 0 to 1 between which each is used.
+
+    Whichever line is used where, it is a bound: rounding of the knots does no harm.
+    """
+    up = width * np.arange(delta.size)
+    kept = up < 600.0
+    up, delta = up[kept], delta[kept]
+    alpha = np.concatenate([np.exp(up[::-1]), np.exp(-up[1:])])
+    beta = np.concatenate([delta[::-1], -np.expm1(-up[1:]) + delta[1:] * np.exp(-up[1:])])
+    knots = np.diff(beta) / -np.diff(alpha)
+    knots = np.maximum.accumulate(np.clip(knots, 0.0, 1.0))
+    return alpha, beta, np.concatenate([[0.0], knots, [1.0]])
+
+
+def _lines(tries: NumberOfTries, width: float, delta: Floats) -> _Lines:
+    """Lines above all x phi'(u) - phi'(u').
+
+    Along a piece b = phi'(u') is, as a function of a = phi'(u), concave or convex throughout (a power for Poisson; else
+    (p a^{-1/r} + q)^{-r}, r = eta + 1). If concave, x a - b is largest at an end; if convex, it passes its ends by
+    (s1 - s0)(a1 - a0) / 4 at most, s the slopes there.
+    """
+    alpha, beta, knots = _boundary(width, delta)
+    t = np.array([knots[:-1], knots[1:]])
+    w = alpha * t + beta
+    a, b = tries.slope(t), tries.slope(w)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = alpha * tries.bend(w) / tries.bend(t)
+        gap = 0.25 * np.maximum(slope[0] - slope[1], 0.0)
+        coarse = ~(gap < 0.5)  # then the two sides one by one: phi' is monotone
+        lift = np.where(coarse, 0.0, gap) * (a[0] - a[1])
+    low = np.where(coarse, b[1], b - lift)
+    return _Lines(a.ravel(), np.maximum(low, 0.0).ravel())
+
+
+def _largest_shift(lines: _Lines) -> float:
+    """c_max = max log(a / b), capped where b is nothing."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(lines.a > 0.0, lines.a / lines.b, 0.0)
+    return math.log(max(float(ratio.max()), 1.0)) if ratio.max() < math.inf else math.inf
+
+
+def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Floats:
+    """J_k at c_k = k width, k = 0..count: S on these points, and straight between, which is above a convex S."""
+    x = np.exp(-width * np.arange(count + 1))
+    s = np.maximum((lines.a[:, None] * x - lines.b[:, None]).max(axis=0), 0.0)
+    s[-1] = 0.0
+    slopes = np.concatenate([[mean], np.diff(s) / np.diff(x), [0.0]])
+    result: Floats = np.maximum(-np.diff(slopes), 0.0)
+    return result
+
+
+def _most_shifted(base: Profile, tries: NumberOfTries, largest: float) -> Profile:
+    """m delta(epsilon - c) with one c: for profiles whose grid is too coarse or too short for more.
+
+    S has slopes up to m and is 0 up to e^-c_max, so it is at most m (x - e^-c)_+ for every c of at least c_max:
+    `largest`, as the profile allows, or what the law of the number of tries alone allows. Below c the profile is
+    mirrored.
+    """
+    ends = np.array([0.0, 1.0])
+    if tries.poisson:
+        shift = tries.mean * min(1.0, float(base.delta[0]))  # u - u' is at most the total variation
+    else:
+        shift = -math.log(tries.slope(ends)[1] / tries.mean)
+    # the logs of a and b are known to about the size of their exponents times the unit of rounding
+    rounding = 1e-15 * (4.0 + (tries.mean if tries.poisson else 1.0 + tries.shape))
+    shift = min(shift, largest + rounding) * _SAFE
+    delta: Floats = np.minimum(base.delta * (tries.mean * _SAFE), 1.0)
+    below = tries.mean * (-math.expm1(-shift) + float(base.delta[0])) * _SAFE
+    return Profile(np.concatenate([[0.0], base.loss + shift]), np.concatenate([[min(below, 1.0)], delta]))
+
+
+def selected(base: Profile, tries: NumberOfTries) -> Profile:
+    """Profile of the best of a random number of tries.
+
+    Parameters
+    ----------
+    base : Profile
+        Of one try, on a grid of equal steps.
+    tries : NumberOfTries
+
+    Returns
+    -------
+    Profile
+    """
+    if tries.mean == 1.0 and not tries.poisson:
+        return base
+    width, n = float(base.loss[1]), base.loss.size - 1
+    lines = _lines(tries, width, base.delta)
+    shift = _largest_shift(lines)
+    if not shift < min(_LONGEST * n * width, 600.0):
+        return _most_shifted(base, tries, shift)
+    count = max(1, math.ceil(shift / width * _SAFE))
+    jumps = _jumps(lines, width, count, tries.mean)
+    down = width * np.arange(count, 0, -1)
+    mirrored = base.delta[np.minimum(np.arange(count, 0, -1), n)]
+    before = -np.expm1(-down) + np.exp(-down) * mirrored
+    after = np.full(count, base.delta[-1])
+    delta: Floats = np.convolve(np.concatenate([before, base.delta, after]), jumps, "valid") * _SAFE
+    capped: Floats = np.minimum(delta, 1.0)
+    return Profile(np.linspace(0.0, width * (n + count), n + count + 1), capped)
+
+
+def _rises(profile: Profile) -> tuple[Floats, Floats]:
+    """tau times the slope of H to the left and to the right of each point; 0 beyond the last."""
+    step, fall = np.diff(profile.loss), np.diff(profile.delta)
+    with np.errstate(over="ignore"):
+        left, right = fall / -np.expm1(-step), fall / np.expm1(step)
+    return np.concatenate([[-math.inf], left]), np.concatenate([right, [0.0]])
+
+
+def _hull(profile: Profile) -> Profile:
+    """Lower convex hull of H over tau."""
+    left, right = _rises(profile)
+    if bool(np.all(left <= right)):
+        return profile
+    loss, delta = profile.loss.tolist(), profile.delta.tolist()
+    kept: list[int] = []
+    for c in range(len(loss)):
+        while len(kept) > 1:
+            a, b = kept[-2:]
+            before = (delta[b] - delta[a]) / -math.expm1(loss[a] - loss[b])
+            if before <= (delta[c] - delta[b]) / math.expm1(min(loss[c] - loss[b], 700.0)):
+                break
+            kept.pop()
+        kept.append(c)
+    return Profile(profile.loss[kept], profile.delta[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class ProfilePair:
+    """A pair that dominates whatever has a given profile; its two directions are the same.
+
+    Attributes
+    ----------
+    profile : Profile
+        Convex.
+    count : int
+        How often the release is made.
+    """
+
+    profile: Profile
+    count: int
+    plain = False
+    symmetric = True
+
+    @classmethod
+    def of(cls, profile: Profile, count: int) -> ProfilePair:
+        """The pair of a profile that need not be convex."""
+        falling = np.minimum.accumulate(np.minimum(profile.delta, 1.0))
+        return cls(_hull(Profile(profile.loss, falling)), count)
+
+    @property
+    def infinite(self) -> float:
+        """Mass of P at infinite loss."""
+        return float(self.profile.delta[-1])
+
+    @property
+    def variation(self) -> float:
+        """Total variation of the pair."""
+        return float(self.profile.delta[0]) * _SAFE
+
+    def span(self, log_low: float, log_lost: float) -> tuple[float, float]:
+        """Range of the finite loss."""
+        return -float(self.profile.loss[-1]), float(self.profile.loss[-1])
+
+    def raised(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+        """`span` as it is."""
+        return span
+
+    def atoms(self, low: float, high: float) -> Atoms:
+        """Masses where the slope of H rises; those at -loss are e^-loss times those at loss.
+
+        At tau below 1 H is mirrored. Where both branches would meet in a hollow, the chord from 1 / tau to tau
+        takes its place, of slope -(1 - H(tau)) / (1 + tau).
+        """
+        loss, delta = self.profile
+        left, right = _rises(self.profile)
+        first = right + (1.0 - delta) / (1.0 + np.exp(-loss))
+        start = int(np.argmax(first >= 0.0))
+        mass = np.maximum(right - left, 0.0)[start:]
+        mass[0] = first[start]
+        up, mirrored = loss[start:], np.exp(-loss[start:]) * mass
+        if start == 0:  # loss 0 is its own mirror image
+            mass[0] *= 2.0
+            mirrored = mirrored[1:]
+        at = np.concatenate([-up[::-1][: mirrored.size], up])
+        weight = np.concatenate([mirrored[::-1], mass])
+        kept = weight > 0.0
+        return Atoms(at[kept], np.log(weight[kept]), 0.0, self.infinite)
+
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same, as there is nothing to integrate."""
+        return self.atoms(low, high)
+
+    def epsilon_at(self, goal: float) -> float:
+        """Epsilon at which delta is `goal`; infinite if it is never that small."""
+        loss, delta = self.profile
+        if delta[0] <= goal:
+            return 0.0
+        if delta[-1] > goal:
+            return math.inf
+        b = int(np.searchsorted(-delta, -goal, side="left"))
+        share = (delta[b - 1] - goal) / (delta[b - 1] - delta[b])
+        step = float(loss[b] - loss[b - 1])
+        inside = math.log1p(share * math.expm1(step)) if step < 600.0 else step
+        return float(loss[b - 1] + inside) * _SAFE
+
+    def delta_at(self, epsilon: float) -> float:
+        """Delta at `epsilon`, at least 0."""
+        loss, delta = self.profile
+        b = int(np.searchsorted(loss, epsilon, side="right"))
+        if b == loss.size:
+            return float(delta[-1])
+        step = float(loss[b] - loss[b - 1])
+        share = math.expm1(epsilon - loss[b - 1]) / math.expm1(step) if step < 600.0 else 0.0
+        return float(delta[b - 1] + share * (delta[b] - delta[b - 1])) * _SAFE

@@ -1,0 +1,90 @@
+"""What can be said of a composition without composing it: a few numbers, and the bounds that follow from them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ..gaussian import gaussian_delta, gaussian_epsilon
+from ..releases import Releases
+
+__all__ = ["MAX_SHIFT", "Simple"]
+
+# Losses of noise multipliers below 1 / MAX_SHIFT are priced without the help of sampling: still a bound.
+MAX_SHIFT = 1000.0
+_STEEPEST = 1e14
+
+
+class Simple(NamedTuple):
+    """Numbers that are read off a composition of Gaussian, Laplace and (epsilon, delta) releases.
+
+    Attributes
+    ----------
+    mu : float
+        Mean shift of all Gaussian releases without sampling: never cheaper (joint convexity).
+    pure : float
+        Sum of the epsilons of what is not Gaussian.
+    revealed : float
+        Probability that an (epsilon, delta) event reveals something outright.
+    promised : float
+        Sum of the deltas of these events, rounded up unless there is only one.
+    closed : bool
+        Whether one Gaussian is the whole answer: nothing but Gaussians, unsampled or too loud for sampling to help.
+    steep : bool
+        Whether losses are so large that doubles do not tell them apart: no grid, and simple bounds alone.
+    """
+
+    mu: float
+    pure: float
+    revealed: float
+    promised: float
+    closed: bool
+    steep: bool
+
+    @classmethod
+    def of(cls, found: Releases, replace_one: bool) -> Simple:
+        """The numbers of `found`; `replace_one` tells whether neighbours replace a record."""
+        twice = 2.0 if replace_one else 1.0
+        squares = found.mu_squared + sum(count / s**2 for _, s, count in found.sampled)
+        loud = found.mu_squared + sum(count / s**2 for _, s, count in found.sampled if 1.0 / s > MAX_SHIFT)
+        laplace = sum(count / b for b, count in found.laplace) * twice
+        pure = (laplace + sum(count * e for e, _, count in found.epsilon_delta)) * (1.0 + 1e-13)
+        return cls(
+            mu=math.sqrt(squares) * twice,
+            pure=pure,
+            revealed=_revealed(found),
+            promised=_promised(found),
+            closed=_is_one_gaussian(found),
+            steep=loud > _STEEPEST or pure > _STEEPEST,
+        )
+
+    def epsilon_at(self, delta: float) -> float:
+        """Epsilon without sampling, the rest by basic composition."""
+        left = delta - self.promised
+        if left < 0.0 or (left == 0.0 and self.mu > 0.0):
+            return math.inf
+        return (gaussian_epsilon(left, self.mu) if self.mu > 0.0 else 0.0) + self.pure
+
+    def delta_at(self, epsilon: float) -> float:
+        """Delta without sampling, the rest by basic composition."""
+        left = epsilon - self.pure
+        return self.promised + (gaussian_delta(left, self.mu) if left >= 0.0 else 1.0)
+
+
+def _is_one_gaussian(found: Releases) -> bool:
+    if found.laplace or found.epsilon_delta or found.selected:
+        return False
+    return all(q == 1.0 for q, _, _ in found.sampled) or all(1.0 / s > MAX_SHIFT for _, s, _ in found.sampled)
+
+
+def _revealed(found: Releases) -> float:
+    if any(d >= 1.0 for _, d, _ in found.epsilon_delta):
+        return 1.0
+    if [count for _, _, count in found.epsilon_delta] == [1]:
+        return found.epsilon_delta[0][1]
+    return -math.expm1(sum(count * math.log1p(-d) for _, d, count in found.epsilon_delta))
+
+
+def _promised(found: Releases) -> float:
+    parts = [count * d for _, d, count in found.epsilon_delta]
+    return sum(parts) * (1.0 if [count for *_, count in found.epsilon_delta] == [1] else 1.0 + 1e-14)

@@ -1,0 +1,259 @@
+"""Rényi divergences and what they say about (epsilon, delta).
+
+What one event costs is in `sampled` (the Poisson-sampled Gaussian) and `mechanisms`; a composition costs the
+sum over its releases, order by order (Mironov 2017, Proposition 1).
+
+Figures are rounded up. A divergence is a sum of positive terms, each known to less than 1e-12 of itself (integrals
+over up to 2^16 nodes; binomial sums round themselves up). Where a conversion cancels, four units of the last
+place of each part are added.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import sys
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import numpy as np
+
+from ..releases import Releases, Runs
+from ..tries import NumberOfTries
+from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
+from .sampled import log_moment
+from .selection import largest_gain
+
+__all__ = ["ORDERS", "rdp", "rdp_delta", "rdp_epsilon", "rdp_refusal", "renyi_epsilon_at"]
+
+
+_UP = 1.0 + 1e-11
+_FEW_UNITS = 9e-16
+ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
+
+
+def rdp_refusal(found: Releases, *, replace_one: bool = False) -> Exception | None:
+    """Why a composition has no Rényi divergence here, without a remedy; None if it has one."""
+    if found.sampled_pure:
+        kind, _, event, _ = found.sampled_pure[0]
+        outer = "PoissonSampledDpEvent" if kind == "poisson" else "SampledWithoutReplacementDpEvent"
+        return TypeError(f"event={outer} of {type(event).__name__} has no price here by Rényi divergences")
+    if any(delta > 0.0 for _, delta, _ in found.epsilon_delta):
+        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
+    if not replace_one and found.without_replacement:
+        return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
+    tries = (run for runs, *_ in found.selected for run in runs)
+    return next(filter(None, (rdp_refusal(run, replace_one=replace_one) for run in tries)), None)
+
+
+def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
+    """Rényi divergence of order `alpha` of a composition: the sum over its releases.
+
+    Parameters
+    ----------
+    found : Releases
+    alpha : float
+        Order, above 1.
+    replace_one : bool
+        Whether neighbours replace a record, which doubles a plain Gaussian's shift and halves a Laplace scale.
+
+    Returns
+    -------
+    float
+        In nats, rounded up.
+    """
+    if found.non_private:
+        return math.inf
+    refusal = rdp_refusal(found, replace_one=replace_one)
+    if refusal is not None:
+        raise type(refusal)(f"{refusal}; use method='pld' where that has a price.")
+    change = 2.0 if replace_one else 1.0
+    total = 0.5 * alpha * change * change * found.mu_squared
+    for q, noise_multiplier, count in found.sampled:
+        total += count * log_moment(alpha, q, noise_multiplier, replace_one=replace_one) / (alpha - 1.0)
+    for noise_multiplier, count in found.laplace:
+        total += count * laplace_rdp(alpha, change / noise_multiplier)
+    for epsilon, _, count in found.epsilon_delta:
+        total += count * pure_rdp(alpha, epsilon)
+    rho, xi = found.zcdp
+    total += xi + rho * alpha
+    for share, noise_multiplier, count in found.without_replacement:
+        total += count * without_replacement_rdp(alpha, share, change / noise_multiplier)
+    for runs, mean, shape, count in found.selected:
+        one_try = mean == 1.0 and shape < math.inf
+        total += count * (_worst if one_try else partial(_selected, mean=mean, shape=shape))(runs, alpha, replace_one)
+    return total * _UP
+
+
+# For delta of one run, which has to be right at every order of the repeated one.
+_DENSE = 1.0 + 10.0 ** (np.arange(-96, 289) / 48.0)
+
+
+def _worst(runs: Runs, alpha: float, replace_one: bool) -> float:
+    """The largest Rényi divergence among several compositions, of which one was made."""
+    return max(rdp(run, alpha, replace_one=replace_one) for run in runs)
+
+
+@lru_cache(maxsize=256)
+def _at_dense_orders(runs: Runs, replace_one: bool) -> np.ndarray:
+    """Rényi divergences of one try at all of `_DENSE`."""
+    return np.array([_worst(runs, float(alpha), replace_one) for alpha in _DENSE])
+
+
+@lru_cache(maxsize=256)
+def _selection_constant(runs: Runs, tries: NumberOfTries, replace_one: bool) -> float:
+    """What selection adds at every order: of Theorem 2 of Papernot & Steinke 2022, and `largest_gain`, the lesser."""
+    gain = largest_gain(tries, _DENSE, _at_dense_orders(runs, replace_one))
+    if tries.poisson:
+        return gain
+    log_gamma = math.log(tries.gamma)
+
+    def kept(alpha: float) -> float:
+        return (1.0 - 1.0 / alpha) * _worst(runs, alpha, replace_one)
+
+    return min(gain, (1.0 + tries.shape) * _least(lambda alpha: kept(alpha) - log_gamma / alpha, kept))
+
+
+def _selected_at(runs: Runs, alpha: float, tries: NumberOfTries, replace_one: bool) -> float:
+    """Price of the best of several tries at one order."""
+    added = _selection_constant(runs, tries, replace_one)
+    if tries.poisson:  # Theorem 6
+        theorem = tries.mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(runs, replace_one)))
+        added = min(added, theorem)
+    return _worst(runs, alpha, replace_one) + math.log(tries.mean) / (alpha - 1.0) + added
+
+
+@lru_cache(maxsize=256)
+def _selected_from(runs: Runs, tries: NumberOfTries, replace_one: bool) -> np.ndarray:
+    """Least price among each of `ORDERS` and those above: divergences rise with the order."""
+    prices = np.array([_selected_at(runs, alpha, tries, replace_one) for alpha in ORDERS])
+    return np.minimum.accumulate(prices[::-1])[::-1]
+
+
+def _selected(runs: Runs, alpha: float, replace_one: bool, mean: float, shape: float) -> float:
+    """Rényi divergence of releasing the best of a random number of tries (Papernot & Steinke 2022).
+
+    With y of density Q(y) in one try and u the chance that a try is not better, the best has density
+    Q(y) phi'(u), phi the generating function of the number (`tries`). So with v as u under the neighbour,
+
+        E[(Q phi'(u) / Q' phi'(v))^(alpha - 1)] <= m e^((alpha - 1) c) E_Q[(Q / Q')^(alpha - 1)],
+
+    c the largest log phi'(u) / phi'(v), and the price is that of one try + c + log m / (alpha - 1). Theorem 2 is
+    this with a bound on c from one order; `largest_gain` takes all of them. For Poisson c = m (u - v) is m times
+    the total variation; Theorem 6 has m times a smaller delta.
+
+    Parameters
+    ----------
+    runs : tuple of Releases
+        One try, of each kind.
+    alpha : float
+        Order, above 1.
+    replace_one : bool
+        Whether neighbours replace a record.
+    mean, shape : float
+        Of the number of tries, as in `RepeatAndSelectDpEvent`.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
+    tries = NumberOfTries(mean, shape)
+    at = _selected_at(runs, alpha, tries, replace_one)
+    above = bisect.bisect_left(ORDERS, alpha)
+    return at if above == len(ORDERS) else min(at, float(_selected_from(runs, tries, replace_one)[above]))
+
+
+def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:
+    """Epsilon from one Rényi order (Canonne, Kamath & Steinke 2020, Proposition 12; Balle et al. 2020).
+
+    Parameters
+    ----------
+    alpha : float
+        Order, above 1.
+    value : float
+        Rényi divergence of that order, in nats.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In nats, rounded up; may be negative, which means 0.
+    """
+    kept, share = math.log1p(-1.0 / alpha), (math.log(delta) + math.log(alpha)) / (alpha - 1.0)
+    rounding = _FEW_UNITS * (value - kept + (math.log(alpha) - math.log(delta)) / (alpha - 1.0))
+    return value + kept - share + rounding
+
+
+def _least(objective: Callable[[float], float], floor: Callable[[float], float]) -> float:
+    """Least value over orders: a scan upwards until `floor` passes the best, then golden section."""
+    best, at, coarse = math.inf, 0, ORDERS[::2]
+    for k, alpha in enumerate(coarse):
+        value = objective(alpha)
+        if value < best:
+            best, at = value, k
+        if floor(alpha) > best:
+            break
+    low, high = (math.log(coarse[min(max(k, 0), len(coarse) - 1)] - 1.0) for k in (at - 1, at + 1))
+    golden = 0.5 * (math.sqrt(5.0) - 1.0)
+    for _ in range(24):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        f_left, f_right = objective(1.0 + math.exp(left)), objective(1.0 + math.exp(right))
+        best = min(best, f_left, f_right)
+        low, high = (low, right) if f_left < f_right else (left, high)
+    return best
+
+
+def rdp_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` from the best Rényi order.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    return max(
+        0.0,
+        _least(
+            lambda alpha: renyi_epsilon_at(alpha, rdp(found, alpha, replace_one=replace_one), delta),
+            lambda alpha: rdp(found, alpha, replace_one=replace_one) + math.log1p(-1.0 / alpha),
+        ),
+    )
+
+
+def rdp_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
+    """Delta at `epsilon` from the best Rényi order: the same conversion, solved for delta.
+
+    Parameters
+    ----------
+    found : Releases
+    epsilon : float
+        In nats, at least 0.
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+
+    def log_delta(alpha: float) -> float:
+        value, kept = rdp(found, alpha, replace_one=replace_one), math.log1p(-1.0 / alpha)
+        rounding = _FEW_UNITS * ((alpha - 1.0) * (value + epsilon - kept) + math.log(alpha))
+        return (alpha - 1.0) * (value - epsilon + kept) - math.log(alpha) + rounding
+
+    def floor(alpha: float) -> float:
+        return math.inf if rdp(found, alpha, replace_one=replace_one) > epsilon + 50.0 else -math.inf
+
+    least = _least(log_delta, floor)
+    return min(1.0, max(math.exp(min(least, 0.0)) * _UP, sys.float_info.min))

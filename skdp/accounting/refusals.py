@@ -1,0 +1,140 @@
+"""What each method can price. What it cannot is refused by name, with a method that can."""
+
+from __future__ import annotations
+
+from .classic.composition import kinds_of_steps
+from .classic.moments import asymptotic_refusal
+from .events import EpsilonDeltaDpEvent
+from .pld.epsilon import PLD_KINDS
+from .rdp.rdp import rdp_refusal
+from .releases import Releases
+
+__all__ = ["APPROXIMATIONS", "METHODS", "check_priced", "refusal"]
+
+# Never below the truth: may be charged.
+METHODS = ("pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive")
+# Figures of the literature that are not guarantees: to be read, never charged.
+APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
+
+_STATEMENTS = ("gaussian", "sampled", "laplace", "epsilon_delta", "without_replacement", "sampled_pure")
+_KINDS = {
+    "pld": PLD_KINDS,
+    "rdp": ("gaussian", "sampled", "laplace", "epsilon_delta", "zcdp", "without_replacement", "selected"),
+    "moments": ("gaussian", "sampled", "laplace", "epsilon_delta"),
+    "optimal_exact": _STATEMENTS,
+    "optimal": _STATEMENTS,
+    "strong": _STATEMENTS,
+    "naive": _STATEMENTS,
+    "moments_asymptotic": ("gaussian", "sampled"),
+    "gdp": ("gaussian", "sampled", "without_replacement"),
+    "strong_2016": ("gaussian", "sampled"),
+}
+# Those that have no price for Poisson sampling when a record is replaced.
+_ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")
+
+_NAMES = {
+    "gaussian": "GaussianDpEvent",
+    "sampled": "PoissonSampledDpEvent of GaussianDpEvent",
+    "laplace": "LaplaceDpEvent",
+    "epsilon_delta": "EpsilonDeltaDpEvent",
+    "zcdp": "ZCDpEvent",
+    "without_replacement": "SampledWithoutReplacementDpEvent of GaussianDpEvent",
+    "selected": "RepeatAndSelectDpEvent",
+}
+
+
+def _only_worst(found: Releases) -> bool:
+    """Whether there is no selection, just the worst of several."""
+    return all(mean == 1.0 and shape == 0.0 for _, mean, shape, _ in found.selected)
+
+
+def _name(found: Releases, kind: str) -> str:
+    if kind != "sampled_pure":
+        return _NAMES[kind] if kind != "selected" or not _only_worst(found) else "WorstOfDpEvent"
+    how, _, event, _ = found.sampled_pure[0]
+    outer = "PoissonSampledDpEvent" if how == "poisson" else "SampledWithoutReplacementDpEvent"
+    return f"{outer} of {type(event).__name__}"
+
+
+def _by_event(found: Releases, method: str) -> Exception | None:
+    """A reason that lies in an event."""
+    for kind in found.kinds:
+        if kind not in _KINDS[method]:
+            return TypeError(f"event={_name(found, kind)} has no price here by method={method!r}")
+    if method == "moments" and any(delta > 0.0 for _, delta, _ in found.epsilon_delta):
+        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")
+    if method == "optimal_exact" and kinds_of_steps(found) > 1:
+        return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
+    return None
+
+
+def _by_adjacency(found: Releases, method: str, replace_one: bool) -> Exception | None:
+    """A reason that lies in the adjacency."""
+    fixed = found.without_replacement or any(how == "fixed" for how, *_ in found.sampled_pure)
+    if fixed and not replace_one:
+        return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
+    if not replace_one:
+        return None
+    if found.sampled and method in _ADD_REMOVE_ONLY:
+        return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent has no price by method={method!r}")
+    if any(how == "poisson" and isinstance(event, EpsilonDeltaDpEvent) for how, _, event, _ in found.sampled_pure):
+        return ValueError(
+            "adjacency='replace_one' with PoissonSampledDpEvent of EpsilonDeltaDpEvent has no price: amplification "
+            "needs the statement for removed records too"
+        )
+    return None
+
+
+def _within(found: Releases, method: str, replace_one: bool) -> Exception | None:
+    """Reasons that the methods themselves give."""
+    if method == "moments_asymptotic":
+        return asymptotic_refusal(found)
+    if method == "pld":
+        tries = (refusal(run, "pld", replace_one, remedy=False) for each, *_ in found.selected for run in each)
+        return next(filter(None, tries), None)
+    if method == "rdp":
+        runs = (rdp_refusal(run, replace_one=replace_one) for each, *_ in found.selected for run in each)
+        return next(filter(None, runs), None)
+    return None
+
+
+def _remedy(found: Releases, method: str, replace_one: bool) -> str:
+    for other in METHODS:
+        if other != method and refusal(found, other, replace_one, remedy=False) is None:
+            return f"use method={other!r} (of an estimator: accounting={other!r})"
+    if not replace_one and refusal(found, "rdp", True, remedy=False) is None:
+        return "use adjacency='replace_one' and method='rdp'"
+    return "no method prices this composition: price its parts apart"
+
+
+def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = True) -> Exception | None:
+    """Why a method cannot price a composition.
+
+    Parameters
+    ----------
+    found : Releases
+    method : str
+        One of `METHODS` or `APPROXIMATIONS`.
+    replace_one : bool
+        Whether neighbours replace a record.
+    remedy : bool
+        Whether to look for a method that can.
+
+    Returns
+    -------
+    Exception or None
+        TypeError for an event, ValueError for an adjacency or a condition; None if there is a price.
+    """
+    if found.empty or found.non_private:
+        return None
+    error = _by_event(found, method) or _by_adjacency(found, method, replace_one) or _within(found, method, replace_one)
+    if error is None or not remedy:
+        return error
+    return type(error)(f"{error}; {_remedy(found, method, replace_one)}.")
+
+
+def check_priced(found: Releases, method: str, replace_one: bool) -> None:
+    """Raise if a method cannot price a composition; see `refusal`."""
+    error = refusal(found, method, replace_one)
+    if error is not None:
+        raise error
