@@ -48,8 +48,8 @@ def check_pipeline(pipeline: Any) -> None:
     """Refuse a pipeline in which a step reads its rows without paying.
 
     Allowed are private estimators and steps on a list (`skdp._fitting.public_steps`) of classes and parameters that
-    read nothing of their rows and treat them one by one, such as ``Normalizer`` and ``OneHotEncoder(categories=[...])``,
-    a ``FunctionTransformer`` with an element-wise ufunc or a function marked by `skdp.row_wise`, and unions of these.
+    read nothing of their rows and treat them one by one: ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
+    ``FunctionTransformer`` with an element-wise ufunc or a function marked by `skdp.row_wise`, unions of these.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ from skdp.accounting.gaussian import gaussian_epsilon
 from skdp.accounting.pld import directions as _directions
 from skdp.accounting.pld import epsilon as _pld
 from skdp.accounting.pld.directions import directions
-from skdp.accounting.pld.epsilon import _upper
 from skdp.accounting.pld.grid import compose_on_grid, delta_of, deltas_of
+from skdp.accounting.pld.reading import _upper
 from skdp.accounting.pld.tilting import find_tilt, window
 from skdp.accounting.releases import releases
 
