@@ -257,10 +257,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         plan = work._plan_fit(terms, n_samples, n_features, None)
         work._admit(plan.event)
         if not stream:
-            with work._refusals_recorded():
+            with work._payment().recording_refusals():
                 X = work._check_rows(X)
             warn_of_weak_delta(plan.price.delta, plan.n_public)
-        work._charge(plan.event)
+        work._payment().charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
         if stream:  # only now is it known how many rows there were

@@ -59,6 +59,8 @@ PUBLIC, ROW_WISE, CALLERS = "skdp/_fitting/public_steps.py", "skdp/_fitting/row_
 MADE_UP, CONFIG, RULES = "skdp/_fitting/made_up.py", "skdp/_config.py", "skdp/_fitting/public_rules.py"
 SEARCH, SEARCH_PLAN, SCORES = "skdp/_search/search.py", "skdp/_search/plan.py", "skdp/_search/scores.py"
 CANDIDATES = "skdp/_search/candidates.py"
+JOINT_FIT, PRIVATE_STEP = "skdp/_fitting/joint_fit.py", "skdp/_fitting/private_step.py"
+PAYMENT = "skdp/_fitting/payment.py"
 PROFILES, REPEATS = "skdp/accounting/pld/profiles.py", "skdp/accounting/tries.py"
 RENYI, DIRECTIONS = "skdp/accounting/rdp/rdp.py", "skdp/accounting/pld/directions.py"
 RESOLUTION, CURVES = "skdp/accounting/pld/resolution.py", "skdp/accounting/pld/curves.py"
@@ -373,7 +375,11 @@ MUTANTS = [
     ),
     mutant(
         "priced at another noise than runs",
-        (MECHANISMS, "GaussianDpEvent(self.noise_multiplier)", "GaussianDpEvent(1.1 * self.noise_multiplier)"),
+        (
+            MECHANISMS,
+            "return GaussianDpEvent(self.noise_multiplier)",
+            "return GaussianDpEvent(1.1 * self.noise_multiplier)",
+        ),
         tests="mechanisms plan",
     ),
     mutant(
@@ -924,8 +930,12 @@ MUTANTS = [
     ),
     mutant(
         "PCA: charge after the blocks are drawn",
-        (PCA, "        work._charge(plan.event)\n", ""),
-        (PCA, "        publish(self, work)\n", "        work._charge(plan.event)\n        publish(self, work)\n"),
+        (PCA, "        work._payment().charge(plan.event)\n", ""),
+        (
+            PCA,
+            "        publish(self, work)\n",
+            "        work._payment().charge(plan.event)\n        publish(self, work)\n",
+        ),
         tests="decomposition",
         select="charge or ceiling or aborted",
     ),
@@ -1450,7 +1460,7 @@ MUTANTS = [
         "the winner priced as one fit",
         (
             SEARCH,
-            "            estimator._set_price(Price(event, epsilon, terms.delta), paid)\n",
+            "            step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)\n",
             "            pass\n",
         ),
         tests="model_selection",
@@ -1488,8 +1498,8 @@ MUTANTS = [
         "the search asks the ceiling after its rows are read",
         (
             SEARCH,
-            "        if accountant is not None:\n            accountant.check(",
-            "        np.asarray(X)\n        if accountant is not None:\n            accountant.check(",
+            "        payment.check(plan.event)\n",
+            "        np.asarray(X)\n        payment.check(plan.event)\n",
         ),
         tests="model_selection refusals",
         select="rows_are_read or no_row or before_the_rows",
@@ -1518,7 +1528,8 @@ MUTANTS = [
     ),
     mutant(
         "a pipeline that is fitted on the user's own steps",
-        (PIPELINE, "            copied = clone(step, safe=False)\n", "            copied = step\n"),
+        (JOINT_FIT, "            copied = clone(step, safe=False)\n", "            copied = step\n"),
+        (PRIVATE_STEP, "type(self)(clone(self.estimator).set_params(", "type(self)(self.estimator.set_params("),
         (PIPELINE, "        whole = clone(self)  #", "        whole = copy(self)  #"),
         (PIPELINE, "import contextlib\n", "import contextlib\nfrom copy import copy\n"),
         tests="publication",
@@ -1546,8 +1557,8 @@ MUTANTS = [
         "an accountant that is set while a pipeline fits forgotten",
         (
             PIPELINE,
-            "                own = copy(own)\n                publish(own, learned)\n",
-            "                own = learned\n",
+            "            own = copy(own) if copied else own\n            publish(own, learned)\n",
+            "            own = learned\n",
         ),
         tests="publication",
         select="is_kept",
@@ -1570,7 +1581,7 @@ MUTANTS = [
     ),
     mutant(
         "steps behind a private one that are first run after the charge",
-        (PIPELINE, "        self._rehearse(steps[first:], terms, checked.shape[1], n, given)\n", ""),
+        (JOINT_FIT, "        self._rehearse(self._checked.shape[1])\n", ""),
         tests="refusals",
         select="cannot_run_behind",
     ),
@@ -1586,19 +1597,22 @@ MUTANTS = [
     ),
     mutant(
         "a pipeline that checks its rows after the charge",
-        (PIPELINE, "            ready = whole._prepared(steps, terms, X, y, given, n_samples)\n", "            pass\n"),
+        (PIPELINE, "            fit.prepare(X, y)\n", "            pass\n"),
         (
             PIPELINE,
-            "        rows, interrupted = whole._learned(ready,",
-            "        ready = whole._prepared(steps, terms, X, y, given, n_samples)\n"
-            "        rows, interrupted = whole._learned(ready,",
+            "        rows, interrupted = fit.learn(",
+            "        fit.prepare(X, y)\n        rows, interrupted = fit.learn(",
         ),
         tests="refusals pipeline",
         select="before_the_charge or costs_nothing or category",
     ),
     mutant(
         "a refusal that the ledger does not note",
-        (BASE, "            accountant.record_refusal(label, adjacency=adjacency)\n", "            pass\n"),
+        (
+            PAYMENT,
+            "                self.accountant.record_refusal(self.label, adjacency=self.adjacency)\n",
+            "                pass\n",
+        ),
         tests="refusals",
         select="ledger_notes_it",
     ),
