@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,13 +15,23 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fitting.releases import PUBLICATION, Release, new_release, publish, releases_of
-from skdp._fitting.rows import check_table
+from skdp._fitting.rows import check_labels, check_table, encode_labels
 from skdp._fitting.running import table_shape
 from skdp._random import SecretStream
 from skdp._sampling import Sampling, sampling_at
 from skdp._validation import absolute_path, check_choice, check_count, check_real
-from skdp.accounting import ADJACENCIES, METHODS, DpEvent, compose, get_epsilon, resolve_accountant
+from skdp.accounting import (
+    ADJACENCIES,
+    METHODS,
+    DpEvent,
+    GaussianDpEvent,
+    calibrate_noise_multiplier,
+    compose,
+    get_epsilon,
+    resolve_accountant,
+)
 from skdp.exceptions import FitInterruptedWarning
+from skdp.mechanisms import GaussianMechanism
 
 
 class Budget(NamedTuple):
@@ -39,11 +50,30 @@ class Price(NamedTuple):
     delta: float
 
 
+class ReleasePlan(NamedTuple):
+    """A fit that consists of one Gaussian release."""
+
+    mechanism: GaussianMechanism
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        """What the fit costs."""
+        return self.mechanism.event
+
+    def release(self, value: Any) -> Any:
+        """`value` with noise; to be called once, as the charge is for one release."""
+        return self.mechanism.release(value, self.stream)
+
+
 class PrivateEstimator(BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
-    random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private.
+    random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A subclass
+    writes the phases of a fit, of which `_plan_step`, `_plan_fit` and `_learn` have no default, and a ``fit`` that
+    calls `_fit_alone`; pipelines and searches then fit it too (``docs/extending.md``).
 
     Notes
     -----
@@ -137,6 +167,21 @@ class PrivateEstimator(BaseEstimator):
                 "noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy="choose a number from 1e-3 to 1e9"
             )
         return Budget(epsilon, noise, delta)
+
+    def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
+        """The noise multiplier that was given, or the one at which `event_at` costs epsilon."""
+        if budget.noise_multiplier is not None:
+            return budget.noise_multiplier
+        epsilon = cast(float, budget.epsilon)  # one of the two is given
+        return calibrate_noise_multiplier(
+            event_at, epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
+        )
+
+    def _plan_release(self, terms: FitTerms, sensitivity: float) -> ReleasePlan:
+        """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`."""
+        mechanism = GaussianMechanism(self._solve_noise(terms.budget, GaussianDpEvent), sensitivity)
+        price = self._price(mechanism.event, None, terms.budget.delta)
+        return ReleasePlan(mechanism, price, terms.stream.spawn("release"))
 
     def _public_n_samples(self, n_samples: int) -> int:
         """The number of rows that rules may use: under add_remove the data's own is private."""
@@ -272,7 +317,10 @@ __all__ = [
     "JointPrice",
     "Price",
     "PrivateEstimator",
+    "ReleasePlan",
     "StepPlan",
+    "check_labels",
+    "encode_labels",
     "public_shape",
     "refuse_fit_params",
     "warn_of_interrupt",
