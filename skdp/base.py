@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._config import report_leak, warn
+from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
@@ -30,7 +30,7 @@ from skdp.accounting import (
     get_epsilon,
     resolve_accountant,
 )
-from skdp.exceptions import FitInterruptedWarning
+from skdp.exceptions import FitInterruptedWarning, warn
 from skdp.mechanisms import GaussianMechanism
 
 
