@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint layers mutants benchmarks clean
+.PHONY: demo test test-slow lint layers mutants mutants-check benchmarks clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py
@@ -23,7 +23,10 @@ layers: .venv/test
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
 mutants: .venv/test
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tests/mutants
+
+mutants-check:
+	$(PYTHON) tests/mutants --check
 
 benchmarks: .venv/test
 	$(BIN)/python benchmarks/bench_speed.py
