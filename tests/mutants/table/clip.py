@@ -162,7 +162,7 @@ MUTANTS = [
             "        for j in range(d):\n"
             "            total[k, j] += block_sum[j]\n",
         ),
-        tests="guarantees",
+        tests="guarantees_neighbours",
     ),
     mutant(
         "the sum's order depends on the threads",

@@ -157,7 +157,7 @@ MUTANTS = [
     mutant(
         "network: add_remove in the dtype of the rows",
         (MLP, 'return np.float64 if self.adjacency == "add_remove" else dtype', "return dtype"),
-        tests="guarantees",
+        tests="guarantees_neighbours",
         select="rounding",
     ),
     mutant(

@@ -44,7 +44,7 @@ MUTANTS = [
         (ACCOUNTANT, "def __sklearn_clone__(self)", "def _no_clone(self)"),
         (ACCOUNTANT, "def __copy__(self)", "def _no_copy(self)"),
         (ACCOUNTANT, "def __deepcopy__(self, memo", "def _no_deepcopy(self, memo"),
-        tests="accounting_accountant linear_model",
+        tests="accounting_accountant linear_model_tools",
         select="clone or bill",
     ),
     mutant(
@@ -85,7 +85,7 @@ MUTANTS = [
     mutant(
         "an entry made in the ledger that others read",
         (LOG, "            bill = self.bill()\n", "            bill = self._bill\n"),
-        tests="accounting_store",
+        tests="accounting_store_races",
         select="no_entry_in_part",
     ),
     mutant(
@@ -170,13 +170,13 @@ MUTANTS = [
         "charge after the data are read",
         (CLASSIFIER, CHARGE, ""),
         (CLASSIFIER, "        publish(self, work)\n", f"{CHARGE}        publish(self, work)\n"),
-        tests="guarantees",
+        tests="guarantees_charges",
         select="charge or ceiling or aborted",
     ),
     mutant(
         "earlier instalments not billed",
         (BASE, "event if earlier is None else compose([earlier, event])", "event"),
-        tests="linear_model guarantees",
+        tests="linear_model_runs",
         select="instalments",
     ),
     mutant(
@@ -186,7 +186,7 @@ MUTANTS = [
             '        report_leak(\n            "classes=None:',
             '        (lambda *_, **__: None)(\n            "classes=None:',
         ),
-        tests="linear_model",
+        tests="linear_model_runs",
         select="leak or warnings",
     ),
     mutant(
@@ -196,7 +196,7 @@ MUTANTS = [
             "        if self.random_state is not None:\n            report_leak(",
             "        if False:\n            str(",
         ),
-        tests="linear_model",
+        tests="linear_model_runs",
         select="leak or warnings",
     ),
     mutant(
@@ -206,7 +206,7 @@ MUTANTS = [
             "run = self._plan_run(terms.budget, n, shape[1],",
             "run = self._plan_run(terms.budget, shape[0], shape[1],",
         ),
-        tests="guarantees",
+        tests="guarantees_neighbours",
         select="removing or add_remove",
     ),
 ]
