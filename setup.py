@@ -18,6 +18,7 @@ TEST = [
     *PROGRESS,
     "polars>=1.0",
     "pytest>=8",
+    "coverage>=7.10",
     "hypothesis>=6.100",
     "mpmath>=1.3",
     "dp-accounting==0.6.0",  # oracles of the accountant

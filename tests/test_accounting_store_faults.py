@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from ledger_files import (
@@ -158,6 +159,31 @@ def test_a_locked_file(path, budget, rows, monkeypatch):
     assert admitted(budget, THIRD) == 1
 
 
+def test_a_file_that_nobody_else_may_read_is_waited_for_and_refused(path, budget, monkeypatch):
+    budget.spend(THIRD)
+    monkeypatch.setattr(_sqlite, "_WAIT", 0.3)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(BudgetFileError, match="locked by another process") as error:
+        fresh(path)
+    assert path in one_line(error)
+    other.execute("ROLLBACK")
+    other.close()
+    assert len(fresh(path).history) == 1
+
+
+def test_no_room_for_a_transaction_is_told_and_rolled_back(path, budget):
+    def grow(connection):
+        connection.execute("PRAGMA max_page_count = 1")  # as it is, and no more
+        connection.execute("CREATE TABLE more AS SELECT zeroblob(1000000)")
+
+    with pytest.raises(BudgetFileError, match=r"could not be written .*: see whether the disk is full") as error:
+        _sqlite.transaction(path, "BEGIN IMMEDIATE", grow)
+    assert path in one_line(error)
+    assert fresh(path).verify() == 0
+
+
 READ_ONLY = """
 import skdp.accounting._store
 PrivacyAccountant(2.0, 1e-5).spend(GaussianDpEvent(3.8))  # all that is needed is imported now
@@ -180,8 +206,6 @@ told(lambda: len(PrivacyAccountant(1.0, 1e-5, path=os.path.join(os.path.dirname(
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 @pytest.mark.parametrize("modes", [(0o777, 0o444), (0o555, 0o666), (0o555, 0o444)])
 def test_a_read_only_file_or_folder_is_read_and_not_charged(modes):
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to other users
         path = os.path.join(folder, "census.budget")
         PrivacyAccountant(**THREE, path=path).spend(THIRD)
@@ -197,6 +221,54 @@ def test_a_read_only_file_or_folder_is_read_and_not_charged(modes):
             assert "BudgetFileError" in lines[4]
         assert len(lines) == 5
         assert fresh(path).verify() == 1
+
+
+@pytest.fixture
+def read_only():
+    """A function that makes a folder and its files read-only, also for root; undone at the end."""
+    user, made = os.geteuid(), []
+
+    def protect(folder):
+        made.append(folder)
+        for name in os.listdir(folder):
+            os.chmod(os.path.join(folder, name), 0o444)
+        os.chmod(folder, 0o555)
+        if user == 0:
+            os.seteuid(65534)  # permissions do not bind root
+
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are closed to other users
+        yield folder, protect
+        os.seteuid(user)
+        for each in made:
+            os.chmod(each, 0o755)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_in_this_process_too_a_read_only_file_is_read_and_not_charged(read_only):
+    folder, protect = read_only
+    path = os.path.join(folder, "census.budget")
+    PrivacyAccountant(**THREE, path=path).spend(THIRD)
+    protect(folder)
+    accountant = fresh(path)
+    assert accountant.verify() == len(accountant.history) == 1
+    with pytest.raises(BudgetFileError, match="nothing was charged: allow writing to the file") as error:
+        accountant.spend(THIRD)
+    assert path in one_line(error)
+    assert len(fresh(path).history) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("journal", ["-wal", "-journal"])
+def test_a_read_only_file_beside_a_journal_is_refused(read_only, journal):
+    """The file alone would show fewer charges than were made."""
+    folder, protect = read_only
+    path = os.path.join(folder, "census.budget")
+    PrivacyAccountant(**THREE, path=path).spend(THIRD)
+    pathlib.Path(path + journal).write_bytes(b"charges that are not in the file yet")
+    protect(folder)
+    with pytest.raises(BudgetFileError, match="cannot be opened or written") as error:
+        fresh(path)
+    assert path in one_line(error)
 
 
 FULL = """

@@ -146,6 +146,7 @@ class _Interrupts:
         others = []
 
         def run():
+            found = sys.gettrace()  # coverage's, or a debugger's
             sys.settrace(self)
             try:
                 work()
@@ -154,7 +155,7 @@ class _Interrupts:
             except BaseException as error:
                 others.append(error)
             finally:
-                sys.settrace(None)
+                sys.settrace(found)
 
         thread = threading.Thread(target=run)
         thread.start()

@@ -105,4 +105,10 @@ MUTANTS = [
         tests="accounting_store_links",
         select="copied",
     ),
+    mutant(
+        "a journal beside a file that can only be read, not looked at",
+        (SQLITE, "                raise last  # the file alone", "                pass  # the file alone"),
+        tests="accounting_store_faults",
+        select="beside_a_journal",
+    ),
 ]
