@@ -24,7 +24,7 @@ TEST = [
     "dp-accounting==0.6.0",  # oracles of the accountant
     "prv-accountant==0.2.0",
 ]
-LINT = ["ruff==0.17.5", "mypy==2.4.1"]
+LINT = ["ruff==0.17.5", "mypy==2.4.1", "codespell==2.4.3", "pre-commit>=4"]
 
 setup(
     name="skdp",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from ledger_files import THREE
 
 from skdp import PrivacyAccountant
+
+
+def pytest_configure(config):
+    if numba.config.DISABLE_JIT:  # Python's floats warn of what compiled kernels let overflow on purpose
+        config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning:skdp._kernels")
 
 
 @pytest.fixture(scope="session")
