@@ -306,9 +306,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self._check_parameters(terms, n_samples, n_features)
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
-        mechanism = GaussianMechanism(
-            self._solve_noise(terms.budget, GaussianDpEvent), sensitivity(weight, self.adjacency)
-        )
+        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
+        mechanism = GaussianMechanism(sigma, sensitivity(weight, self.adjacency))
         price = self._price(mechanism.event, None, terms.budget.delta)
         return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
 
