@@ -1,7 +1,7 @@
 """Mistakes in a private search."""
 
 from mutant import mutant
-from paths import CANDIDATES, PIPELINE, SCORES, SEARCH, SEARCH_PLAN
+from paths import CANDIDATES, PIPELINE, PRIVATE_STEP, SCORES, SEARCH, SEARCH_PLAN
 
 MUTANTS = [
     mutant(
@@ -108,6 +108,13 @@ MUTANTS = [
     mutant(
         "tries that charge the accountant each",
         (CANDIDATES, '_SILENT = {"accountant": None, ', "_SILENT = {"),
+        (PRIVATE_STEP, '"delta": delta, "accountant": None}', '"delta": delta}'),
+        (
+            PRIVATE_STEP,
+            "        return str(self.estimator._learn(plan, rows, self._targets))\n",
+            "        self.estimator._payment().charge(plan.event)\n"
+            "        return str(self.estimator._learn(plan, rows, self._targets))\n",
+        ),
         tests="model_selection",
         select="charged_once",
     ),
