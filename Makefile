@@ -43,7 +43,7 @@ jit-off: .venv/test
 	$(BIN)/python -m coverage run -m pytest -m "not slow and not compiled" -k "not (linear_kernels and float32)" \
 	    tests/test_linear_kernels.py tests/test_dense_kernels.py tests/test_gram.py tests/test_bits.py \
 	    tests/test_optimizers.py tests/test_models.py tests/test_sampling.py
-	$(BIN)/python -m coverage report --omit= --include='skdp/_kernels/*'
+	$(BIN)/python -m coverage report --omit=nothing --include='skdp/_kernels/*'
 
 # What skdp demands of scikit-learn, NumPy and Numba, on the oldest that it supports.
 oldest: $(OLD)/ready

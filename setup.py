@@ -43,7 +43,7 @@ setup(
         "scikit-learn>=1.6,<1.10",
         "numba>=0.61",
         "cryptography>=43",
-        "joblib>=1.2",
+        "joblib>=1.3.2",
     ],
     extras_require={
         "plot": PLOT,

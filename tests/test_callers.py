@@ -469,7 +469,13 @@ def test_a_subclass_of_ours_that_is_cross_validated_in_its_own_fit():
 def test_looking_costs_next_to_nothing():
     import timeit
 
-    assert min(timeit.repeat(lambda: report_foreign_fit(None), number=200, repeat=5)) / 200 < 4e-5
+    tracer = sys.gettrace()
+    sys.settrace(None)  # coverage's own time is not measured
+    try:
+        taken = min(timeit.repeat(lambda: report_foreign_fit(None), number=200, repeat=5)) / 200
+    finally:
+        sys.settrace(tracer)
+    assert taken < 4e-5
 
 
 def test_a_child_process_has_a_lock_of_its_own():

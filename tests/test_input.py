@@ -83,6 +83,7 @@ def polars(**columns):
 
 
 TIMES = pd.to_datetime(["2024-02-29"] * 3)
+SPARSE_ROW = sp.coo_array(GOOD[0])  # a table of one row before SciPy 1.13
 BAD_TABLES = {
     "nothing": (None, "Expected 2D array, got scalar array"),
     "a string": (NAME, "Reshape your data"),
@@ -176,7 +177,7 @@ BAD_TABLES = {
     "sparse entries beyond range": (
         sp.csr_matrix(([MAX, MAX], [1, 1], [0, 2]), shape=(1, 2)), "Input X contains infinity or a number too large",
     ),
-    "a sparse row": (sp.coo_array(GOOD[0]), "Reshape your data"),
+    **({"a sparse row": (SPARSE_ROW, "Reshape your data")} if SPARSE_ROW.ndim == 1 else {}),
     "sparse objects": (sp.csr_matrix((np.array([NAME], object), [0], [0, 1]), shape=(1, 2)), "no numbers"),
     "a column beyond the shape": (damaged(indices=424242), "damaged sparse matrix"),
     "a column before the first": (damaged(indices=-1), "damaged sparse matrix"),

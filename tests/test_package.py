@@ -178,3 +178,13 @@ def public_methods():
 @pytest.mark.parametrize("function", list(public_methods()))
 def test_every_public_method_has_a_docstring(function):
     assert inspect.getdoc(function)
+
+
+def test_the_oldest_versions_are_tested():
+    """`make oldest` installs what setup.py calls the oldest."""
+    required = (ROOT / "setup.py").read_text().split("install_requires=[")[1].split("]")[0]
+    floors = dict(re.findall(r'"([a-z-]+)>=([0-9.]+)', required))
+    pins = dict(re.findall(r"^([a-z-]+)==([0-9.]+)$", (ROOT / "tests" / "oldest.txt").read_text(), flags=re.MULTILINE))
+    assert len(floors) == 6
+    for name, floor in floors.items():
+        assert f"{pins[name]}.".startswith(f"{floor}."), f"{name}: setup.py says {floor}, oldest.txt {pins[name]}"
