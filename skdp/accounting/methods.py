@@ -6,7 +6,6 @@ import math
 import numbers
 import sys
 from collections.abc import Callable
-from dataclasses import replace as replace_fields
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +24,7 @@ from .pld.epsilon import FINE, pld_delta, pld_epsilon
 from .pld.interval import pld_bounds
 from .rdp.rdp import rdp_delta, rdp_epsilon
 from .refusals import APPROXIMATIONS, METHODS, check_priced
-from .releases import Releases, releases
+from .releases import Releases, releases, without_failures
 
 __all__ = [
     "ADJACENCIES",
@@ -114,9 +113,8 @@ def _apart(found: Releases) -> tuple[Releases, float]:
     """
     if not found.epsilon_delta:
         return found, 0.0
-    taken = -math.expm1(math.fsum(count * math.log1p(-delta) for _, delta, count in found.epsilon_delta)) * _UP
-    pure = tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta)
-    return replace_fields(found, epsilon_delta=pure), taken
+    taken = -math.expm1(math.fsum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta)) * _UP
+    return without_failures(found), taken
 
 
 def _rdp_epsilon(found: Releases, delta: float, replace_one: bool) -> float:

@@ -100,13 +100,14 @@ def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float,
 def _limit_mu(found: Releases, replace_one: bool) -> float:
     """Size mu of a composition in the central limit; for a first guess only."""
     total = found.mu_squared
-    for q, noise, count in found.sampled:
+    for rate, noise, count in found.sampled:
         inverse = min(noise**-2.0, 1e12)
-        total += count * min(q * q * math.expm1(min(inverse, 60.0)), inverse)
-    total += sum(2.0 * count / b**2 for b, count in found.laplace)
+        total += count * min(rate * rate * math.expm1(min(inverse, 60.0)), inverse)
+    total += sum(2.0 * count / noise**2 for noise, count in found.laplace)
     size = math.sqrt(total) * (2.0 if replace_one else 1.0)
-    for runs, mean, _, count in found.selected:
-        size = math.hypot(size, math.sqrt(count) * (1.0 + 0.2 * math.log(mean)) * _limit_mu(runs[0], replace_one))
+    for each in found.selected:
+        one = (1.0 + 0.2 * math.log(each.mean)) * _limit_mu(each.runs[0], replace_one)
+        size = math.hypot(size, math.sqrt(each.times) * one)
     return size
 
 

@@ -67,7 +67,7 @@ from typing import Any
 from ..gaussian import gaussian_mu
 from ..rdp.mechanisms import without_replacement_rdp
 from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
-from ..releases import Releases
+from ..releases import PlainGaussian, Releases, without_failures
 
 __all__ = [
     "FAILURES", "FAMILIES", "Counts", "Filter", "Rule", "failures_of", "first_rule", "rounded_up", "rule_for", "share",
@@ -93,7 +93,7 @@ def rounded_up(parts: Sequence[float]) -> float:
 _NEARLY = 0.9
 """Of the repetitions at the best order, what another order has to allow to serve as well."""
 
-_SMALL = Releases(1e-8, (), False, ((1e4, 1),))
+_SMALL = Releases(1e-8, gaussian=(PlainGaussian(1e4, 1),))
 """A small plain Gaussian release; the order at which it can be repeated most often does not depend on its noise."""
 
 
@@ -104,37 +104,30 @@ def share(used: float, budget: float) -> float:
     return min(used / budget, 1.0) if used <= budget else max(used / budget, math.nextafter(1.0, 2.0))
 
 
-def _without_failures(found: Releases) -> Releases:
-    """The releases with each (epsilon, delta) event replaced by its pure part."""
-    if not found.epsilon_delta:
-        return found
-    return replace(found, epsilon_delta=tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta))
-
-
 def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
     """Failure probabilities of all charges, added and rounded up."""
-    return rounded_up([n * count * delta for found, n in charges for _, delta, count in found.epsilon_delta])
+    return rounded_up([n * each.times * each.delta for found, n in charges for each in found.epsilon_delta])
 
 
 @lru_cache(maxsize=1 << 14)
 def _renyi_cost(found: Releases, order: float, replace_one: bool) -> float:
-    return rdp(_without_failures(found), order, replace_one=replace_one)
+    return rdp(without_failures(found), order, replace_one=replace_one)
 
 
 def _first_cost(found: Releases, order: float, replace_one: bool) -> float:
     """What the first version of skdp took as the cost: that of samples of fixed size has fallen since."""
     change = 2.0 if replace_one else 1.0
     fixed = (
-        count * without_replacement_rdp(order, part, change / noise, first_version=True)
-        for part, noise, count in found.without_replacement
+        count * without_replacement_rdp(order, share, change / noise, first_version=True)
+        for share, noise, count in found.without_replacement
     )
     return _renyi_cost(replace(found, without_replacement=()), order, replace_one) + sum(fixed)
 
 
 def _selects_fixed(found: Releases) -> bool:
     """Whether something is selected among runs with samples of fixed size."""
-    tries = [run for runs, *_ in found.selected for run in runs]
-    return any(bool(run.without_replacement) or _selects_fixed(run) for run in tries)
+    runs = [run for selection in found.selected for run in selection.runs]
+    return any(bool(run.without_replacement) or _selects_fixed(run) for run in runs)
 
 
 @dataclass(frozen=True)
@@ -162,7 +155,7 @@ class Filter:
         """Whether the filter's theorem speaks about these releases."""
         if self.order is None:
             return found.plain
-        return not found.non_private and rdp_refusal(_without_failures(found), replace_one=self.replace_one) is None
+        return not found.non_private and rdp_refusal(without_failures(found), replace_one=self.replace_one) is None
 
     def cost(self, found: Releases) -> float:
         """What the releases take from the budget; inf if no theorem speaks about them."""
