@@ -719,7 +719,7 @@ MUTANTS = [
     ),
     mutant(
         "failure probabilities that do not add up",
-        (FILTERS, "[n * count * delta for found, n in charges", "[delta for found, n in charges"),
+        (FILTERS, "[n * each.times * each.delta for found, n in charges", "[each.delta for found, n in charges"),
         tests="accounting_filters",
         select="fail or known_epsilon",
     ),
@@ -1033,8 +1033,8 @@ MUTANTS = [
         "a replaced record of a sampled step priced as a removed one, by Rényi",
         (
             RENYI,
-            "log_moment(alpha, q, noise_multiplier, replace_one=replace_one)",
-            "log_moment(alpha, q, noise_multiplier)",
+            "log_moment(alpha, rate, noise, replace_one=replace_one)",
+            "log_moment(alpha, rate, noise)",
         ),
         tests="accounting_rdp",
         select="replaced_record",
@@ -1084,6 +1084,12 @@ MUTANTS = [
         (CALIBRATION, "    return _in_reach(price, epsilon, (most,), refusal)", "    return min(parameter, most)"),
         tests="accounting_calibration",
         select="seen_to_fit",
+    ),
+    mutant(
+        "a bisection closes on the wrong side",
+        ("skdp/accounting/numeric.py", "if is_below(middle) else (low, middle)", "if middle > low else (low, middle)"),
+        tests="accounting_numeric",
+        select="bisection",
     ),
     mutant(
         "a calibration looks at the end of the range alone",

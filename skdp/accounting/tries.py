@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from .events import DpEvent, RepeatAndSelectDpEvent
-from .numeric import Floats
+from .numeric import Floats, bisect
 
 __all__ = ["NumberOfTries", "halting_probability"]
 
@@ -57,15 +57,14 @@ def halting_probability(mean: float, shape: float) -> float:
     """
     if mean == 1.0:
         return 1.0
-    low, high = 0.0, 1.0  # of log(1 / gamma): mean rises with it
-    while _mean_of_runs(math.exp(-high), shape) < mean:
+
+    def is_below(log_inverse: float) -> bool:
+        return _mean_of_runs(math.exp(-log_inverse), shape) < mean  # the mean rises with log(1 / gamma)
+
+    low, high = 0.0, 1.0
+    while is_below(high):
         low, high = high, 2.0 * high
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if _mean_of_runs(math.exp(-middle), shape) < mean else (low, middle)
-    return math.exp(-high)
+    return math.exp(-bisect(is_below, low, high, relative=1e-14)[1])
 
 
 @lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ from ..composition import compose
 from ..events import DpEvent
 from ..gaussian import gaussian_epsilon, gaussian_mu
 from ..methods import check_adjacency, check_delta, check_epsilon, get_epsilon
+from ..numeric import Secant
 from .noise import MOST_NOISE, calibrate_noise_multiplier, log_of
 
 __all__ = ["calibrate_jointly"]
@@ -71,17 +72,13 @@ def calibrate_jointly(
         event = compose(make(sigma) for make, sigma in zip(make_events, noises, strict=True))
         return get_epsilon(event, delta, adjacency=adjacency)
 
-    at, slope, last = math.log(gaussian_mu(epsilon, delta)), 1.1, None
-    goal = math.log(epsilon) - 0.5 * _NEAR
-    noises = noise(at)
+    at, goal = math.log(gaussian_mu(epsilon, delta)), math.log(epsilon) - 0.5 * _NEAR
+    secant, noises = Secant(1.1, 0.5, 4.0, 1.0, 1e-6), noise(at)
     for _ in range(12):
         error = log_of(joint(noises)) - goal
         if abs(error) <= 0.4 * _NEAR:
             break
-        if last is not None and abs(at - last[0]) > 1e-6:
-            slope = min(max((error - last[1]) / (at - last[0]), 0.5), 4.0)
-        last = (at, error)
-        at -= min(max(error / slope, -1.0), 1.0)
+        at += secant.move(at, error)
         noises = noise(at)
     step = 2e-5
     while joint(noises) > epsilon:

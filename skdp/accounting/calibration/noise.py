@@ -9,6 +9,7 @@ the parameter is moved on in growing steps to a place whose price was seen to fi
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 from ..events import DpEvent
 from ..gaussian import gaussian_mu
 from ..methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
+from ..numeric import Secant, bisect
 from ..releases import Releases, releases
 
 __all__ = ["MOST_NOISE", "calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps", "log_of"]
@@ -55,26 +57,22 @@ def _search(
     """
     low, high = ends
     at = min(max(start, low), high)
-    last: tuple[float, float] | None = None
+    secant = Secant(slope, 0.02, 8.0, 2.5)
     for _ in range(80):
         error = log_of(price(math.exp(at))) - goal
         if abs(error) <= off:
-            return at, slope
+            return at, secant.slope
         if high - low < _JUMP:
-            return high, slope
-        if last is not None and at != last[0]:
-            secant = (error - last[1]) / (at - last[0])
-            slope = min(max(secant, -8.0), -0.02) if secant < 0.0 else 0.25 * slope
-        last = (at, error)
+            return high, secant.slope
+        nxt = at + secant.move(at, error)
         if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
-            return at, slope
+            return at, secant.slope
         low, high = (at, high) if error > 0.0 else (low, at)
-        nxt = at - min(max(error / slope, -2.5), 2.5)
         if nxt <= low or nxt >= high:
             untried = (low if nxt <= low else high) in ends
             nxt = (low if nxt <= low else high) if untried else 0.5 * (low + high)
         at = nxt
-    return high, slope
+    return high, secant.slope
 
 
 def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float, replace_one: bool) -> float:
@@ -91,10 +89,7 @@ def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float,
     for at in (guess * (1.0 - 1e-12) - 1e-12, guess + 1e-12 + abs(guess) * 1e-12):
         if low < at < high:
             low, high = (low, at) if fits(at) else (at, high)
-    while high - low > 1e-11:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return bisect(lambda at: not fits(at), low, high, absolute=1e-11)[1]
 
 
 def _limit_mu(found: Releases, replace_one: bool) -> float:
@@ -116,11 +111,11 @@ def _guess(
 ) -> float:
     """Log of the parameter at which the central limit would meet the budget."""
     goal = gaussian_mu(epsilon, delta)
-    low, high = ends
-    for _ in range(20):
-        middle = 0.5 * (low + high)
-        found = releases(make_event(math.exp(middle)))
-        low, high = (middle, high) if _limit_mu(found, replace_one) > goal else (low, middle)
+
+    def is_below(at: float) -> bool:
+        return _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal
+
+    low, high = bisect(is_below, *ends, steps=20)
     return 0.5 * (low + high)
 
 
@@ -308,19 +303,17 @@ def calibrate_steps(
             (-math.log(_MOST_STEPS), 0.0),
         )
     )
-    at, slope, last, looks = max(1, round(guess)), 0.5, None, 0
-    while high - low > 1:
-        looks += 1
-        if looks % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
+    at, secant = max(1, round(guess)), Secant(0.5, 0.1, 5.0, 2.5)
+    for look in itertools.count(1):
+        if high - low <= 1:
+            return low
+        if look % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
             at = math.isqrt(max(low, 1) * high)
         at = min(max(at, low + 1), high - 1)
         cost = price(at)
-        error, fits = log_of(cost) - goal, cost <= epsilon
-        if last is not None and at != last[0] and error != last[1]:
-            slope = min(max((error - last[1]) / math.log(at / last[0]), 0.1), 5.0)
-        last = (at, error)
+        fits = cost <= epsilon
         low, high = (at, high) if fits else (low, at)
-        step = math.expm1(min(max(-error / slope, -2.5), 2.5)) * at
+        step = math.expm1(secant.move(math.log(at), log_of(cost) - goal)) * at
         # half a step beyond the goal, so that the bracket closes from both sides
         at = at + round(step) + (1 if fits else -1)
-    return low
+    raise AssertionError("unreachable")

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..gaussian import gaussian_epsilon
-from ..numeric import Floats, minimum
+from ..numeric import Floats, minimize
 from ..releases import FixedSample, Releases, SampledGaussian, Statement
 
 __all__ = [
@@ -84,7 +84,7 @@ def _best(found: Releases, delta: float, change: float, join: Composition) -> fl
         each = left / (1.0 + math.exp(-logit)) / number
         return join(fixed + _chosen(noisy, each, change), delta) if each > 1e-305 else math.inf
 
-    return minimum(at, -16.0, 16.0)
+    return minimize(at, -16.0, 16.0)
 
 
 def _slack(steps: list[Statement], delta: float) -> float:
@@ -315,4 +315,4 @@ def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = Fa
             steps.append(Statement(share * change * math.sqrt(2.0 * math.log(1.25 / inner)) / noise, each, count))
         return _strong(steps, delta)
 
-    return minimum(at, -16.0, 16.0)
+    return minimize(at, -16.0, 16.0)

@@ -78,7 +78,7 @@ def _least_factor(load: Callable[[float], float], already: float) -> float | Non
     """The least factor whose load is at most 1, to `_NEAR` above; None if there is none.
 
     What is added to the load that is there `already` falls about as the square of the noise, which tells where to look
-    next; after some steps the bracket is halved.
+    next; after some steps the bracket is halved. (No `Secant`: a load is inf where no filter holds, and 0 has no log.)
     """
     if already > 1.0:
         return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric import Floats
+from ..numeric import Floats, bisect
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .pairs import Atoms
 
@@ -54,10 +54,7 @@ def _tilted(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
 
 def _root(rising: Callable[[float], float], low: float, high: float, steps: int = 18) -> float:
     """Bisection in log scale for the zero of a rising function; an end if there is none between."""
-    a, b = math.log(low), math.log(high)
-    for _ in range(steps):
-        middle = 0.5 * (a + b)
-        a, b = (middle, b) if rising(math.exp(middle)) < 0.0 else (a, middle)
+    a, b = bisect(lambda at: rising(math.exp(at)) < 0.0, math.log(low), math.log(high), steps=steps)
     return math.exp(0.5 * (a + b))
 
 

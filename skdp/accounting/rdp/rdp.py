@@ -191,6 +191,7 @@ def _least(objective: Callable[[float], float], floor: Callable[[float], float])
         if floor(alpha) > best:
             break
     low, high = (math.log(coarse[min(max(k, 0), len(coarse) - 1)] - 1.0) for k in (at - 1, at + 1))
+    # Not `minimize`, which carries points over from step to step: that moves figures in their last digit.
     golden = 0.5 * (math.sqrt(5.0) - 1.0)
     for _ in range(24):
         left, right = high - golden * (high - low), low + golden * (high - low)
