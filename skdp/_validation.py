@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
-from decimal import Decimal
 from typing import Any, NoReturn
 
-import numpy as np
+from skdp.accounting.events import read_real, read_whole, show
 
 
 class WrongTypeError(TypeError, ValueError):
@@ -26,46 +24,33 @@ def check_real(
     remedy: str,
 ) -> float:
     """`value` as a float, if it is a finite real number within the bounds."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    number = read_real(value)
+    if number is None:
         _refuse_type(name, value, remedy)
-    number = _to_float(value)
     if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
         return number
-    raise ValueError(f"{name}={shown(value)} is out of range: {remedy}.")
-
-
-def _to_float(value: numbers.Real) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+    raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
     """`value` as an int, if it is a whole number of at least `at_least`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+    number = read_whole(value)
+    if number is None:
         _refuse_type(name, value, remedy)
-    if int(value) >= at_least:
-        return int(value)
-    raise ValueError(f"{name}={shown(value)} is out of range: {remedy}.")
+    if number >= at_least:
+        return number
+    raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value`, if it is one of `choices`."""
     if isinstance(value, str) and value in choices:
         return value
-    raise ValueError(f"{name}={shown(value)} is not known: use one of {', '.join(map(repr, choices))}.")
-
-
-def shown(value: Any) -> str:
-    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
-    if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
-        return " ".join(repr(value).split())
-    return f"<{type(value).__name__}>"
+    raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
 
 
 def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
-    raise WrongTypeError(f"{name}={shown(value)} is of the wrong type, {type(value).__name__}: {remedy}.")
+    raise WrongTypeError(f"{name}={show(value)} is of the wrong type, {type(value).__name__}: {remedy}.")
 
 
 def absolute_path(value: Any) -> Any:

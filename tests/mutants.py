@@ -43,7 +43,7 @@ AVERAGING, DENSE, NETWORKS = "skdp/_training/averaging.py", "skdp/_kernels/dense
 CHECKPOINT, RELEASES, PIPELINE = "skdp/_training/checkpoint.py", "skdp/_fitting/releases.py", "skdp/pipeline.py"
 RUNNING = "skdp/_fitting/running.py"
 RUN_LOCK = "skdp/_training/run_lock.py"
-INPUT, CELLS, VALIDATION = "skdp/_fitting/rows.py", "skdp/_fitting/cells.py", "skdp/_validation.py"
+INPUT, CELLS, EVENTS = "skdp/_fitting/rows.py", "skdp/_fitting/cells.py", "skdp/accounting/events.py"
 BASE, CLASSIFIER, MLP = "skdp/base.py", "skdp/_classifier.py", "skdp/neural_network.py"
 ACCOUNTANT, METHODS = "skdp/accounting/ledger/accountant.py", "skdp/accounting/methods.py"
 LOG, STORE, SQLITE = (
@@ -158,7 +158,7 @@ MUTANTS = [
     ),
     mutant(
         "a table given as a parameter quoted",
-        (VALIDATION, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
+        (EVENTS, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
         tests="validation",
     ),
     mutant(

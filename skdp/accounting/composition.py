@@ -19,6 +19,7 @@ from .events import (
     SelfComposedDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
+    show,
 )
 
 __all__ = ["MOST_RELEASES", "check_is_event", "compose", "flatten"]
@@ -38,7 +39,7 @@ def _counted(event: DpEvent) -> tuple[DpEvent, int]:
 
 def check_is_event(event: object) -> None:
     if not isinstance(event, DpEvent):
-        raise TypeError(f"event={event!r} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
+        raise TypeError(f"event={show(event)} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
 
 
 def compose(events: Iterable[DpEvent]) -> DpEvent:

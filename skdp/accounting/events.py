@@ -16,7 +16,10 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 __all__ = [
     "ComposedDpEvent",
@@ -32,29 +35,58 @@ __all__ = [
     "SelfComposedDpEvent",
     "WorstOfDpEvent",
     "ZCDpEvent",
+    "read_real",
+    "read_whole",
+    "show",
 ]
 
 
+# --- how public values are read and shown, here and wherever else parameters are checked ---
+
+
+def read_real(value: Any) -> float | None:
+    """`value` as a float, inf beyond all doubles; None if it is no real number, as a boolean or a string is not."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf if value < 0 else math.inf
+
+
+def read_whole(value: Any) -> int | None:
+    """`value` as an int; None if it is no whole number by type, as a boolean or a float is not."""
+    return None if isinstance(value, bool) or not isinstance(value, numbers.Integral) else int(value)
+
+
+def show(value: Any) -> str:
+    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
+    if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
+        return " ".join(repr(value).split())
+    return f"<{type(value).__name__}>"
+
+
+# --- checks of fields ---
+
+
 def _refuse(event: object, name: str, value: object, remedy: str) -> str:
-    return f"{type(event).__name__}: {name}={value!r} is not valid; {remedy}."
+    return f"{type(event).__name__}: {name}={show(value)} is not valid; {remedy}."
 
 
 def _real(event: object, name: str, value: Any, remedy: str) -> float:
     """`value` as a float; booleans, strings and NaN are refused."""
-    try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
-    except OverflowError:
-        number = math.inf
-    if math.isnan(number):
+    number = read_real(value)
+    if number is None or math.isnan(number):
         raise ValueError(_refuse(event, name, value, remedy))
     return number
 
 
 def _whole(event: object, name: str, value: Any, remedy: str) -> int:
     """`value` as an int from 0 to 10**18; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) <= 10**18:
+    number = read_whole(value)
+    if number is None or not 0 <= number <= 10**18:
         raise ValueError(_refuse(event, name, value, remedy))
-    return int(value)
+    return number
 
 
 def _check_event(event: object, value: Any) -> None:

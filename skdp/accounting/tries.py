@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from .events import DpEvent, RepeatAndSelectDpEvent
+from .events import DpEvent, RepeatAndSelectDpEvent, read_whole, show
 from .numeric import Floats, bisect
 
 __all__ = ["NumberOfTries", "halting_probability"]
@@ -199,11 +199,12 @@ class NumberOfTries:
             raise ValueError(f"mean={self.mean!r} is too large to be drawn; give at most {_MOST_DRAWN:g} tries.")
         value, bits = 0, 0
         for word in words:
-            if not 0 <= int(word) < 1 << 64:
-                raise ValueError(f"words: {word!r} is not a 64-bit word; give whole numbers from 0 to 2^64 - 1.")
-            value, bits = (value << 64) | int(word), bits + 64
+            whole = read_whole(word)
+            if whole is None or not 0 <= whole < 1 << 64:
+                raise ValueError(f"words={show(word)} is not valid; give whole numbers from 0 to 2^64 - 1.")
+            value, bits = (value << 64) | whole, bits + 64
         if bits == 0:
-            raise ValueError("words is empty; give at least one 64-bit word.")
+            raise ValueError("words=() is not valid; give at least one 64-bit word.")
         below, above = _tables(self)
         if value >> (bits - 1) == 0:
             return int(np.searchsorted(below, value / (1 << bits), side="right"))
