@@ -767,8 +767,8 @@ MUTANTS = [
         "a figure of what is left rounded up",
         (
             ADMISSION,
-            "told, least = rounded(needed, digits, up=True), rounded(left, digits)",
-            "told, least = rounded(needed, digits, up=True), rounded(left * 1.01, digits, up=True)",
+            "told, least = to_digits(needed, digits, up=True), to_digits(left, digits)",
+            "told, least = to_digits(needed, digits, up=True), to_digits(left * 1.01, digits, up=True)",
         ),
         tests="accounting_filters",
         select="affordable",

@@ -94,7 +94,7 @@ def _check_event(event: object, value: Any) -> None:
         raise TypeError(_refuse(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)"))
 
 
-def _checked_events(event: object, value: Any) -> tuple[DpEvent, ...]:
+def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     """An iterable of events as a tuple."""
     if isinstance(value, DpEvent) or not isinstance(value, Iterable):
         raise TypeError(_refuse(event, "events", value, "give a tuple of DpEvents"))
@@ -335,7 +335,7 @@ class ComposedDpEvent(DpEvent):
     events: tuple[DpEvent, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _checked_events(self, self.events))
+        object.__setattr__(self, "events", _read_events(self, self.events))
 
 
 @dataclass(frozen=True)
@@ -354,6 +354,6 @@ class WorstOfDpEvent(DpEvent):
     events: tuple[DpEvent, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _checked_events(self, self.events))
+        object.__setattr__(self, "events", _read_events(self, self.events))
         if not self.events:
             raise ValueError(_refuse(self, "events", self.events, "give at least one event"))

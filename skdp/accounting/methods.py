@@ -22,7 +22,7 @@ from .numeric import least_delta
 from .pld.epsilon import FINE, pld_delta, pld_epsilon
 from .pld.interval import pld_bounds
 from .rdp.rdp import rdp_delta, rdp_epsilon
-from .refusals import APPROXIMATIONS, METHODS, check_priced
+from .refusals import APPROXIMATIONS, METHODS, check_priced, refusal
 from .releases import Releases, releases, without_failures
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "check_epsilon",
     "check_known",
     "check_method",
+    "explain_refusal",
     "get_delta",
     "get_epsilon",
     "get_epsilon_bounds",
@@ -134,10 +135,10 @@ def _epsilon(found: Releases, delta: float, method: str, replace_one: bool, accu
         return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy or FINE)
     if method == "rdp":
         return _rdp_epsilon(found, delta, replace_one) * _UP
-    return _rounded_up(_EPSILON[method](found, delta, replace_one=replace_one), method)
+    return _round_up(_EPSILON[method](found, delta, replace_one=replace_one), method)
 
 
-def _rounded_up(value: float, method: str) -> float:
+def _round_up(value: float, method: str) -> float:
     """The figure of a method that is a guarantee, rounded up; any other as it is."""
     return value * _UP if method in METHODS else value
 
@@ -158,10 +159,15 @@ def _delta(found: Releases, epsilon: float, method: str, replace_one: bool) -> f
     if method == "rdp":
         return _rdp_delta(found, epsilon, replace_one)
     if method in _DELTA:
-        return _rounded_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
+        return _round_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
     return least_delta(
-        lambda delta: _rounded_up(_EPSILON[method](found, delta, replace_one=replace_one), method), epsilon
+        lambda delta: _round_up(_EPSILON[method](found, delta, replace_one=replace_one), method), epsilon
     )
+
+
+def explain_refusal(event: DpEvent, method: str, adjacency: str) -> Exception | None:
+    """Why a method cannot price an event, with a remedy; None if it can."""
+    return refusal(releases(event), _check_reading(method), check_adjacency(adjacency) == "replace_one")
 
 
 def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:

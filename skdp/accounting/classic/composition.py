@@ -34,7 +34,7 @@ _ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe
 _MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
 
 
-def _amplified(epsilon: float, share: float) -> float:
+def _amplify(epsilon: float, share: float) -> float:
     """log(1 + share (e^epsilon - 1))."""
     if epsilon < 600.0:  # beyond it, log share cannot cancel epsilon
         return math.log1p(share * math.expm1(epsilon))
@@ -53,17 +53,17 @@ def _fixed(found: Releases, change: float) -> list[Statement]:
     steps += found.epsilon_delta
     for each in found.sampled_pure:
         epsilon, delta = each.statement(change)
-        steps.append(Statement(_amplified(epsilon, each.share), each.share * delta, each.times))
+        steps.append(Statement(_amplify(epsilon, each.share), each.share * delta, each.times))
     return steps
 
 
-def _chosen(noisy: list[SampledGaussian | FixedSample], delta: float, change: float) -> list[Statement]:
+def _choose(noisy: list[SampledGaussian | FixedSample], delta: float, change: float) -> list[Statement]:
     """The Gaussian releases as statements at `delta` each; a sample of share q is private at delta = q already."""
     steps = []
     for share, noise, count in noisy:
         inner = delta / share
         epsilon = gaussian_epsilon(inner, change / noise) if inner < 1.0 else 0.0
-        steps.append(Statement(_amplified(epsilon, share), min(delta, share), count))
+        steps.append(Statement(_amplify(epsilon, share), min(delta, share), count))
     return steps
 
 
@@ -82,7 +82,7 @@ def _best(found: Releases, delta: float, change: float, join: Composition) -> fl
 
     def at(logit: float) -> float:
         each = left / (1.0 + math.exp(-logit)) / number
-        return join(fixed + _chosen(noisy, each, change), delta) if each > 1e-305 else math.inf
+        return join(fixed + _choose(noisy, each, change), delta) if each > 1e-305 else math.inf
 
     return minimize(at, -16.0, 16.0)
 
@@ -114,7 +114,7 @@ def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -
     left = _slack(fixed, delta)
     if left < 0.0 or (left == 0.0 and noisy):
         return math.inf
-    steps = fixed + (_chosen(noisy, left / sum(each.times for each in noisy), change) if noisy else [])
+    steps = fixed + (_choose(noisy, left / sum(each.times for each in noisy), change) if noisy else [])
     return math.fsum(step.times * step.epsilon for step in steps)
 
 

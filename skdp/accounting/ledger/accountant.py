@@ -64,7 +64,7 @@ class PrivacyAccountant(Figures):
         filter_family: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        terms = Terms.checked(epsilon, delta, unit, filter_family)
+        terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
         if path is not None:
             from .store import Store  # SQLite is not loaded for a ledger in memory
@@ -330,7 +330,7 @@ class PrivacyAccountant(Figures):
                 )
             from .store import Store
 
-            return cls._of(Store.begun(path, terms, charges))
+            return cls._of(Store.begin(path, terms, charges))
         return cls._of(MemoryLog(ledger, detached=not resume))
 
     def __sklearn_clone__(self) -> PrivacyAccountant:

@@ -82,7 +82,7 @@ class Terms:
     version: int = 2
 
     @classmethod
-    def checked(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
+    def create(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
         """New terms, each of them checked; unit and family by default "row" and "auto"."""
         unit, family = "row" if unit is None else unit, "auto" if family is None else family
         if (epsilon is None) != (delta is None):
@@ -98,12 +98,12 @@ class Terms:
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Terms:
-        """Terms by the names that `written` gives them, each of them checked."""
-        checked = cls.checked(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
+        """Terms by the names that `to_dict` gives them, each of them checked."""
+        checked = cls.create(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
         created, identity = (check_text(name, content[name]) for name in ("created", "id"))
         return replace(checked, created=created, id=identity, version=int(content["version"]))
 
-    def written(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The terms by the names that the JSON and the file give them."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "filter_family": self.family}
         return {"version": self.version, "id": self.id, "created": self.created, **named}

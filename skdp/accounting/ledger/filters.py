@@ -70,7 +70,16 @@ from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 from ..releases import PlainGaussian, Releases, without_failures
 
 __all__ = [
-    "FAILURES", "FAMILIES", "Counts", "Filter", "Rule", "failures_of", "first_rule", "rounded_up", "rule_for", "share",
+    "FAILURES",
+    "FAMILIES",
+    "Counts",
+    "Filter",
+    "Rule",
+    "add_upwards",
+    "failures_of",
+    "first_rule",
+    "rule_for",
+    "share",
     "total_cost",
 ]  # fmt: skip
 
@@ -85,7 +94,7 @@ Counts = Sequence[tuple[Releases, int]]
 RenyiCost = Callable[[Releases, float, bool], float]
 
 
-def rounded_up(parts: Sequence[float]) -> float:
+def add_upwards(parts: Sequence[float]) -> float:
     """Sum of numbers of at least 0, each of them a product that was rounded; never below the true sum."""
     return math.fsum(parts) * (1.0 + 4e-16 * (len(parts) + 1))
 
@@ -106,7 +115,7 @@ def share(used: float, budget: float) -> float:
 
 def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
     """Failure probabilities of all charges, added and rounded up."""
-    return rounded_up([n * each.times * each.delta for found, n in charges for each in found.epsilon_delta])
+    return add_upwards([n * each.times * each.delta for found, n in charges for each in found.epsilon_delta])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -188,7 +197,7 @@ def total_cost(limit: Filter, charges: Counts) -> float:
         if cost == math.inf:
             return math.inf
         parts.append(count * cost)
-    return rounded_up(parts)
+    return add_upwards(parts)
 
 
 @dataclass(frozen=True)
@@ -223,7 +232,7 @@ class Rule:
             raise ValueError(f"rule={dict(content)!r} does not fit the ledger's delta={delta!r}.")
         return cls(tuple(float(order) for order in orders), *(float(value) for value in shares))
 
-    def written(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The rule by the names that the JSON and the file give its fields."""
         return {**asdict(self), "orders": list(self.orders)}
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from skdp.exceptions import AccountantDetachedError
 
-from .admission import admitted
+from .admission import admit
 from .charges import Charge, Terms
 from .ledger import Ledger
 from .serial import chain
@@ -106,7 +106,7 @@ class MemoryLog:
     def check(self, charge: Charge) -> None:
         """Raise what `append` would raise."""
         self._refuse_copy()
-        admitted(self.read(), charge)
+        admit(self.read(), charge)
 
     def append(self, charge: Charge) -> None:
         """Admit an entry and write it down, or raise.
@@ -117,7 +117,7 @@ class MemoryLog:
         self._refuse_copy()
         with self._turn.lock():
             ledger = self.read()
-            ledger.add(admitted(ledger, charge))
+            ledger.add(admit(ledger, charge))
             with LOCK:
                 self._ledger = ledger
 

@@ -17,7 +17,7 @@ from ..tries import NumberOfTries
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .curves import Curve, compose_curve
 from .pairs import Pair
-from .profiles import Profile, ProfilePair, selected
+from .profiles import Profile, ProfilePair, select_best
 from .simple import MAX_SHIFT, Simple
 
 __all__ = ["Directed", "directions"]
@@ -56,7 +56,7 @@ def _selected_profile(
     # a bound at one place is one above it
     delta = np.minimum.accumulate(delta)
     profile = Profile(grid, delta)
-    return profile if tries is None else selected(profile, tries)
+    return profile if tries is None else select_best(profile, tries)
 
 
 def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, accuracy: float = 1e-6) -> Directed:

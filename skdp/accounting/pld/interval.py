@@ -10,7 +10,7 @@ from ..composition import MOST_RELEASES
 from ..releases import Releases, join, repeat
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .directions import directions
-from .epsilon import FINE, check_kinds, known_epsilon, least_with_renyi, pld_epsilon
+from .epsilon import FINE, check_kinds, least_with_renyi, pld_epsilon, solve_simple
 from .grid import compose_on_grid
 from .lower_bounds import lower_epsilon, single_epsilon
 from .pairs import Pair
@@ -99,7 +99,7 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     if found.selected:
         return _selected_bounds(found, delta, replace_one)
     simple = Simple.of(found, replace_one)
-    known = known_epsilon(found, simple, delta, replace_one)
+    known = solve_simple(found, simple, delta, replace_one)
     if known is not None and (known == math.inf or (simple.closed and all(each.rate == 1.0 for each in found.sampled))):
         # the closed form is rounded up by 1e-11 relative and as much of delta
         return max(0.0, known * (1.0 - 1e-9) - 1e-9), known

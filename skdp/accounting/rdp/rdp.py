@@ -77,7 +77,7 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
     for share, noise, count in found.without_replacement:
         total += count * without_replacement_rdp(alpha, share, change / noise)
     for runs, tries, count in found.selected:
-        one = _worst(runs, alpha, replace_one) if tries is None else _selected(runs, alpha, tries, replace_one)
+        one = _worst(runs, alpha, replace_one) if tries is None else _price_selection(runs, alpha, tries, replace_one)
         total += count * one
     return total * _UP
 
@@ -127,7 +127,7 @@ def _selected_from(runs: Runs, tries: NumberOfTries, replace_one: bool) -> np.nd
     return np.minimum.accumulate(prices[::-1])[::-1]
 
 
-def _selected(runs: Runs, alpha: float, tries: NumberOfTries, replace_one: bool) -> float:
+def _price_selection(runs: Runs, alpha: float, tries: NumberOfTries, replace_one: bool) -> float:
     """Rényi divergence of releasing the best of a random number of tries (Papernot & Steinke 2022).
 
     With y of density Q(y) in one try and u the chance that a try is not better, the best has density
