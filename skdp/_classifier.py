@@ -220,7 +220,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if outputs is not None and shape is not None and not (go_on and shape[1] != work.n_features_in_):
             plan = work._plan_instalment(terms, shape, outputs, go_on=go_on)
             work._admit_once(plan)
-        with work._refusals_recorded():
+        with work._payment().recording_refusals():
             rows = work._check_rows(X, go_on=go_on)
             targets = work._checked_targets(y, sample_weight, rows.shape[0], outputs)
         if plan is None:  # the classes are read from the labels
@@ -331,7 +331,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     def _charge_once(self, plan: Plan) -> None:
         """Charge, unless the run goes on from a file and this very ledger holds its charge already."""
         if not self._is_charged(plan):
-            self._charge(plan.event, plan.note)
+            self._payment().charge(plan.event, plan.note)
 
     def _is_charged(self, plan: Plan) -> bool:
         accountant = resolve_accountant(self.accountant)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
+from decimal import Decimal
 from typing import Any, NoReturn
 
-from skdp.accounting.events import read_real, read_whole, show
+import numpy as np
 
 
 class WrongTypeError(TypeError, ValueError):
@@ -24,21 +26,27 @@ def check_real(
     remedy: str,
 ) -> float:
     """`value` as a float, if it is a finite real number within the bounds."""
-    number = read_real(value)
-    if number is None:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
         _refuse_type(name, value, remedy)
+    number = _to_float(value)
     if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
         return number
     raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
+def _to_float(value: numbers.Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
     """`value` as an int, if it is a whole number of at least `at_least`."""
-    number = read_whole(value)
-    if number is None:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         _refuse_type(name, value, remedy)
-    if number >= at_least:
-        return number
+    if int(value) >= at_least:
+        return int(value)
     raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
@@ -47,6 +55,13 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
+
+
+def show(value: Any) -> str:
+    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
+    if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
+        return " ".join(repr(value).split())
+    return f"<{type(value).__name__}>"
 
 
 def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:

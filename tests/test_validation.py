@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, _validation
 from skdp._validation import WrongTypeError, check_choice, check_count, check_real
 from skdp.accounting import (
     ComposedDpEvent,
@@ -147,6 +147,21 @@ def test_numbers_beyond_all_doubles(name, value):
         return
     with pytest.raises(ValueError, match="is not valid; give"):
         ACCOUNTING[name](value)
+
+
+@pytest.mark.parametrize("value", [*WRONG, 1, 1.5, -math.inf, np.uint8(3), np.float32(2.5), fractions.Fraction(1, 3),
+                                   10**400, "a\nb"], ids=lambda value: type(value).__name__)  # fmt: skip
+def test_estimators_and_accounting_read_and_show_values_alike(value):
+    """Accounting stands alone, so the two are written twice: neither may drift from the other."""
+    assert _validation.show(value) == show(value)
+    for read, check in ((read_real, check_real), (read_whole, check_count)):
+        number = read(value)
+        try:
+            assert check("name", value, at_least=-math.inf, remedy="") == number
+        except WrongTypeError:
+            assert number is None
+        except ValueError:
+            assert math.isinf(number)
 
 
 def test_one_reading_of_numbers():

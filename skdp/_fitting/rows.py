@@ -8,7 +8,6 @@ columns may be told. No check depends on scikit-learn's ``assume_finite``, and n
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -36,6 +35,7 @@ from skdp._fitting.cells import (
     refuse_not_finite,
     values_of,
 )
+from skdp.exceptions import warn
 
 # --- tables ---
 
@@ -297,11 +297,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
 
 def _one_label_a_row(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected: pass y.ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
         return labels[:, 0]
     if labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
         raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")
