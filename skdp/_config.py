@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from skdp.exceptions import PrivacyLeakWarning, warn
+from skdp.exceptions import PrivacyLeakWarning
+from skdp.exceptions import warn as warn
 
 _blocks: list[list[str]] = []
 """What each open block asks for. Of the process and not of a thread: threads that a search starts must heed it too."""

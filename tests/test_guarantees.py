@@ -242,6 +242,11 @@ SENTENCES = {
         "The event states the same `noise_multiplier`.": [
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",
         ],
+        "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
+            "tests/test_mechanisms.py::test_the_charge_stands_when_noise_is_drawn",
+            "tests/test_mechanisms.py::test_a_release_that_the_ceiling_refuses_draws_no_noise",
+            "tests/test_mechanisms.py::test_what_is_no_finite_number_is_refused_without_its_value",
+        ],
     },
     PrivateScore: {
         "One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`; "

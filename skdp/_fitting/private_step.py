@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 from sklearn.base import clone
 
-from skdp._random import SecretStream
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
 
@@ -26,7 +25,7 @@ class FitTerms(NamedTuple):
     """What is known of a fit from its parameters alone: the budget as the estimator checked it, and its randomness."""
 
     budget: Any
-    stream: SecretStream
+    stream: Any
 
 
 class PrivateStep:
@@ -96,7 +95,7 @@ class PrivateStep:
         """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
         stand_in = clone(self.estimator)
         checked = stand_in._check_rows(rows)
-        terms = self._terms._replace(stream=SecretStream.from_random_state())
+        terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
         stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
         return stand_in.transform(rows)
 

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
+from skdp._config import warn
 from skdp._fitting.cells import (
     COMPLEX,
     GAP,
@@ -35,7 +36,6 @@ from skdp._fitting.cells import (
     refuse_not_finite,
     values_of,
 )
-from skdp.exceptions import warn
 
 # --- tables ---
 

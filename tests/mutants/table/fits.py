@@ -190,6 +190,16 @@ MUTANTS = [
         select="before_the_charge or costs_nothing or category",
     ),
     mutant(
+        "a ceiling that is asked for nothing before the rows are read",
+        (
+            PAYMENT,
+            "            self.accountant.check(event, self.adjacency, parameters=self.parameters)\n",
+            "            pass\n",
+        ),
+        tests="refusals",
+        select="looked_at_before_the_rows",
+    ),
+    mutant(
         "a refusal that the ledger does not note",
         (
             PAYMENT,

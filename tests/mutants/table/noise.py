@@ -52,6 +52,18 @@ MUTANTS = [
         select=BY_PROPERTY,
     ),
     mutant(
+        "noise of a release alone drawn before its charge",
+        (
+            MECHANISMS,
+            "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n"
+            "        noisy = self._add_noise(exact, stream)\n",
+            "        noisy = self._add_noise(exact, stream)\n"
+            "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n",
+        ),
+        tests="mechanisms",
+        select="stands_when or refuses_draws",
+    ),
+    mutant(
         "priced at another noise than runs",
         (
             MECHANISMS,
