@@ -150,7 +150,7 @@ def _simplify_once(event: DpEvent) -> DpEvent:
 
 
 def _simplify(event: DpEvent) -> DpEvent:
-    """Simplified until nothing changes."""
+    """Simplify an event until nothing changes."""
     while (simpler := _simplify_once(event)) is not event and simpler != event:
         event = simpler
     return event

@@ -1,6 +1,6 @@
 """Privacy events: what was done to the data, as frozen specifications without behaviour.
 
-Names, fields and meaning are those of Google's dp-accounting, so whoever knows them is at home. In every
+Names, fields and meaning are those of Google's dp-accounting. In every
 event `noise_multiplier` is the standard deviation of the noise divided by C, where C bounds the
 contribution of ONE record, whatever the adjacency: `replace_one` moves a sum by 2 C and is priced so.
 

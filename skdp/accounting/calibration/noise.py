@@ -1,10 +1,10 @@
 """From a budget back to the noise, the steps or the sampling rate that fit it.
 
-Every result is on the safe side: the price of its event was computed and is within the budget. A search
-starts from the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), goes on with coarse
-grids, and needs two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places
-far apart: bounds may be loose at the end of the range and tight before. Where the search ends just above the budget,
-the parameter is moved on in growing steps to a place whose price was seen to fit.
+Every result is on the safe side: the price of its event is computed and is within the budget. A search starts from
+the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), continues on coarse grids, and needs
+two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places far apart, because
+a bound may be loose at the end of the range and tight before it. If the search ends just above the budget, the
+parameter grows in increasing steps until a price fits.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
-_JUMP = (
-    1e-7  # where a bracket of the parameter's log is as narrow, the price leaps over the goal: where delta covers it
-)
+# In a bracket of the log this narrow the price jumps over the goal, as it does where delta covers the event.
+_JUMP = 1e-7
 _LEAST_RATE = 1e-12
 _MOST_STEPS = 10**9
 _REMEMBERED = 1024
@@ -122,7 +121,7 @@ def _guess(
 def _prices(
     make_event: Callable[[float], DpEvent], delta: float, method: str, adjacency: str
 ) -> tuple[PriceOf, PriceOf]:
-    """PriceOf of what `make_event` makes, on a coarse grid and in earnest."""
+    """Prices of what `make_event` makes: on a coarse grid, and at full accuracy."""
 
     def rough(parameter: float) -> float:
         return rough_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
@@ -149,7 +148,7 @@ def _in_reach(price: PriceOf, epsilon: float, places: Sequence[float], refusal: 
 
 
 def _affordable(parameter: float, price: PriceOf, epsilon: float, most: float, refusal: str) -> float:
-    """The parameter, raised in growing steps up to `most` until its price was seen to be at most `epsilon`."""
+    """The parameter, raised in growing steps up to `most` until its price is at most `epsilon`."""
     step = 1e-5
     while parameter < most:
         if price(parameter) <= epsilon:
@@ -187,7 +186,7 @@ def calibrate_noise_multiplier(
     """
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
     method, adjacency = check_method(method), check_adjacency(adjacency)
-    # a function is known by what it makes: here at two places, and again at the result
+    # functions have no equality: one is recognised by the events that it makes, at two places and at the result
     key = (make_event(1.0), make_event(2.5), epsilon, delta, method, adjacency)
     known = _memory.get(key)
     if known is not None and make_event(known[0]) == known[1]:

@@ -1,4 +1,4 @@
-"""Whether an entry may be written, and what a charge is told that may not."""
+"""Whether an entry may be written, and the message for a charge that may not."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
     return replace(entry, label=f"ceiling raised from {ledger.epsilon:g} to {epsilon:g}")
 
 
-# --- what is told -----------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------
 
 
 def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Exception:

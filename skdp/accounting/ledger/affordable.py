@@ -107,7 +107,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
         Its shape: how it samples and composes. None: that of the last charge that was no selection, or one Gaussian
         release.
     delta : float or None
-        At which the epsilon is told; the ceiling's if None.
+        Delta of the epsilon that is returned; the ceiling's if None.
     adjacency : str or None
 
     Returns

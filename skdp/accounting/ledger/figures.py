@@ -133,7 +133,7 @@ class Figures:
             charge that was no selection. What is left depends on the kind, which a filter counts differently than a
             price does.
         delta : float, optional
-            At which the epsilon is told, such as the estimator's; the ceiling's if left out.
+            Delta of the epsilon that is returned, such as the estimator's; the ceiling's if left out.
         adjacency : str, optional
             That of the ledger if left out.
 

@@ -1,4 +1,4 @@
-"""Transactions on a file of SQLite, and what can go wrong with it told in one line.
+"""Transactions on a file of SQLite, whose errors become one line with a remedy.
 
 Each transaction opens the file anew and closes it: no connection outlives a fork or is shared by threads, a file that
 was removed or exchanged is noticed, and between charges the file stands alone, without a journal beside it.
@@ -73,7 +73,7 @@ class _Opened:
             time.sleep(0.01)
 
     def _connect(self, begin: str, wait: float) -> sqlite3.Connection:
-        """One attempt. Who may not write the file or beside it, or has no room, can still read what is in it."""
+        """One attempt. Without the right or the room to write, the file can still be read."""
         _check_file(self._path)
         if begin != "BEGIN":
             return self._connect_as("mode=rw", begin, wait)
@@ -121,6 +121,7 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 def describe_damage(path: str, why: str) -> BudgetFileError:
+    """The error for a file that is not as it was written."""
     return BudgetFileError(
         f"path={path!r} is damaged or was altered ({why}); nothing was charged: bring back an unharmed copy, with the "
         "charges made since."
@@ -129,6 +130,7 @@ def describe_damage(path: str, why: str) -> BudgetFileError:
 
 @contextlib.contextmanager
 def translate_errors(path: str) -> Iterator[None]:
+    """Turn errors of SQLite and of the file system into a `BudgetFileError` of one line."""
     try:
         yield
     except sqlite3.Error as error:

@@ -100,7 +100,7 @@ class Store:
         Returns
         -------
         Store
-            The same for all who ask in this process, so that what it has read is read once.
+            One per file and process, so that an entry is read once.
         """
         path = absolute(path)
         if wanted is not None and not os.path.lexists(path):
@@ -130,7 +130,7 @@ class Store:
         return cls.at(path)
 
     def read(self) -> Ledger:
-        """Everything charged until now, by whomever."""
+        """Everything charged until now, by any process."""
         return transaction(self.path, "BEGIN", self._read)
 
     def _read(self, connection: sqlite3.Connection) -> Ledger:

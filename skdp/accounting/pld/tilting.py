@@ -19,7 +19,7 @@ from .pairs import Atoms
 
 __all__ = ["LEAST_LOG_DELTA", "OUTSIDE", "Tilt", "centres", "deviation", "find_tilt", "total", "width_for", "window"]
 
-_FAINTEST = -600.0  # a log weight that is nothing beside the others: arithmetic below 1e-308 is a hundred times slower
+_FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
 LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid
 OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 
