@@ -122,7 +122,10 @@ class _Interrupts:
     interactive session keeps the last one.
     """
 
-    FILES = ("_log.py", "_store.py", "_sqlite.py", "_admission.py", "_ledger.py", os.sep + "contextlib.py")
+    FILES = (
+        *(os.path.join("ledger", f"{name}.py") for name in ("log", "store", "sqlite", "admission", "ledger")),
+        f"{os.sep}contextlib.py",
+    )
 
     def __init__(self, after):
         self.left, self.error = after, None
