@@ -31,7 +31,7 @@ def check_real(
     number = _to_float(value)
     if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
         return number
-    raise ValueError(f"{name}={shown(value)} is out of range: {remedy}.")
+    raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
 def _to_float(value: numbers.Real) -> float:
@@ -47,17 +47,17 @@ def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int
         _refuse_type(name, value, remedy)
     if int(value) >= at_least:
         return int(value)
-    raise ValueError(f"{name}={shown(value)} is out of range: {remedy}.")
+    raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value`, if it is one of `choices`."""
     if isinstance(value, str) and value in choices:
         return value
-    raise ValueError(f"{name}={shown(value)} is not known: use one of {', '.join(map(repr, choices))}.")
+    raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
     if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
         return " ".join(repr(value).split())
@@ -65,7 +65,7 @@ def shown(value: Any) -> str:
 
 
 def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
-    raise WrongTypeError(f"{name}={shown(value)} is of the wrong type, {type(value).__name__}: {remedy}.")
+    raise WrongTypeError(f"{name}={show(value)} is of the wrong type, {type(value).__name__}: {remedy}.")
 
 
 def absolute_path(value: Any) -> Any:

@@ -33,7 +33,7 @@ from skdp.accounting.ledger import charges as _charges
 from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
-from skdp.accounting.ledger.affordable import scaled
+from skdp.accounting.ledger.affordable import scale_noise
 from skdp.accounting.ledger.filters import FAILURES, Filter, Rule, first_rule, rule_for
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
@@ -407,8 +407,8 @@ def test_no_more_releases_than_can_be_priced(ceiling):
 
 def test_scaled_keeps_sampling_counts_and_failures():
     event = compose([*KINDS, SampledWithoutReplacementDpEvent(100, 10, GAUSS)])
-    twice = scaled(event, 2.0)
-    assert scaled(twice, 0.5) == event
+    twice = scale_noise(event, 2.0)
+    assert scale_noise(twice, 0.5) == event
     assert twice.events[1] == SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 300)
     assert twice.events[4] == EpsilonDeltaDpEvent(0.025, 1e-7)
 
@@ -760,6 +760,6 @@ def test_a_rule_that_cannot_be_is_refused(rule):
 
 def test_the_price_of_a_charge_under_a_ceiling_is_that_of_its_parts():
     assert _charges.methods_for(releases(SAMPLED_LAPLACE), "zero_out") == {"optimal"}
-    assert _filters.rounded_up([0.1] * 3) >= 0.3
+    assert _filters.add_upwards([0.1] * 3) >= 0.3
     assert _filters.share(1.0, 1.0) <= 1.0 < _filters.share(math.nextafter(1.0, 2.0), 1.0)
     assert _filters.share(math.nextafter(1.9999999, 2.0), 1.9999999) > 1.0

@@ -21,7 +21,7 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting.classic.composition import _amplified
+from skdp.accounting.classic.composition import _amplify
 from skdp.accounting.rdp.rdp import rdp, renyi_epsilon_at
 from skdp.accounting.releases import releases
 
@@ -131,7 +131,7 @@ def test_sums_of_statements_are_not_below_the_exact_ones():
 @pytest.mark.parametrize("share", [1e-30, 1e-12, 0.01, 0.999])
 def test_amplification_keeps_its_digits(epsilon, share):
     exact = mp.log1p(mp.mpf(share) * mp.expm1(mp.mpf(epsilon)))
-    assert abs(mp.mpf(_amplified(epsilon, share)) - exact) <= exact * mp.mpf(10) ** -12
+    assert abs(mp.mpf(_amplify(epsilon, share)) - exact) <= exact * mp.mpf(10) ** -12
 
 
 # --- samples of fixed size beyond order 256 --------------------------------------------------------------------

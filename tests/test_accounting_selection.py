@@ -36,7 +36,7 @@ from skdp.accounting import (
 from skdp.accounting.gaussian import gaussian_delta
 from skdp.accounting.ledger.filters import rule_for
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
-from skdp.accounting.pld.profiles import Profile, ProfilePair, selected
+from skdp.accounting.pld.profiles import Profile, ProfilePair, select_best
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases
 
@@ -300,7 +300,7 @@ def test_the_crude_bound_is_never_below_the_fine_one():
     short = Profile(grid[:2] * 0.01, base.delta[:2])
     for mean, shape in ((8.0, 0.0), (8.0, 1.0), (8.0, INF)):
         law = NumberOfTries(mean, shape)
-        fine, crude = ProfilePair.of(selected(base, law), 1), ProfilePair.of(selected(short, law), 1)
+        fine, crude = ProfilePair.of(select_best(base, law), 1), ProfilePair.of(select_best(short, law), 1)
         for epsilon in (0.0, 0.1, 0.5):
             assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)
 
@@ -327,7 +327,7 @@ def test_a_short_profile_is_moved_no_further_than_it_allows():
             long = np.linspace(0.0, 6.0 * mu, 501)
             base = Profile(long, np.array([gaussian_delta(e, mu) for e in long]))
             short = Profile(long[:2] * 0.01, np.array([gaussian_delta(e, mu) for e in long[:2] * 0.01]))
-            fine, crude = ProfilePair.of(selected(base, law), 1), ProfilePair.of(selected(short, law), 1)
+            fine, crude = ProfilePair.of(select_best(base, law), 1), ProfilePair.of(select_best(short, law), 1)
             assert crude.delta_at(0.0) <= 10.0 * mean * mean * mu
             for epsilon in np.linspace(0.0, 6.0 * mu, 25):
                 assert fine.delta_at(epsilon) <= crude.delta_at(epsilon)

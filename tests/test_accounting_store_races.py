@@ -63,7 +63,7 @@ def test_nothing_is_priced_while_a_lock_is_held(path, monkeypatch, in_file):
 
 def interfering(monkeypatch, path, times):
     """Let another process charge THIRD between the price of a charge and its entry, `times` times."""
-    original, accountant = _store.admitted, PrivacyAccountant.open(path)
+    original, accountant = _store.admit, PrivacyAccountant.open(path)
     other = _store.Store(accountant.path, accountant._log.terms, accountant._log._heads[0])
     left = [times]
 
@@ -75,7 +75,7 @@ def interfering(monkeypatch, path, times):
                 other.append(_store.Charge(THIRD, "theirs", "zero_out"))
         return result
 
-    monkeypatch.setattr(_store, "admitted", admitted_late)
+    monkeypatch.setattr(_store, "admit", admitted_late)
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
@@ -122,7 +122,10 @@ class _Interrupts:
     interactive session keeps the last one.
     """
 
-    FILES = ("_log.py", "_store.py", "_sqlite.py", "_admission.py", "_ledger.py", os.sep + "contextlib.py")
+    FILES = (
+        *(os.path.join("ledger", f"{name}.py") for name in ("log", "store", "sqlite", "admission", "ledger")),
+        f"{os.sep}contextlib.py",
+    )
 
     def __init__(self, after):
         self.left, self.error = after, None

@@ -10,8 +10,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression
-from skdp._validation import WrongTypeError, check_choice, check_count, check_real, shown
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, _validation
+from skdp._validation import WrongTypeError, check_choice, check_count, check_real
+from skdp.accounting import (
+    ComposedDpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    NumberOfTries,
+    PrivacyAccountant,
+    RepeatAndSelectDpEvent,
+    SelfComposedDpEvent,
+    calibrate_jointly,
+    calibrate_noise_multiplier,
+    compose,
+    get_delta,
+    get_epsilon,
+)
+from skdp.accounting.events import read_real, read_whole, show
 
 ROWS = np.full((100, 40), 424242.125)
 
@@ -65,9 +80,9 @@ def test_choices():
 
 
 def test_values_are_shown_in_one_line():
-    assert shown("a\nb") == r"'a\nb'"
-    assert shown(None) == "None"
-    assert shown(ROWS) == "<ndarray>"
+    assert show("a\nb") == r"'a\nb'"
+    assert show(None) == "None"
+    assert show(ROWS) == "<ndarray>"
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta"])
@@ -83,3 +98,79 @@ def test_a_budget_of_a_wrong_type(name, value):
             TypeError, match=f"^{name}={value!r} is of the wrong type, {type(value).__name__}: choose a"
         ):
             model.set_params(**{name: value}).fit(ROWS, y)
+
+
+G = GaussianDpEvent(1.0)
+ACCOUNTING = {
+    "noise_multiplier": GaussianDpEvent,
+    "epsilon of an event": lambda value: EpsilonDeltaDpEvent(value, 0.0),
+    "delta of an event": lambda value: EpsilonDeltaDpEvent(1.0, value),
+    "count": lambda value: SelfComposedDpEvent(G, value),
+    "shape": lambda value: RepeatAndSelectDpEvent(G, 2.0, value),
+    "event": lambda value: SelfComposedDpEvent(value, 2),
+    "events": lambda value: ComposedDpEvent([value]),
+    "composed": lambda value: compose([value]),
+    "delta": lambda value: get_epsilon(G, value),
+    "epsilon": lambda value: get_delta(G, value),
+    "method": lambda value: get_epsilon(G, 1e-5, method=value),
+    "adjacency": lambda value: get_epsilon(G, 1e-5, adjacency=value),
+    "budget": lambda value: calibrate_noise_multiplier(GaussianDpEvent, value, 1e-5),
+    "charged method": lambda value: calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5, method=value),
+    "shares": lambda value: calibrate_jointly([GaussianDpEvent], 1.0, 1e-5, [value]),
+    "words": lambda value: NumberOfTries(3.0, 1.0).draw([value]),
+    "ceiling": lambda value: PrivacyAccountant(value, 1e-5),
+    "half a ceiling": lambda value: PrivacyAccountant(value),
+    "unit": lambda value: PrivacyAccountant(1.0, 1e-5, unit=value),
+    "filter_family": lambda value: PrivacyAccountant(1.0, 1e-5, filter_family=value),
+    "label": lambda value: PrivacyAccountant().spend(G, value),
+}
+
+
+@pytest.mark.parametrize("value", [ROWS, ROWS.tolist(), pd.DataFrame(ROWS), tuple(ROWS[0]), True],
+                         ids=lambda value: type(value).__name__)  # fmt: skip
+@pytest.mark.parametrize("name", ACCOUNTING)
+def test_accounting_refuses_in_one_line_without_private_values(name, value):
+    """Rows given in the place of a parameter are private: of what is no scalar, its type is all that is shown."""
+    with pytest.raises((TypeError, ValueError), match=r"; (give|choose)") as caught:
+        ACCOUNTING[name](value)
+    assert type(caught.value) in (TypeError, ValueError)
+    assert "\n" not in str(caught.value)
+    assert "424242" not in str(caught.value)
+    assert ("True" if value is True else f"<{type(value).__name__}>") in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["above", "below"])
+@pytest.mark.parametrize("name", ["noise_multiplier", "epsilon", "delta", "shape", "shares", "budget"])
+def test_numbers_beyond_all_doubles(name, value):
+    if name == "shape" and value > 0:
+        assert RepeatAndSelectDpEvent(G, 2.0, value).shape == math.inf
+        return
+    with pytest.raises(ValueError, match="is not valid; give"):
+        ACCOUNTING[name](value)
+
+
+@pytest.mark.parametrize("value", [*WRONG, 1, 1.5, -math.inf, np.uint8(3), np.float32(2.5), fractions.Fraction(1, 3),
+                                   10**400, "a\nb"], ids=lambda value: type(value).__name__)  # fmt: skip
+def test_estimators_and_accounting_read_and_show_values_alike(value):
+    """Accounting stands alone, so the two are written twice: neither may drift from the other."""
+    assert _validation.show(value) == show(value)
+    for read, check in ((read_real, check_real), (read_whole, check_count)):
+        number = read(value)
+        try:
+            assert check("name", value, at_least=-math.inf, remedy="") == number
+        except WrongTypeError:
+            assert number is None
+        except ValueError:
+            assert math.isinf(number)
+
+
+def test_one_reading_of_numbers():
+    assert read_real(fractions.Fraction(1, 4)) == 0.25
+    assert read_real(np.float32(0.5)) == 0.5
+    assert read_real(-(10**400)) == -math.inf
+    assert math.isnan(read_real(math.nan))
+    assert read_whole(np.uint64(2**64 - 1)) == 2**64 - 1
+    for value in WRONG:
+        assert read_real(value) is None
+        assert read_whole(value) is None
+    assert read_whole(1.0) is None

@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .events import DpEvent
-from .methods import check_adjacency, check_delta, get_epsilon
-from .refusals import APPROXIMATIONS, METHODS, refusal
-from .releases import releases
+from .methods import APPROXIMATIONS, METHODS, check_delta, explain_refusal, get_epsilon
 
 __all__ = ["compare_accountants"]
 
@@ -51,10 +49,9 @@ def compare_accountants(
         import pandas as pd
     except ImportError as error:
         raise ImportError("compare_accountants needs pandas; run `pip install pandas`.") from error
-    delta, adjacency, found = check_delta(delta), check_adjacency(adjacency), releases(event)
-    rows = []
+    delta, rows = check_delta(delta), []
     for method in METHODS + APPROXIMATIONS if methods is None else tuple(methods):
-        reason = refusal(found, method, adjacency == "replace_one") if method in _NOTES else None
+        reason = explain_refusal(event, method, adjacency)
         epsilon = get_epsilon(event, delta, method=method, adjacency=adjacency) if reason is None else math.nan
         rows.append((method, epsilon, method in METHODS, str(reason or _NOTES[method])))
     return pd.DataFrame(rows, columns=["method", "epsilon", "guarantee", "note"])

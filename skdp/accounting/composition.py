@@ -19,6 +19,7 @@ from .events import (
     SelfComposedDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
+    show,
 )
 
 __all__ = ["MOST_RELEASES", "check_is_event", "compose", "dominate", "flatten"]
@@ -27,7 +28,7 @@ __all__ = ["MOST_RELEASES", "check_is_event", "compose", "dominate", "flatten"]
 MOST_RELEASES = 10**12
 
 
-def _counted(event: DpEvent) -> tuple[DpEvent, int]:
+def _count(event: DpEvent) -> tuple[DpEvent, int]:
     """An event without its self-compositions, and how often it occurs in them."""
     count = 1
     while isinstance(event, SelfComposedDpEvent):
@@ -38,7 +39,7 @@ def _counted(event: DpEvent) -> tuple[DpEvent, int]:
 
 def check_is_event(event: object) -> None:
     if not isinstance(event, DpEvent):
-        raise TypeError(f"event={event!r} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
+        raise TypeError(f"event={show(event)} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
 
 
 def compose(events: Iterable[DpEvent]) -> DpEvent:
@@ -57,7 +58,7 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     runs: list[tuple[DpEvent, int]] = []
     for item in events:
         check_is_event(item)
-        event, count = _counted(item)
+        event, count = _count(item)
         if count == 0 or isinstance(event, NoOpDpEvent):
             continue
         if runs and runs[-1][0] == event:
@@ -83,7 +84,7 @@ def dominate(event: DpEvent) -> DpEvent:
     return dominating
 
 
-def _single(event: DpEvent) -> DpEvent:
+def _simplify_inner(event: DpEvent) -> DpEvent:
     """An event that is applied to one sample, in its simplest equal form.
 
     Several Gaussian releases from the same sample are one Gaussian release: rescale and stack them
@@ -105,15 +106,15 @@ def _single(event: DpEvent) -> DpEvent:
     return event
 
 
-def _sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) -> DpEvent:
+def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) -> DpEvent:
     """A sampled event in its simplest equal form."""
-    inner = _single(event.event)
+    inner = _simplify_inner(event.event)
     if isinstance(event, SampledWithoutReplacementDpEvent):
         share = event.sample_size / event.source_dataset_size
     else:
         share = event.sampling_probability
         while isinstance(inner, PoissonSampledDpEvent):
-            share, inner = share * inner.sampling_probability, _single(inner.event)
+            share, inner = share * inner.sampling_probability, _simplify_inner(inner.event)
     if share == 0.0 or isinstance(inner, NoOpDpEvent):
         return NoOpDpEvent()
     if share == 1.0 or isinstance(inner, NonPrivateDpEvent):
@@ -123,7 +124,7 @@ def _sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) ->
     return PoissonSampledDpEvent(share, inner)
 
 
-def _worst(event: WorstOfDpEvent) -> DpEvent:
+def _simplify_worst(event: WorstOfDpEvent) -> DpEvent:
     """The worst of several events in its simplest equal form: each once, none without effect."""
     kept = tuple(part for part in dict.fromkeys(event.events) if flatten(part))
     if not kept:
@@ -131,16 +132,16 @@ def _worst(event: WorstOfDpEvent) -> DpEvent:
     return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
 
 
-def _simplified(event: DpEvent) -> DpEvent:
+def _simplify_once(event: DpEvent) -> DpEvent:
     """A basic event in its simplest equal form; `NoOpDpEvent` if it is without effect."""
     if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
-        return _sampled(event)
+        return _simplify_sampled(event)
     if isinstance(event, RepeatAndSelectDpEvent):
         if event.mean == 1.0 and event.shape < math.inf:
             return event.event  # one try, for certain
         return event if flatten(event.event) else NoOpDpEvent()
     if isinstance(event, WorstOfDpEvent):
-        return _worst(event)
+        return _simplify_worst(event)
     if isinstance(event, EpsilonDeltaDpEvent) and event.epsilon == event.delta == 0.0:
         return NoOpDpEvent()
     if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
@@ -148,9 +149,9 @@ def _simplified(event: DpEvent) -> DpEvent:
     return dominate(event)
 
 
-def _simplest(event: DpEvent) -> DpEvent:
-    """Simplified until nothing changes."""
-    while (simpler := _simplified(event)) is not event and simpler != event:
+def _simplify(event: DpEvent) -> DpEvent:
+    """Simplify an event until nothing changes."""
+    while (simpler := _simplify_once(event)) is not event and simpler != event:
         event = simpler
     return event
 
@@ -172,7 +173,7 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
     stack: list[tuple[DpEvent, int]] = [(event, 1)]
     while stack:
         node, count = stack.pop()
-        node = _simplest(node) if count > 0 else node
+        node = _simplify(node) if count > 0 else node
         if count == 0 or isinstance(node, NoOpDpEvent):
             continue
         if isinstance(node, SelfComposedDpEvent):

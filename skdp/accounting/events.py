@@ -1,6 +1,6 @@
 """Privacy events: what was done to the data, as frozen specifications without behaviour.
 
-Names, fields and meaning are those of Google's dp-accounting, so whoever knows them is at home. In every
+Names, fields and meaning are those of Google's dp-accounting. In every
 event `noise_multiplier` is the standard deviation of the noise divided by C, where C bounds the
 contribution of ONE record, whatever the adjacency: `replace_one` moves a sum by 2 C and is priced so.
 
@@ -16,7 +16,10 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 __all__ = [
     "ComposedDpEvent",
@@ -32,29 +35,58 @@ __all__ = [
     "SelfComposedDpEvent",
     "WorstOfDpEvent",
     "ZCDpEvent",
+    "read_real",
+    "read_whole",
+    "show",
 ]
 
 
+# --- how public values are read and shown, here and wherever else parameters are checked ---
+
+
+def read_real(value: Any) -> float | None:
+    """`value` as a float, inf beyond all doubles; None if it is no real number, as a boolean or a string is not."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf if value < 0 else math.inf
+
+
+def read_whole(value: Any) -> int | None:
+    """`value` as an int; None if it is no whole number by type, as a boolean or a float is not."""
+    return None if isinstance(value, bool) or not isinstance(value, numbers.Integral) else int(value)
+
+
+def show(value: Any) -> str:
+    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
+    if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
+        return " ".join(repr(value).split())
+    return f"<{type(value).__name__}>"
+
+
+# --- checks of fields ---
+
+
 def _refuse(event: object, name: str, value: object, remedy: str) -> str:
-    return f"{type(event).__name__}: {name}={value!r} is not valid; {remedy}."
+    return f"{type(event).__name__}: {name}={show(value)} is not valid; {remedy}."
 
 
 def _real(event: object, name: str, value: Any, remedy: str) -> float:
     """`value` as a float; booleans, strings and NaN are refused."""
-    try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
-    except OverflowError:
-        number = math.inf
-    if math.isnan(number):
+    number = read_real(value)
+    if number is None or math.isnan(number):
         raise ValueError(_refuse(event, name, value, remedy))
     return number
 
 
 def _whole(event: object, name: str, value: Any, remedy: str) -> int:
     """`value` as an int from 0 to 10**18; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) <= 10**18:
+    number = read_whole(value)
+    if number is None or not 0 <= number <= 10**18:
         raise ValueError(_refuse(event, name, value, remedy))
-    return int(value)
+    return number
 
 
 def _check_event(event: object, value: Any) -> None:
@@ -62,7 +94,7 @@ def _check_event(event: object, value: Any) -> None:
         raise TypeError(_refuse(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)"))
 
 
-def _checked_events(event: object, value: Any) -> tuple[DpEvent, ...]:
+def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     """An iterable of events as a tuple."""
     if isinstance(value, DpEvent) or not isinstance(value, Iterable):
         raise TypeError(_refuse(event, "events", value, "give a tuple of DpEvents"))
@@ -303,7 +335,7 @@ class ComposedDpEvent(DpEvent):
     events: tuple[DpEvent, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _checked_events(self, self.events))
+        object.__setattr__(self, "events", _read_events(self, self.events))
 
 
 @dataclass(frozen=True)
@@ -322,6 +354,6 @@ class WorstOfDpEvent(DpEvent):
     events: tuple[DpEvent, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _checked_events(self, self.events))
+        object.__setattr__(self, "events", _read_events(self, self.events))
         if not self.events:
             raise ValueError(_refuse(self, "events", self.events, "give at least one event"))

@@ -16,7 +16,7 @@ import sys
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from .numeric import Floats
+from .numeric import Floats, bisect
 
 __all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
 
@@ -93,7 +93,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def _solve_a(log_delta: float, mu: float) -> float:
-    """The a at which log delta(a) = log_delta: bisection kept, Newton taken when it stays inside."""
+    """The a at which log delta(a) = log_delta: Newton's steps, as the slope is known, inside a bracket."""
     low, high = -mu / 2.0, max(1.0, -mu / 2.0 + 1.0, math.sqrt(-2.0 * log_delta))
     while log_delta_at(high, mu) > log_delta:
         low, high = high, 2.0 * high
@@ -162,12 +162,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2.0 * high
     while not fits(low):
         low, high = 0.5 * low, low
-    while high - low > 4e-16 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    mu = low * (1.0 - _SAFE)
+    mu = bisect(fits, low, high, relative=4e-16)[0] * (1.0 - _SAFE)
     while gaussian_epsilon(delta, mu) > epsilon:
         mu *= 1.0 - _SAFE
     return mu

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import numbers
 import sys
-from collections.abc import Callable
-from dataclasses import replace as replace_fields
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,13 +17,13 @@ from .classic.composition import (
 )
 from .classic.gdp import gdp_delta, gdp_epsilon
 from .classic.moments import asymptotic_delta, asymptotic_epsilon, moments_delta, moments_epsilon
-from .events import DpEvent
+from .events import DpEvent, read_real, show
 from .numeric import least_delta
 from .pld.epsilon import FINE, pld_delta, pld_epsilon
 from .pld.interval import pld_bounds
 from .rdp.rdp import rdp_delta, rdp_epsilon
-from .refusals import APPROXIMATIONS, METHODS, check_priced
-from .releases import Releases, releases
+from .refusals import APPROXIMATIONS, METHODS, check_priced, refusal
+from .releases import Releases, releases, without_failures
 
 __all__ = [
     "ADJACENCIES",
@@ -34,7 +32,9 @@ __all__ = [
     "check_adjacency",
     "check_delta",
     "check_epsilon",
+    "check_known",
     "check_method",
+    "explain_refusal",
     "get_delta",
     "get_epsilon",
     "get_epsilon_bounds",
@@ -44,48 +44,47 @@ __all__ = [
 ADJACENCIES = ("zero_out", "add_remove", "replace_one")
 
 
-def _is_real(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
-
-
 def check_delta(delta: Any) -> float:
     """`delta` as a float in (0, 1), or a ValueError that says so."""
-    if not _is_real(delta) or not 0.0 < delta < 1.0:
-        raise ValueError(f"delta={delta!r} is not valid; give a number above 0 and below 1, such as 1e-5.")
-    return float(delta)
+    number = read_real(delta)
+    if number is None or not 0.0 < number < 1.0:
+        raise ValueError(f"delta={show(delta)} is not valid; give a number above 0 and below 1, such as 1e-5.")
+    return number
 
 
 def check_epsilon(epsilon: Any, *, positive: bool = False) -> float:
     """`epsilon` as a finite float of at least 0 (above 0 if `positive`), or a ValueError that says so."""
-    if not _is_real(epsilon) or not 0.0 <= epsilon < math.inf or (positive and epsilon == 0.0):
+    number = read_real(epsilon)
+    if number is None or not 0.0 <= number < math.inf or (positive and number == 0.0):
         least = "above 0" if positive else "of 0 or more"
-        raise ValueError(f"epsilon={epsilon!r} is not valid; give a finite number {least}.")
-    return float(epsilon)
+        raise ValueError(f"epsilon={show(epsilon)} is not valid; give a finite number {least}.")
+    return number
+
+
+def check_known(name: str, value: Any, known: Sequence[str]) -> str:
+    """`value` if it is one of the names that are `known`, or a ValueError that lists them."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name}={show(value)} is not known; choose one of {', '.join(known)}.")
+    return value
 
 
 def check_adjacency(adjacency: Any) -> str:
     """`adjacency` if it is known, or a ValueError that lists what is."""
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency={adjacency!r} is not known; choose one of {', '.join(ADJACENCIES)}.")
-    return str(adjacency)
+    return check_known("adjacency", adjacency, ADJACENCIES)
 
 
 def check_method(method: Any) -> str:
     """`method` if its figures may be charged, or a ValueError that lists those that may."""
-    if method in APPROXIMATIONS:
+    if isinstance(method, str) and method in APPROXIMATIONS:
         raise ValueError(
             f"method={method!r} is not a guarantee and cannot be charged; choose one of {', '.join(METHODS)}."
         )
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}.")
-    return str(method)
+    return check_known("method", method, METHODS)
 
 
 def _check_reading(method: Any) -> str:
     """`method` if it is known at all, approximations included, or a ValueError that lists what is."""
-    if method not in METHODS + APPROXIMATIONS:
-        raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS + APPROXIMATIONS)}.")
-    return str(method)
+    return check_known("method", method, METHODS + APPROXIMATIONS)
 
 
 EpsilonOf = Callable[..., float]
@@ -114,9 +113,8 @@ def _apart(found: Releases) -> tuple[Releases, float]:
     """
     if not found.epsilon_delta:
         return found, 0.0
-    taken = -math.expm1(math.fsum(count * math.log1p(-delta) for _, delta, count in found.epsilon_delta)) * _UP
-    pure = tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta)
-    return replace_fields(found, epsilon_delta=pure), taken
+    taken = -math.expm1(math.fsum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta)) * _UP
+    return without_failures(found), taken
 
 
 def _rdp_epsilon(found: Releases, delta: float, replace_one: bool) -> float:
@@ -137,10 +135,10 @@ def _epsilon(found: Releases, delta: float, method: str, replace_one: bool, accu
         return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy or FINE)
     if method == "rdp":
         return _rdp_epsilon(found, delta, replace_one) * _UP
-    return _rounded_up(_EPSILON[method](found, delta, replace_one=replace_one), method)
+    return _round_up(_EPSILON[method](found, delta, replace_one=replace_one), method)
 
 
-def _rounded_up(value: float, method: str) -> float:
+def _round_up(value: float, method: str) -> float:
     """The figure of a method that is a guarantee, rounded up; any other as it is."""
     return value * _UP if method in METHODS else value
 
@@ -161,10 +159,15 @@ def _delta(found: Releases, epsilon: float, method: str, replace_one: bool) -> f
     if method == "rdp":
         return _rdp_delta(found, epsilon, replace_one)
     if method in _DELTA:
-        return _rounded_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
+        return _round_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
     return least_delta(
-        lambda delta: _rounded_up(_EPSILON[method](found, delta, replace_one=replace_one), method), epsilon
+        lambda delta: _round_up(_EPSILON[method](found, delta, replace_one=replace_one), method), epsilon
     )
+
+
+def explain_refusal(event: DpEvent, method: str, adjacency: str) -> Exception | None:
+    """Why a method cannot price an event, with a remedy; None if it can."""
+    return refusal(releases(event), _check_reading(method), check_adjacency(adjacency) == "replace_one")
 
 
 def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency: str = "zero_out") -> float:

@@ -1,4 +1,7 @@
-"""Arrays of doubles, and the one-dimensional searches that the methods share."""
+"""Arrays of doubles, and searches in one dimension: `bisect`, `Secant`, `minimize`.
+
+Whole numbers are searched by `bisect` of the standard library, over a `range`.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,82 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "least_delta", "minimum"]
+__all__ = ["Floats", "Secant", "bisect", "least_delta", "minimize"]
 
 Floats = NDArray[np.float64]
 
 Function = Callable[[float], float]
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_HALVINGS = 2200  # more than any bracket of doubles takes
 
 
-def minimum(objective: Function, low: float, high: float, *, scan: int = 24, steps: int = 30) -> float:
+def bisect(
+    is_below: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    absolute: float = 0.0,
+    relative: float = 0.0,
+    steps: int = _HALVINGS,
+) -> tuple[float, float]:
+    """Narrow a bracket of the place where a condition ceases to hold.
+
+    Parameters
+    ----------
+    is_below : callable
+        True from `low` up to that place, False from there up to `high`. Neither end is looked at.
+    low, high : float
+    absolute, relative : float
+        Width at which to stop, the larger of `absolute` and `relative` times the upper end; if both are 0, neighbouring
+        doubles.
+    steps : int
+        Most halvings.
+
+    Returns
+    -------
+    low, high : float
+        Whichever of them was moved was looked at, so a caller takes the end at which its condition was seen to hold.
+    """
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        if high - low <= max(absolute, relative * high) or middle in (low, high):
+            break
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low, high
+
+
+class Secant:
+    """Moves towards the zero of a monotone function, each along the secant through the last two places.
+
+    Parameters
+    ----------
+    slope : float
+        First guess of the function's slope. Its sign is that of the function.
+    least, most : float
+        Size that the slope keeps to.
+    longest : float
+        Bound on a move.
+    apart : float
+        Two places no further apart than this say nothing about the slope.
+    """
+
+    def __init__(self, slope: float, least: float, most: float, longest: float, apart: float = 0.0) -> None:
+        self.slope = slope
+        self._least, self._most, self._longest, self._apart = least, most, longest, apart
+        self._last: tuple[float, float] | None = None
+
+    def move(self, at: float, value: float) -> float:
+        """How far to go from `at`, where the function is `value`."""
+        if self._last is not None and abs(at - self._last[0]) > self._apart:
+            sign = math.copysign(1.0, self.slope)
+            size = sign * (value - self._last[1]) / (at - self._last[0])
+            # a secant of the wrong sign comes from values that hardly differ: the function is flat here
+            self.slope = sign * min(max(size, self._least), self._most) if size > 0.0 else 0.25 * self.slope
+        self._last = at, value
+        return -min(max(value / self.slope, -self._longest), self._longest)
+
+
+def minimize(objective: Function, low: float, high: float, *, scan: int = 24, steps: int = 30) -> float:
     """Smallest value found on [low, high]: a scan, then golden section around its best point.
 
     Parameters
@@ -72,7 +142,4 @@ def least_delta(epsilon_at: Function, epsilon: float) -> float:
         return 1.0
     if epsilon_at(math.exp(low)) <= epsilon:
         return math.exp(low)
-    while high - low > 1e-6:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if epsilon_at(math.exp(middle)) > epsilon else (low, middle)
-    return math.exp(high)
+    return math.exp(bisect(lambda at: epsilon_at(math.exp(at)) > epsilon, low, high, absolute=1e-6)[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .classic.composition import kinds_of_steps
 from .classic.moments import asymptotic_refusal
-from .events import EpsilonDeltaDpEvent
 from .pld.epsilon import PLD_KINDS
 from .rdp.rdp import rdp_refusal
 from .releases import Releases
@@ -45,15 +44,13 @@ _NAMES = {
 
 def _only_worst(found: Releases) -> bool:
     """Whether there is no selection, just the worst of several."""
-    return all(mean == 1.0 and shape == 0.0 for _, mean, shape, _ in found.selected)
+    return all(selection.tries is None for selection in found.selected)
 
 
 def _name(found: Releases, kind: str) -> str:
-    if kind != "sampled_pure":
-        return _NAMES[kind] if kind != "selected" or not _only_worst(found) else "WorstOfDpEvent"
-    how, _, event, _ = found.sampled_pure[0]
-    outer = "PoissonSampledDpEvent" if how == "poisson" else "SampledWithoutReplacementDpEvent"
-    return f"{outer} of {type(event).__name__}"
+    if kind == "sampled_pure":
+        return found.sampled_pure[0].name
+    return "WorstOfDpEvent" if kind == "selected" and _only_worst(found) else _NAMES[kind]
 
 
 def _by_event(found: Releases, method: str) -> Exception | None:
@@ -61,7 +58,7 @@ def _by_event(found: Releases, method: str) -> Exception | None:
     for kind in found.kinds:
         if kind not in _KINDS[method]:
             return TypeError(f"event={_name(found, kind)} has no price here by method={method!r}")
-    if method == "moments" and any(delta > 0.0 for _, delta, _ in found.epsilon_delta):
+    if method == "moments" and any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")
     if method == "optimal_exact" and kinds_of_steps(found) > 1:
         return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
@@ -70,14 +67,14 @@ def _by_event(found: Releases, method: str) -> Exception | None:
 
 def _by_adjacency(found: Releases, method: str, replace_one: bool) -> Exception | None:
     """A reason that lies in the adjacency."""
-    fixed = found.without_replacement or any(how == "fixed" for how, *_ in found.sampled_pure)
+    fixed = found.without_replacement or any(each.kind == "fixed" for each in found.sampled_pure)
     if fixed and not replace_one:
         return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
     if not replace_one:
         return None
     if found.sampled and method in _ADD_REMOVE_ONLY:
         return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent has no price by method={method!r}")
-    if any(how == "poisson" and isinstance(event, EpsilonDeltaDpEvent) for how, _, event, _ in found.sampled_pure):
+    if any(each.kind == "poisson" and each.is_statement for each in found.sampled_pure):
         return ValueError(
             "adjacency='replace_one' with PoissonSampledDpEvent of EpsilonDeltaDpEvent has no price: amplification "
             "needs the statement for removed records too"
@@ -89,12 +86,11 @@ def _within(found: Releases, method: str, replace_one: bool) -> Exception | None
     """Reasons that the methods themselves give."""
     if method == "moments_asymptotic":
         return asymptotic_refusal(found)
+    runs = (run for selection in found.selected for run in selection.runs)
     if method == "pld":
-        tries = (refusal(run, "pld", replace_one, remedy=False) for each, *_ in found.selected for run in each)
-        return next(filter(None, tries), None)
+        return next(filter(None, (refusal(run, "pld", replace_one, remedy=False) for run in runs)), None)
     if method == "rdp":
-        runs = (rdp_refusal(run, replace_one=replace_one) for each, *_ in found.selected for run in each)
-        return next(filter(None, runs), None)
+        return next(filter(None, (rdp_refusal(run, replace_one=replace_one) for run in runs)), None)
     return None
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .composition import check_is_event, flatten
 from .events import (
@@ -21,11 +21,132 @@ from .events import (
     WorstOfDpEvent,
     ZCDpEvent,
 )
+from .tries import NumberOfTries
 
-__all__ = ["Releases", "Runs", "joined", "releases", "repeated"]
+__all__ = [
+    "Concentrated", "FixedSample", "LaplaceRelease", "PlainGaussian", "Releases", "Runs", "SampledGaussian",
+    "SampledPure", "Selection", "Statement", "join", "releases", "repeat", "without_failures",
+]  # fmt: skip
 
-# fields of Releases whose entries end with a count
+# fields of Releases whose entries are made a number of times
 _COUNTED = ("sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected")
+
+
+class PlainGaussian(NamedTuple):
+    """A Gaussian release from all records, by its noise multiplier, and how many times it is made."""
+
+    noise: float
+    times: int
+
+
+class SampledGaussian(NamedTuple):
+    """A Gaussian release from a Poisson sample: sampling probability, noise multiplier, times it is made."""
+
+    rate: float
+    noise: float
+    times: int
+
+
+class FixedSample(NamedTuple):
+    """A Gaussian release from a sample of fixed size: sample size / source size, noise multiplier, times it is made."""
+
+    share: float
+    noise: float
+    times: int
+
+
+class LaplaceRelease(NamedTuple):
+    """A Laplace release from all records: scale of the noise / bound on one record, times it is made."""
+
+    noise: float
+    times: int
+
+
+class Statement(NamedTuple):
+    """A release of which only (epsilon, delta)-privacy is known, and times it is made."""
+
+    epsilon: float
+    delta: float
+    times: int
+
+
+class Concentrated(NamedTuple):
+    """Zero-concentrated privacy: the Rényi divergence of every order alpha is at most xi + rho alpha."""
+
+    rho: float
+    xi: float
+
+
+class SampledPure(NamedTuple):
+    """A Laplace or (epsilon, delta) release from a sample.
+
+    Attributes
+    ----------
+    kind : {"poisson", "fixed"}
+        How records are sampled.
+    share : float
+        Sampling probability, or sample size / source size.
+    event : LaplaceDpEvent or EpsilonDeltaDpEvent
+        What is done to the sample.
+    times : int
+    """
+
+    kind: str
+    share: float
+    event: DpEvent
+    times: int
+
+    @property
+    def name(self) -> str:
+        """The event as messages name it."""
+        outer = "PoissonSampledDpEvent" if self.kind == "poisson" else "SampledWithoutReplacementDpEvent"
+        return f"{outer} of {type(self.event).__name__}"
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether only (epsilon, delta)-privacy is known of what is done to the sample."""
+        return isinstance(self.event, EpsilonDeltaDpEvent)
+
+    def statement(self, change: float) -> tuple[float, float]:
+        """Epsilon and delta of what is done to the sample, if neighbours differ by `change` times C."""
+        if isinstance(self.event, LaplaceDpEvent):
+            return change / self.event.noise_multiplier, 0.0
+        assert isinstance(self.event, EpsilonDeltaDpEvent)  # as `releases` sorts them
+        return self.event.epsilon, self.event.delta
+
+
+class Selection(NamedTuple):
+    """Releases of which one output is released.
+
+    Attributes
+    ----------
+    runs : tuple of Releases
+        One try, of each kind; the worst of them counts.
+    tries : NumberOfTries or None
+        How often one is tried, the best output being released; None where nothing is selected and one of the
+        kinds, which one being drawn at random or fixed beforehand, is all that happens.
+    times : int
+    """
+
+    runs: tuple[Releases, ...]
+    tries: NumberOfTries | None
+    times: int
+
+    @property
+    def mean(self) -> float:
+        """Expected number of tries."""
+        return 1.0 if self.tries is None else self.tries.mean
+
+
+# Entries are sorted by their text, and sums over them have the last digits of that order: a text without names of
+# classes and fields keeps both, whatever those are called.
+for _entry in (
+    PlainGaussian, SampledGaussian, FixedSample, LaplaceRelease, Statement, Concentrated, SampledPure, Selection,
+):  # fmt: skip
+    _entry.__repr__ = tuple.__repr__  # type: ignore[method-assign]
+
+
+_NOT_CONCENTRATED = Concentrated(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -37,35 +158,31 @@ class Releases:
     mu_squared : float
         Sum of 1 / noise_multiplier^2 over the plain Gaussian releases: together they are one Gaussian
         mechanism with this squared mean shift (Dong, Roth & Su 2022, Corollary 3.3).
-    sampled : tuple of (sampling probability, noise multiplier, count)
-        The Poisson-sampled Gaussian releases, sorted.
+    sampled : tuple of SampledGaussian
+        Sorted, as are all tuples here.
     non_private : bool
         Whether anything was released without a guarantee.
-    gaussian : tuple of (noise multiplier, count)
+    gaussian : tuple of PlainGaussian
         The plain Gaussian releases one by one, for methods that price each step on its own.
-    laplace : tuple of (noise multiplier, count)
-    epsilon_delta : tuple of (epsilon, delta, count)
-    zcdp : tuple of (rho, xi)
+    laplace : tuple of LaplaceRelease
+    epsilon_delta : tuple of Statement
+    zcdp : Concentrated
         Sums over all `ZCDpEvent`s, which compose by addition (Bun & Steinke 2016, Lemma 1.7); (0, 0) for none.
-    without_replacement : tuple of (sample size / source size, noise multiplier, count)
-        Gaussian releases from samples of fixed size.
-    sampled_pure : tuple of (kind, share, event, count)
-        Laplace and (epsilon, delta) events on samples; `kind` is "poisson" or "fixed".
-    selected : tuple of (runs, mean, shape, count)
-        Selections, `runs` being the releases of one try of each kind, of which the worst counts. Mean 1 and
-        shape 0 stand for no selection, just the worst of several.
+    without_replacement : tuple of FixedSample
+    sampled_pure : tuple of SampledPure
+    selected : tuple of Selection
     """
 
     mu_squared: float
-    sampled: tuple[tuple[float, float, int], ...]
-    non_private: bool
-    gaussian: tuple[tuple[float, int], ...] = ()
-    laplace: tuple[tuple[float, int], ...] = ()
-    epsilon_delta: tuple[tuple[float, float, int], ...] = ()
-    zcdp: tuple[float, float] = (0.0, 0.0)
-    without_replacement: tuple[tuple[float, float, int], ...] = ()
-    sampled_pure: tuple[tuple[str, float, DpEvent, int], ...] = ()
-    selected: tuple[tuple[tuple[Releases, ...], float, float, int], ...] = ()
+    sampled: tuple[SampledGaussian, ...] = ()
+    non_private: bool = False
+    gaussian: tuple[PlainGaussian, ...] = ()
+    laplace: tuple[LaplaceRelease, ...] = ()
+    epsilon_delta: tuple[Statement, ...] = ()
+    zcdp: Concentrated = _NOT_CONCENTRATED
+    without_replacement: tuple[FixedSample, ...] = ()
+    sampled_pure: tuple[SampledPure, ...] = ()
+    selected: tuple[Selection, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -75,7 +192,7 @@ class Releases:
             "sampled": bool(self.sampled),
             "laplace": bool(self.laplace),
             "epsilon_delta": bool(self.epsilon_delta),
-            "zcdp": self.zcdp != (0.0, 0.0),
+            "zcdp": self.zcdp != _NOT_CONCENTRATED,
             "without_replacement": bool(self.without_replacement),
             "sampled_pure": bool(self.sampled_pure),
             "selected": bool(self.selected),
@@ -85,8 +202,8 @@ class Releases:
     @property
     def most(self) -> int:
         """How often the most frequent release is made, in all or within a try."""
-        own = [entry[-1] for name in _COUNTED for entry in getattr(self, name)]
-        return max(own + [run.most for runs, *_ in self.selected for run in runs], default=0)
+        own = [entry.times for name in _COUNTED for entry in getattr(self, name)]
+        return max(own + [run.most for each in self.selected for run in each.runs], default=0)
 
     @property
     def empty(self) -> bool:
@@ -98,8 +215,8 @@ class Releases:
         """The parts, if this is the worst of several and nothing else."""
         if self.kinds != ("selected",) or len(self.selected) != 1:
             return None
-        runs, mean, shape, count = self.selected[0]
-        return runs if (mean, shape, count) == (1.0, 0.0, 1) else None
+        (only,) = self.selected
+        return only.runs if only.tries is None and only.times == 1 else None
 
     @property
     def plain(self) -> bool:
@@ -119,74 +236,79 @@ def _unknown(event: DpEvent) -> TypeError:
     )
 
 
+def _add_up(parts: list[Concentrated]) -> Concentrated:
+    return Concentrated(*map(math.fsum, zip(*parts, strict=True))) if parts else _NOT_CONCENTRATED
+
+
 class _Sorted:
     """Basic events on their way into `Releases`."""
 
     def __init__(self) -> None:
-        self.gaussian: list[tuple[float, int]] = []
-        self.sampled: list[tuple[float, float, int]] = []
-        self.laplace: list[tuple[float, int]] = []
-        self.epsilon_delta: list[tuple[float, float, int]] = []
-        self.zcdp: list[tuple[float, float]] = []
-        self.without_replacement: list[tuple[float, float, int]] = []
-        self.sampled_pure: list[tuple[str, float, DpEvent, int]] = []
-        self.selected: list[tuple[tuple[Releases, ...], float, float, int]] = []
+        self.gaussian: list[PlainGaussian] = []
+        self.sampled: list[SampledGaussian] = []
+        self.laplace: list[LaplaceRelease] = []
+        self.epsilon_delta: list[Statement] = []
+        self.zcdp: list[Concentrated] = []
+        self.without_replacement: list[FixedSample] = []
+        self.sampled_pure: list[SampledPure] = []
+        self.selected: list[Selection] = []
         self.non_private = False
 
     def add(self, event: DpEvent, count: int) -> None:
         """Take in one kind of basic event, or refuse it by name."""
         if isinstance(event, GaussianDpEvent):
-            self.gaussian.append((event.noise_multiplier, count))
+            self.gaussian.append(PlainGaussian(event.noise_multiplier, count))
+        elif isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
+            self._add_sampled(event, count)
         elif isinstance(event, LaplaceDpEvent):
-            self.laplace.append((event.noise_multiplier, count))
+            self.laplace.append(LaplaceRelease(event.noise_multiplier, count))
         elif isinstance(event, EpsilonDeltaDpEvent):
-            self.epsilon_delta.append((event.epsilon, event.delta, count))
+            self.epsilon_delta.append(Statement(event.epsilon, event.delta, count))
         elif isinstance(event, ZCDpEvent):
-            self.zcdp.append((count * event.rho, count * event.xi))
+            self.zcdp.append(Concentrated(count * event.rho, count * event.xi))
         elif isinstance(event, NonPrivateDpEvent):
             self.non_private = True
         elif isinstance(event, RepeatAndSelectDpEvent):
-            self._add_selected((event.event,), event.mean, event.shape, count)
+            self._add_selected((event.event,), NumberOfTries(event.mean, event.shape), count)
         elif isinstance(event, WorstOfDpEvent):
-            self._add_selected(event.events, 1.0, 0.0, count)
-        elif isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
-            self._add_sampled(event, count)
+            self._add_selected(event.events, None, count)
         else:
             raise _unknown(event)
 
-    def _add_selected(self, events: tuple[DpEvent, ...], mean: float, shape: float, count: int) -> None:
+    def _add_selected(self, events: tuple[DpEvent, ...], tries: NumberOfTries | None, count: int) -> None:
         runs: list[Releases] = []
         for event in events:
             found = releases(event)
             self.non_private |= found.non_private
             worst = found.only_worst
             runs.extend((found,) if worst is None else worst)
-        self.selected.append((tuple(sorted(set(runs), key=repr)), mean, shape, count))
+        self.selected.append(Selection(tuple(sorted(set(runs), key=repr)), tries, count))
 
     def _add_sampled(self, event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent, count: int) -> None:
-        inner = event.event
+        inner, poisson = event.event, isinstance(event, PoissonSampledDpEvent)
         if isinstance(event, PoissonSampledDpEvent):
-            kind, share, gaussian = "poisson", event.sampling_probability, self.sampled
+            share = event.sampling_probability
         else:
             share = event.sample_size / event.source_dataset_size
-            kind, gaussian = "fixed", self.without_replacement
-        if isinstance(inner, GaussianDpEvent):
-            gaussian.append((share, inner.noise_multiplier, count))
-        elif isinstance(inner, (LaplaceDpEvent, EpsilonDeltaDpEvent)):
-            self.sampled_pure.append((kind, share, inner, count))
-        else:
+        if isinstance(inner, (LaplaceDpEvent, EpsilonDeltaDpEvent)):
+            self.sampled_pure.append(SampledPure("poisson" if poisson else "fixed", share, inner, count))
+        elif not isinstance(inner, GaussianDpEvent):
             raise _unknown(event)
+        elif poisson:
+            self.sampled.append(SampledGaussian(share, inner.noise_multiplier, count))
+        else:
+            self.without_replacement.append(FixedSample(share, inner.noise_multiplier, count))
 
     def result(self) -> Releases:
         """What was taken in; sorted, so that equal compositions give equal releases."""
         return Releases(
-            sum(count / noise**2 for noise, count in self.gaussian),
+            sum(each.times / each.noise**2 for each in self.gaussian),
             tuple(sorted(self.sampled)),
             self.non_private,
             tuple(sorted(self.gaussian)),
             tuple(sorted(self.laplace)),
             tuple(sorted(self.epsilon_delta)),
-            (math.fsum(rho for rho, _ in self.zcdp), math.fsum(xi for _, xi in self.zcdp)),
+            _add_up(self.zcdp),
             tuple(sorted(self.without_replacement)),
             tuple(sorted(self.sampled_pure, key=repr)),
             tuple(sorted(self.selected, key=repr)),
@@ -212,18 +334,25 @@ def releases(event: DpEvent) -> Releases:
     return found.result()
 
 
-def repeated(found: Releases, count: int) -> Releases:
+def repeat(found: Releases, count: int) -> Releases:
     """The same releases, `count` times."""
 
     def times(entries: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple((*entry[:-1], entry[-1] * count) for entry in entries)
+        return tuple(entry._replace(times=entry.times * count) for entry in entries)
 
     counted: dict[str, Any] = {name: times(getattr(found, name)) for name in _COUNTED}
-    rho, xi = found.zcdp
-    return replace(found, mu_squared=found.mu_squared * count, zcdp=(rho * count, xi * count), **counted)
+    zcdp = Concentrated(found.zcdp.rho * count, found.zcdp.xi * count)
+    return replace(found, mu_squared=found.mu_squared * count, zcdp=zcdp, **counted)
 
 
-def joined(parts: Iterable[Releases]) -> Releases:
+def without_failures(found: Releases) -> Releases:
+    """The releases with each (epsilon, delta) event replaced by its pure part."""
+    if not found.epsilon_delta:
+        return found
+    return replace(found, epsilon_delta=tuple(each._replace(delta=0.0) for each in found.epsilon_delta))
+
+
+def join(parts: Iterable[Releases]) -> Releases:
     """Several compositions as one."""
     parts = tuple(parts)
     entries: dict[str, Any] = {
@@ -232,6 +361,6 @@ def joined(parts: Iterable[Releases]) -> Releases:
     return Releases(
         math.fsum(part.mu_squared for part in parts),
         non_private=any(part.non_private for part in parts),
-        zcdp=(math.fsum(part.zcdp[0] for part in parts), math.fsum(part.zcdp[1] for part in parts)),
+        zcdp=_add_up([part.zcdp for part in parts]),
         **entries,
     )

@@ -19,8 +19,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from .events import DpEvent, RepeatAndSelectDpEvent
-from .numeric import Floats
+from .events import DpEvent, RepeatAndSelectDpEvent, read_whole, show
+from .numeric import Floats, bisect
 
 __all__ = ["NumberOfTries", "halting_probability"]
 
@@ -57,15 +57,14 @@ def halting_probability(mean: float, shape: float) -> float:
     """
     if mean == 1.0:
         return 1.0
-    low, high = 0.0, 1.0  # of log(1 / gamma): mean rises with it
-    while _mean_of_runs(math.exp(-high), shape) < mean:
+
+    def is_below(log_inverse: float) -> bool:
+        return _mean_of_runs(math.exp(-log_inverse), shape) < mean  # the mean rises with log(1 / gamma)
+
+    low, high = 0.0, 1.0
+    while is_below(high):
         low, high = high, 2.0 * high
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if _mean_of_runs(math.exp(-middle), shape) < mean else (low, middle)
-    return math.exp(-high)
+    return math.exp(-bisect(is_below, low, high, relative=1e-14)[1])
 
 
 @lru_cache(maxsize=16)
@@ -200,11 +199,12 @@ class NumberOfTries:
             raise ValueError(f"mean={self.mean!r} is too large to be drawn; give at most {_MOST_DRAWN:g} tries.")
         value, bits = 0, 0
         for word in words:
-            if not 0 <= int(word) < 1 << 64:
-                raise ValueError(f"words: {word!r} is not a 64-bit word; give whole numbers from 0 to 2^64 - 1.")
-            value, bits = (value << 64) | int(word), bits + 64
+            whole = read_whole(word)
+            if whole is None or not 0 <= whole < 1 << 64:
+                raise ValueError(f"words={show(word)} is not valid; give whole numbers from 0 to 2^64 - 1.")
+            value, bits = (value << 64) | whole, bits + 64
         if bits == 0:
-            raise ValueError("words is empty; give at least one 64-bit word.")
+            raise ValueError("words=() is not valid; give at least one 64-bit word.")
         below, above = _tables(self)
         if value >> (bits - 1) == 0:
             return int(np.searchsorted(below, value / (1 << bits), side="right"))

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..composition import compose
-from ..events import DpEvent
+from ..events import DpEvent, read_real, show
 from ..gaussian import gaussian_epsilon, gaussian_mu
 from ..methods import check_adjacency, check_delta, check_epsilon, get_epsilon
+from ..numeric import Secant
 from .noise import MOST_NOISE, calibrate_noise_multiplier, log_of
 
 __all__ = ["calibrate_jointly"]
@@ -16,13 +17,15 @@ __all__ = ["calibrate_jointly"]
 _NEAR = 6e-4  # accepted distance below the budget, relative
 
 
-def _checked(shares: Sequence[float], number: int) -> list[float]:
-    found = [float(share) for share in shares]
+def _check_shares(shares: Sequence[float], number: int) -> list[float]:
+    found = [read_real(share) for share in shares]
     if len(found) != number or number == 0:
-        raise ValueError(f"shares={shares!r} are not {number} numbers; give one share for each event, at least one.")
-    if not all(0.0 < share < math.inf for share in found):
-        raise ValueError(f"shares={shares!r} are not valid; give numbers above 0.")
-    return [share / math.fsum(found) for share in found]
+        raise ValueError(f"shares={show(shares)} are not {number} numbers; give one share for each event.")
+    kept = [share for share in found if share is not None and 0.0 < share < math.inf]
+    if len(kept) != number:
+        wrong = next(given for given, share in zip(shares, found, strict=True) if share not in kept)
+        raise ValueError(f"shares={show(wrong)} is not valid; give numbers above 0.")
+    return [share / math.fsum(kept) for share in kept]
 
 
 def calibrate_jointly(
@@ -55,7 +58,7 @@ def calibrate_jointly(
         The joint price is at most `epsilon` and at most 0.1 % below it.
     """
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
-    adjacency, parts = check_adjacency(adjacency), _checked(shares, len(make_events))
+    adjacency, parts = check_adjacency(adjacency), _check_shares(shares, len(make_events))
 
     def noise(log_size: float) -> tuple[float, ...]:
         """Noise of each event when mu^2 sums to e^{2 log_size}."""
@@ -71,17 +74,13 @@ def calibrate_jointly(
         event = compose(make(sigma) for make, sigma in zip(make_events, noises, strict=True))
         return get_epsilon(event, delta, adjacency=adjacency)
 
-    at, slope, last = math.log(gaussian_mu(epsilon, delta)), 1.1, None
-    goal = math.log(epsilon) - 0.5 * _NEAR
-    noises = noise(at)
+    at, goal = math.log(gaussian_mu(epsilon, delta)), math.log(epsilon) - 0.5 * _NEAR
+    secant, noises = Secant(1.1, 0.5, 4.0, 1.0, 1e-6), noise(at)
     for _ in range(12):
         error = log_of(joint(noises)) - goal
         if abs(error) <= 0.4 * _NEAR:
             break
-        if last is not None and abs(at - last[0]) > 1e-6:
-            slope = min(max((error - last[1]) / (at - last[0]), 0.5), 4.0)
-        last = (at, error)
-        at -= min(max(error / slope, -1.0), 1.0)
+        at += secant.move(at, error)
         noises = noise(at)
     step = 2e-5
     while joint(noises) > epsilon:

@@ -1,14 +1,15 @@
 """From a budget back to the noise, the steps or the sampling rate that fit it.
 
-Every result is on the safe side: the price of its event was computed and is within the budget. A search
-starts from the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), goes on with coarse
-grids, and needs two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places
-far apart: bounds may be loose at the end of the range and tight before. Where the search ends just above the budget,
-the parameter is moved on in growing steps to a place whose price was seen to fit.
+Every result is on the safe side: the price of its event is computed and is within the budget. A search starts from
+the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), continues on coarse grids, and needs
+two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places far apart, because
+a bound may be loose at the end of the range and tight before it. If the search ends just above the budget, the
+parameter grows in increasing steps until a price fits.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from typing import Any
 from ..events import DpEvent
 from ..gaussian import gaussian_mu
 from ..methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
+from ..numeric import Secant, bisect
 from ..releases import Releases, releases
 
 __all__ = ["MOST_NOISE", "calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps", "log_of"]
@@ -25,9 +27,8 @@ _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
-_JUMP = (
-    1e-7  # where a bracket of the parameter's log is as narrow, the price leaps over the goal: where delta covers it
-)
+# In a bracket of the log this narrow the price jumps over the goal, as it does where delta covers the event.
+_JUMP = 1e-7
 _LEAST_RATE = 1e-12
 _MOST_STEPS = 10**9
 _REMEMBERED = 1024
@@ -55,26 +56,22 @@ def _search(
     """
     low, high = ends
     at = min(max(start, low), high)
-    last: tuple[float, float] | None = None
+    secant = Secant(slope, 0.02, 8.0, 2.5)
     for _ in range(80):
         error = log_of(price(math.exp(at))) - goal
         if abs(error) <= off:
-            return at, slope
+            return at, secant.slope
         if high - low < _JUMP:
-            return high, slope
-        if last is not None and at != last[0]:
-            secant = (error - last[1]) / (at - last[0])
-            slope = min(max(secant, -8.0), -0.02) if secant < 0.0 else 0.25 * slope
-        last = (at, error)
+            return high, secant.slope
+        nxt = at + secant.move(at, error)
         if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
-            return at, slope
+            return at, secant.slope
         low, high = (at, high) if error > 0.0 else (low, at)
-        nxt = at - min(max(error / slope, -2.5), 2.5)
         if nxt <= low or nxt >= high:
             untried = (low if nxt <= low else high) in ends
             nxt = (low if nxt <= low else high) if untried else 0.5 * (low + high)
         at = nxt
-    return high, slope
+    return high, secant.slope
 
 
 def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float, replace_one: bool) -> float:
@@ -91,22 +88,20 @@ def _plain(make_event: Callable[[float], DpEvent], epsilon: float, delta: float,
     for at in (guess * (1.0 - 1e-12) - 1e-12, guess + 1e-12 + abs(guess) * 1e-12):
         if low < at < high:
             low, high = (low, at) if fits(at) else (at, high)
-    while high - low > 1e-11:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return bisect(lambda at: not fits(at), low, high, absolute=1e-11)[1]
 
 
 def _limit_mu(found: Releases, replace_one: bool) -> float:
     """Size mu of a composition in the central limit; for a first guess only."""
     total = found.mu_squared
-    for q, noise, count in found.sampled:
+    for rate, noise, count in found.sampled:
         inverse = min(noise**-2.0, 1e12)
-        total += count * min(q * q * math.expm1(min(inverse, 60.0)), inverse)
-    total += sum(2.0 * count / b**2 for b, count in found.laplace)
+        total += count * min(rate * rate * math.expm1(min(inverse, 60.0)), inverse)
+    total += sum(2.0 * count / noise**2 for noise, count in found.laplace)
     size = math.sqrt(total) * (2.0 if replace_one else 1.0)
-    for runs, mean, _, count in found.selected:
-        size = math.hypot(size, math.sqrt(count) * (1.0 + 0.2 * math.log(mean)) * _limit_mu(runs[0], replace_one))
+    for each in found.selected:
+        one = (1.0 + 0.2 * math.log(each.mean)) * _limit_mu(each.runs[0], replace_one)
+        size = math.hypot(size, math.sqrt(each.times) * one)
     return size
 
 
@@ -115,18 +110,18 @@ def _guess(
 ) -> float:
     """Log of the parameter at which the central limit would meet the budget."""
     goal = gaussian_mu(epsilon, delta)
-    low, high = ends
-    for _ in range(20):
-        middle = 0.5 * (low + high)
-        found = releases(make_event(math.exp(middle)))
-        low, high = (middle, high) if _limit_mu(found, replace_one) > goal else (low, middle)
+
+    def is_below(at: float) -> bool:
+        return _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal
+
+    low, high = bisect(is_below, *ends, steps=20)
     return 0.5 * (low + high)
 
 
 def _prices(
     make_event: Callable[[float], DpEvent], delta: float, method: str, adjacency: str
 ) -> tuple[PriceOf, PriceOf]:
-    """PriceOf of what `make_event` makes, on a coarse grid and in earnest."""
+    """Prices of what `make_event` makes: on a coarse grid, and at full accuracy."""
 
     def rough(parameter: float) -> float:
         return rough_epsilon(make_event(parameter), delta, method=method, adjacency=adjacency)
@@ -153,7 +148,7 @@ def _in_reach(price: PriceOf, epsilon: float, places: Sequence[float], refusal: 
 
 
 def _affordable(parameter: float, price: PriceOf, epsilon: float, most: float, refusal: str) -> float:
-    """The parameter, raised in growing steps up to `most` until its price was seen to be at most `epsilon`."""
+    """The parameter, raised in growing steps up to `most` until its price is at most `epsilon`."""
     step = 1e-5
     while parameter < most:
         if price(parameter) <= epsilon:
@@ -191,7 +186,7 @@ def calibrate_noise_multiplier(
     """
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
     method, adjacency = check_method(method), check_adjacency(adjacency)
-    # a function is known by what it makes: here at two places, and again at the result
+    # functions have no equality: one is recognised by the events that it makes, at two places and at the result
     key = (make_event(1.0), make_event(2.5), epsilon, delta, method, adjacency)
     known = _memory.get(key)
     if known is not None and make_event(known[0]) == known[1]:
@@ -307,19 +302,17 @@ def calibrate_steps(
             (-math.log(_MOST_STEPS), 0.0),
         )
     )
-    at, slope, last, looks = max(1, round(guess)), 0.5, None, 0
-    while high - low > 1:
-        looks += 1
-        if looks % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
+    at, secant = max(1, round(guess)), Secant(0.5, 0.1, 5.0, 2.5)
+    for look in itertools.count(1):
+        if high - low <= 1:
+            return low
+        if look % 4 == 0:  # a price that hardly moves gives no direction: halve what is left
             at = math.isqrt(max(low, 1) * high)
         at = min(max(at, low + 1), high - 1)
         cost = price(at)
-        error, fits = log_of(cost) - goal, cost <= epsilon
-        if last is not None and at != last[0] and error != last[1]:
-            slope = min(max((error - last[1]) / math.log(at / last[0]), 0.1), 5.0)
-        last = (at, error)
+        fits = cost <= epsilon
         low, high = (at, high) if fits else (low, at)
-        step = math.expm1(min(max(-error / slope, -2.5), 2.5)) * at
+        step = math.expm1(secant.move(math.log(at), log_of(cost) - goal)) * at
         # half a step beyond the goal, so that the bracket closes from both sides
         at = at + round(step) + (1 if fits else -1)
-    return low
+    raise AssertionError("unreachable")

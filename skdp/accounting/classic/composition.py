@@ -13,14 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from ..events import DpEvent, EpsilonDeltaDpEvent, LaplaceDpEvent
 from ..gaussian import gaussian_epsilon
-from ..numeric import Floats, minimum
-from ..releases import Releases
+from ..numeric import Floats, minimize
+from ..releases import FixedSample, Releases, SampledGaussian, Statement
 
 __all__ = [
     "kinds_of_steps",
@@ -36,56 +34,40 @@ _ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe
 _MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
 
 
-class _Step(NamedTuple):
-    """A statement and how often it is made."""
-
-    epsilon: float
-    delta: float
-    number: int
-
-
-def _amplified(epsilon: float, share: float) -> float:
+def _amplify(epsilon: float, share: float) -> float:
     """log(1 + share (e^epsilon - 1))."""
     if epsilon < 600.0:  # beyond it, log share cannot cancel epsilon
         return math.log1p(share * math.expm1(epsilon))
     return epsilon + math.log(share) + math.log1p((1.0 - share) / share * math.exp(-epsilon))
 
 
-def _noisy(found: Releases) -> list[tuple[float, float, int]]:
-    """Releases whose delta is to be chosen: (share, noise multiplier, count)."""
-    plain = [(1.0, noise_multiplier, count) for noise_multiplier, count in found.gaussian]
+def _noisy(found: Releases) -> list[SampledGaussian | FixedSample]:
+    """Releases whose delta is to be chosen, those without sampling as if all records were sampled."""
+    plain = [SampledGaussian(1.0, noise, count) for noise, count in found.gaussian]
     return [*plain, *found.sampled, *found.without_replacement]
 
 
-def _pure(event: DpEvent, change: float) -> tuple[float, float]:
-    if isinstance(event, LaplaceDpEvent):
-        return change / event.noise_multiplier, 0.0
-    if isinstance(event, EpsilonDeltaDpEvent):
-        return event.epsilon, event.delta
-    raise TypeError(f"event={event!r} is not a statement of epsilon and delta; give Laplace or EpsilonDelta events.")
-
-
-def _fixed(found: Releases, change: float) -> list[_Step]:
+def _fixed(found: Releases, change: float) -> list[Statement]:
     """Statements that are what they are."""
-    steps = [_Step(change / noise_multiplier, 0.0, count) for noise_multiplier, count in found.laplace]
-    steps += [_Step(*statement) for statement in found.epsilon_delta]
-    for _, share, event, count in found.sampled_pure:
-        epsilon, delta = _pure(event, change)
-        steps.append(_Step(_amplified(epsilon, share), share * delta, count))
+    steps = [Statement(change / noise, 0.0, count) for noise, count in found.laplace]
+    steps += found.epsilon_delta
+    for each in found.sampled_pure:
+        epsilon, delta = each.statement(change)
+        steps.append(Statement(_amplify(epsilon, each.share), each.share * delta, each.times))
     return steps
 
 
-def _chosen(noisy: list[tuple[float, float, int]], delta: float, change: float) -> list[_Step]:
+def _choose(noisy: list[SampledGaussian | FixedSample], delta: float, change: float) -> list[Statement]:
     """The Gaussian releases as statements at `delta` each; a sample of share q is private at delta = q already."""
     steps = []
-    for share, noise_multiplier, count in noisy:
+    for share, noise, count in noisy:
         inner = delta / share
-        epsilon = gaussian_epsilon(inner, change / noise_multiplier) if inner < 1.0 else 0.0
-        steps.append(_Step(_amplified(epsilon, share), min(delta, share), count))
+        epsilon = gaussian_epsilon(inner, change / noise) if inner < 1.0 else 0.0
+        steps.append(Statement(_amplify(epsilon, share), min(delta, share), count))
     return steps
 
 
-Composition = Callable[[list[_Step], float], float]
+Composition = Callable[[list[Statement], float], float]
 
 
 def _best(found: Releases, delta: float, change: float, join: Composition) -> float:
@@ -94,21 +76,21 @@ def _best(found: Releases, delta: float, change: float, join: Composition) -> fl
     left = _slack(fixed, delta)
     if left <= 0.0:
         return math.inf
-    number = sum(count for *_, count in noisy)
+    number = sum(each.times for each in noisy)
     if number == 0:
         return join(fixed, delta)
 
     def at(logit: float) -> float:
         each = left / (1.0 + math.exp(-logit)) / number
-        return join(fixed + _chosen(noisy, each, change), delta) if each > 1e-305 else math.inf
+        return join(fixed + _choose(noisy, each, change), delta) if each > 1e-305 else math.inf
 
-    return minimum(at, -16.0, 16.0)
+    return minimize(at, -16.0, 16.0)
 
 
-def _slack(steps: list[_Step], delta: float) -> float:
+def _slack(steps: list[Statement], delta: float) -> float:
     """What the steps leave of delta when deltas are added up; rounded down unless there is a single one."""
-    total = math.fsum(step.delta * step.number for step in steps)
-    return delta - total * (1.0 if sum(step.number for step in steps) == 1 else 1.0 + 1e-14)
+    total = math.fsum(step.delta * step.times for step in steps)
+    return delta - total * (1.0 if sum(step.times for step in steps) == 1 else 1.0 + 1e-14)
 
 
 def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
@@ -132,16 +114,16 @@ def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -
     left = _slack(fixed, delta)
     if left < 0.0 or (left == 0.0 and noisy):
         return math.inf
-    steps = fixed + (_chosen(noisy, left / sum(count for *_, count in noisy), change) if noisy else [])
-    return math.fsum(step.number * step.epsilon for step in steps)
+    steps = fixed + (_choose(noisy, left / sum(each.times for each in noisy), change) if noisy else [])
+    return math.fsum(step.times * step.epsilon for step in steps)
 
 
-def _strong(steps: list[_Step], delta: float) -> float:
+def _strong(steps: list[Statement], delta: float) -> float:
     left = _slack(steps, delta)
     if left <= 0.0 or max(step.epsilon for step in steps) > 300.0:
         return math.inf
-    mean = math.fsum(step.number * step.epsilon * math.expm1(step.epsilon) for step in steps)
-    return mean + math.sqrt(-2.0 * math.log(left) * math.fsum(step.number * step.epsilon**2 for step in steps))
+    mean = math.fsum(step.times * step.epsilon * math.expm1(step.epsilon) for step in steps)
+    return mean + math.sqrt(-2.0 * math.log(left) * math.fsum(step.times * step.epsilon**2 for step in steps))
 
 
 def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
@@ -224,35 +206,35 @@ def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> flo
     return min(count * epsilon, max(0.0, value) * (1.0 + _ROUNDING) + _ROUNDING * epsilon)
 
 
-def _heterogeneous(steps: list[_Step], delta: float) -> float:
+def _heterogeneous(steps: list[Statement], delta: float) -> float:
     """Kairouz, Oh & Viswanath 2017, Theorem 3.5: the least of its three terms."""
-    total = math.fsum(step.number * step.epsilon for step in steps)
+    total = math.fsum(step.times * step.epsilon for step in steps)
     if total > 1e150:
         return total
-    mean = math.fsum(step.number * step.epsilon * math.tanh(0.5 * step.epsilon) for step in steps)
-    squares = math.fsum(step.number * step.epsilon**2 for step in steps)
+    mean = math.fsum(step.times * step.epsilon * math.tanh(0.5 * step.epsilon) for step in steps)
+    squares = math.fsum(step.times * step.epsilon**2 for step in steps)
     first = math.log(math.e + math.sqrt(squares) / delta)
     return min(total, mean + math.sqrt(2.0 * squares * min(first, -math.log(delta))))
 
 
-def _left(steps: list[_Step], delta: float) -> float:
+def _left(steps: list[Statement], delta: float) -> float:
     """delta' with 1 - (1 - delta') prod (1 - delta_i) = delta, rounded down."""
-    taken = math.fsum(step.number * math.log1p(-step.delta) for step in steps) * (1.0 + 1e-14)
+    taken = math.fsum(step.times * math.log1p(-step.delta) for step in steps) * (1.0 + 1e-14)
     return -math.expm1(math.log1p(-delta) - taken) * (1.0 - 1e-14) - 1e-15 * delta
 
 
-def _optimal(steps: list[_Step], delta: float) -> float:
+def _optimal(steps: list[Statement], delta: float) -> float:
     left = _left(steps, delta)
     return _heterogeneous(steps, left) if left > 0.0 else math.inf
 
 
-def _exact(steps: list[_Step], delta: float) -> float:
+def _exact(steps: list[Statement], delta: float) -> float:
     (step,), left = steps, _left(steps, delta)
     if left <= 0.0 or step.epsilon > 300.0:
         return math.inf
-    if step.number > _MOST_EXACT:
+    if step.times > _MOST_EXACT:
         return _heterogeneous(steps, left)
-    return randomised_response_epsilon(step.epsilon, step.number, left)
+    return randomised_response_epsilon(step.epsilon, step.times, left)
 
 
 def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
@@ -323,16 +305,14 @@ def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = Fa
     """
     change = 2.0 if replace_one else 1.0
     noisy = _noisy(found)
-    number = sum(count for *_, count in noisy)
+    number = sum(each.times for each in noisy)
 
     def at(logit: float) -> float:
         each = delta / (1.0 + math.exp(-logit)) / number
         steps = []
-        for share, noise_multiplier, count in noisy:
+        for share, noise, count in noisy:
             inner = min(each / share, 1.0)
-            steps.append(
-                _Step(share * change * math.sqrt(2.0 * math.log(1.25 / inner)) / noise_multiplier, each, count)
-            )
+            steps.append(Statement(share * change * math.sqrt(2.0 * math.log(1.25 / inner)) / noise, each, count))
         return _strong(steps, delta)
 
-    return minimum(at, -16.0, 16.0)
+    return minimize(at, -16.0, 16.0)

@@ -39,10 +39,10 @@ def gdp_mu(found: Releases, *, replace_one: bool = False) -> float:
     """
     change = 2.0 if replace_one else 1.0
     total = change * change * found.mu_squared
-    for q, s, count in found.sampled:
-        total += count * q * q * math.expm1(s**-2) if s > 0.04 else math.inf
-    for share, s, count in found.without_replacement:
-        m = change / s
+    for rate, noise, count in found.sampled:
+        total += count * rate * rate * math.expm1(noise**-2) if noise > 0.04 else math.inf
+    for share, noise, count in found.without_replacement:
+        m = change / noise
         if m > 25.0:
             return math.inf
         excess = math.exp(m * m) * float(ndtr(1.5 * m)) + 3.0 * float(ndtr(-0.5 * m)) - 2.0

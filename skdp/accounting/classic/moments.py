@@ -95,12 +95,12 @@ def log_moments(found: Releases, *, replace_one: bool = False) -> Floats:
     """
     change = 2.0 if replace_one else 1.0
     total = 0.5 * _LAMBDAS * (_LAMBDAS + 1.0) * change * change * found.mu_squared
-    for q, noise_multiplier, count in found.sampled:
-        total = total + count * _sampled(q, noise_multiplier)
-    for noise_multiplier, count in found.laplace:
-        total = total + count * _pure(change / noise_multiplier)
-    for epsilon, _, count in found.epsilon_delta:
-        total = total + count * _pure(epsilon)
+    for rate, noise, count in found.sampled:
+        total = total + count * _sampled(rate, noise)
+    for noise, count in found.laplace:
+        total = total + count * _pure(change / noise)
+    for statement in found.epsilon_delta:
+        total = total + statement.times * _pure(statement.epsilon)
     return total * _UP
 
 
@@ -154,12 +154,14 @@ def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False)
 
 def asymptotic_refusal(found: Releases) -> Exception | None:
     """Which condition of Lemma 3 a composition breaks, without a remedy; None if it keeps them all."""
-    for q, s, _ in found.sampled:
-        if s < 1.0:
-            return ValueError(f"noise_multiplier={s:g} breaks the condition sigma >= 1 of method='moments_asymptotic'")
-        if not q < 1.0 / (16.0 * s):
+    for rate, noise, _ in found.sampled:
+        if noise < 1.0:
             return ValueError(
-                f"sampling_probability={q:g} breaks the condition q < 1 / (16 sigma) = {1.0 / (16.0 * s):g} of "
+                f"noise_multiplier={noise:g} breaks the condition sigma >= 1 of method='moments_asymptotic'"
+            )
+        if not rate < 1.0 / (16.0 * noise):
+            return ValueError(
+                f"sampling_probability={rate:g} breaks the condition q < 1 / (16 sigma) = {1.0 / (16.0 * noise):g} of "
                 "method='moments_asymptotic'"
             )
     return None

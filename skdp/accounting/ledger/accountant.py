@@ -24,7 +24,7 @@ class PrivacyAccountant(Figures):
     """Adds up what has been done to one data set, and refuses what would pass a ceiling.
 
     Cloning and copying give the same accountant, so that every clone of an estimator charges one ledger. With `path`
-    the ledger is kept in a file, and whoever opens it (threads, processes of ``n_jobs``, other scripts) draws on one
+    the ledger is kept in a file, and all who open it (threads, processes of ``n_jobs``, other scripts) share one
     balance. Without, it lives in memory: a pickled copy (another process) can be read, but refuses to spend.
 
     Parameters
@@ -39,7 +39,7 @@ class PrivacyAccountant(Figures):
         any order. "gaussian" or "renyi": that filter alone, with all of delta. Left out: "auto", or what the file has.
         A ledger that an earlier version charged keeps the rule it had.
     path : str or path-like, optional
-        A file of SQLite; created where there is none. What is given beside it must not contradict the file.
+        A file of SQLite; created where there is none. Other parameters must not contradict the file.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class PrivacyAccountant(Figures):
         filter_family: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        terms = Terms.checked(epsilon, delta, unit, filter_family)
+        terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
         if path is not None:
             from .store import Store  # SQLite is not loaded for a ledger in memory
@@ -202,7 +202,7 @@ class PrivacyAccountant(Figures):
         """Write down that rows were refused: an entry without a price.
 
         A refusal that can be repeated for nothing is a query; the ledger shows how often it was made. This is for the
-        path of an exception, so what cannot be written is told by the return value and never raised: neither a ceiling,
+        path of an exception, so a failure to write is returned and never raised: neither a ceiling,
         nor a detached copy, nor a file that cannot be written, hides the refusal itself.
 
         Parameters
@@ -330,7 +330,7 @@ class PrivacyAccountant(Figures):
                 )
             from .store import Store
 
-            return cls._of(Store.begun(path, terms, charges))
+            return cls._of(Store.begin(path, terms, charges))
         return cls._of(MemoryLog(ledger, detached=not resume))
 
     def __sklearn_clone__(self) -> PrivacyAccountant:

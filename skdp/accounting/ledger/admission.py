@@ -1,4 +1,4 @@
-"""Whether an entry may be written, and what a charge is told that may not."""
+"""Whether an entry may be written, and the message for a charge that may not."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .affordable import affordable
 from .charges import Charge, joint_price, methods_for
 from .filters import Filter, failures_of
 from .ledger import Ledger
-from .rounding import rounded
+from .rounding import to_digits
 
-__all__ = ["admitted"]
+__all__ = ["admit"]
 
 _RAISE = "raise the ceiling (PrivacyAccountant.raise_ceiling, python -m skdp.budget raise)"
 
 
-def admitted(ledger: Ledger, entry: Charge) -> Charge:
+def admit(ledger: Ledger, entry: Charge) -> Charge:
     """The entry as it is to be written, with the rule that governs; raises if it is not admitted.
 
     Parameters
@@ -38,7 +38,7 @@ def admitted(ledger: Ledger, entry: Charge) -> Charge:
     if entry.kind == "refusal":
         return entry
     if entry.kind == "raise":
-        return _checked_raise(ledger, entry)
+        return _check_raise(ledger, entry)
     ledger.refuse_mixed(entry.adjacency)
     found = releases(entry.event)
     if found.empty:
@@ -49,16 +49,16 @@ def admitted(ledger: Ledger, entry: Charge) -> Charge:
             "ledger; no method prices so many, and nothing was charged: charge it to a ledger of its own."
         )
     if not ledger.priced_with(found, entry.adjacency):
-        raise _without_price(ledger, entry, found)
+        raise _explain_missing_price(ledger, entry, found)
     if ledger.epsilon is None:
         return entry
     if not ledger.admits(entry.event, entry.adjacency):
-        raise _excess(ledger, entry, found)
+        raise _explain_excess(ledger, entry, found)
     known = ledger.raised or ledger.rule is not None
     return entry if known else replace(entry, rule=ledger.rule_with(found, entry.adjacency))
 
 
-def _checked_raise(ledger: Ledger, entry: Charge) -> Charge:
+def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
     """A raise if it is one, and if the odometer's figure lies within the new ceiling."""
     epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
     if ledger.epsilon is None:
@@ -67,18 +67,19 @@ def _checked_raise(ledger: Ledger, entry: Charge) -> Charge:
         raise ValueError(f"epsilon={epsilon!r} does not raise the ceiling epsilon={ledger.epsilon!r}; give more.")
     figure = ledger.adaptive_price(ledger.delta)
     if figure > epsilon:
-        remedy = f"give epsilon={rounded(figure, 3, up=True)} or more" if figure < math.inf else "begin another ledger"
+        told = to_digits(figure, 3, up=True)
+        remedy = f"give epsilon={told} or more" if figure < math.inf else "begin another ledger"
         raise ValueError(
             f"epsilon={epsilon!r} is not enough: for a ceiling raised after outputs were seen, what was charged counts "
-            f"{rounded(figure, 3, up=True)} at delta={ledger.delta:g}; {remedy}."
+            f"{told} at delta={ledger.delta:g}; {remedy}."
         )
     return replace(entry, label=f"ceiling raised from {ledger.epsilon:g} to {epsilon:g}")
 
 
-# --- what is told -----------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------
 
 
-def _without_price(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
+def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
     name, replace_one = type(entry.event).__name__, entry.adjacency == "replace_one"
     if not methods_for(found, entry.adjacency):
         alone = [error for method in ("pld", "rdp") if (error := refusal(found, method, replace_one)) is not None]
@@ -89,7 +90,7 @@ def _without_price(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
     )
 
 
-def _excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
+def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
     ceiling = f"the ceiling epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
     return BudgetExceededError(
         _no_theorem(ledger, entry, found, ceiling)
@@ -131,10 +132,11 @@ def _too_much_delta(ledger: Ledger, found: Releases, ceiling: str) -> str | None
     needed, left = failures_of([(found, 1)]), ledger.failures_left()
     if needed <= left:
         return None
-    at_all = f"lower its delta to {rounded(left, 3)}" if left > 0.0 else "charge it first, or to a ledger of its own"
+    room = to_digits(left, 3)
+    at_all = f"lower its delta to {room}" if left > 0.0 else "charge it first, or to a ledger of its own"
     return (
-        f"this fit needs delta {rounded(needed, 3, up=True)}, {rounded(left, 3)} is left for failure probabilities "
-        f"under {ceiling}; nothing was charged: {at_all}."
+        f"this fit needs delta {to_digits(needed, 3, up=True)}, {room} is left for failure probabilities under "
+        f"{ceiling}; nothing was charged: {at_all}."
     )
 
 
@@ -154,7 +156,7 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
 def _apart(needed: float, left: float) -> tuple[str, str]:
     """Both figures in as few digits as tell them apart."""
     for digits in (3, 6, 12):
-        told, least = rounded(needed, digits, up=True), rounded(left, digits)
-        if float(least) < float(rounded(needed, digits)):
+        told, least = to_digits(needed, digits, up=True), to_digits(left, digits)
+        if float(least) < float(to_digits(needed, digits)):
             break
     return told, least

@@ -24,7 +24,7 @@ from ..events import (
 from .charges import joint_price
 from .ledger import Ledger
 
-__all__ = ["Affordable", "affordable", "scaled"]
+__all__ = ["Affordable", "affordable", "scale_noise"]
 
 _FURTHEST = 1e9  # factor on the noise that is tried
 _NEAR = 1.001  # ratio at which the search stops
@@ -47,7 +47,7 @@ class Affordable(NamedTuple):
     delta: float
 
 
-def scaled(event: DpEvent, factor: float) -> DpEvent:
+def scale_noise(event: DpEvent, factor: float) -> DpEvent:
     """The same event with `factor` times the noise, its sampling, counts and failure probabilities as they are.
 
     Parameters
@@ -67,10 +67,10 @@ def scaled(event: DpEvent, factor: float) -> DpEvent:
     if isinstance(event, ZCDpEvent):
         return replace(event, rho=event.rho / factor**2, xi=event.xi / factor**2)
     if isinstance(event, ComposedDpEvent | WorstOfDpEvent):
-        return replace(event, events=tuple(scaled(part, factor) for part in event.events))
+        return replace(event, events=tuple(scale_noise(part, factor) for part in event.events))
     wrapping = PoissonSampledDpEvent, SampledWithoutReplacementDpEvent, RepeatAndSelectDpEvent, SelfComposedDpEvent
     if isinstance(event, wrapping):
-        return replace(event, event=scaled(event.event, factor))
+        return replace(event, event=scale_noise(event.event, factor))
     return event
 
 
@@ -78,7 +78,7 @@ def _least_factor(load: Callable[[float], float], already: float) -> float | Non
     """The least factor whose load is at most 1, to `_NEAR` above; None if there is none.
 
     What is added to the load that is there `already` falls about as the square of the noise, which tells where to look
-    next; after some steps the bracket is halved.
+    next; after some steps the bracket is halved. (No `Secant`: a load is inf where no filter holds, and 0 has no log.)
     """
     if already > 1.0:
         return None
@@ -107,7 +107,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
         Its shape: how it samples and composes. None: that of the last charge that was no selection, or one Gaussian
         release.
     delta : float or None
-        At which the epsilon is told; the ceiling's if None.
+        Delta of the epsilon that is returned; the ceiling's if None.
     adjacency : str or None
 
     Returns
@@ -129,6 +129,6 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
         return Affordable(0.0, ledger.failures_left())
     if not ledger.counts and not ledger.raised and delta == ledger.delta:
         return Affordable(ledger.epsilon, ledger.failures_left())
-    factor = _least_factor(lambda each: ledger.load(scaled(shape, each), adjacency), ledger.load_now(adjacency))
-    left = 0.0 if factor is None else joint_price(scaled(shape, factor), delta, adjacency) * (1.0 - 1e-6)
+    factor = _least_factor(lambda each: ledger.load(scale_noise(shape, each), adjacency), ledger.load_now(adjacency))
+    left = 0.0 if factor is None else joint_price(scale_noise(shape, factor), delta, adjacency) * (1.0 - 1e-6)
     return Affordable(left if left > 1e-12 else 0.0, ledger.failures_left())

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..events import DpEvent
-from ..methods import check_delta, check_epsilon, check_method, get_delta, get_epsilon
+from ..events import DpEvent, show
+from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon
 from ..refusals import refusal
 from ..releases import Releases, releases
 from .filters import FAMILIES, Rule
@@ -82,27 +82,28 @@ class Terms:
     version: int = 2
 
     @classmethod
-    def checked(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
+    def create(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
         """New terms, each of them checked; unit and family by default "row" and "auto"."""
         unit, family = "row" if unit is None else unit, "auto" if family is None else family
         if (epsilon is None) != (delta is None):
-            raise ValueError(f"epsilon={epsilon!r}, delta={delta!r}: a ceiling needs both; give both or neither.")
+            raise ValueError(
+                f"epsilon={show(epsilon)}, delta={show(delta)}: a ceiling needs both; give both or neither."
+            )
         if not isinstance(unit, str) or not unit:
-            raise ValueError(f"unit={unit!r} is not valid; give a word such as 'row' or 'person'.")
-        if family not in FAMILIES:
-            raise ValueError(f"filter_family={family!r} is not known; choose one of {', '.join(FAMILIES)}.")
+            raise ValueError(f"unit={show(unit)} is not valid; give a word such as 'row' or 'person'.")
+        check_known("filter_family", family, FAMILIES)
         epsilon = None if epsilon is None else check_epsilon(epsilon, positive=True)
         delta = None if delta is None else check_delta(delta)
         return cls(epsilon, delta, check_text("unit", unit), family, now(), secrets.token_hex(8))
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Terms:
-        """Terms by the names that `written` gives them, each of them checked."""
-        checked = cls.checked(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
+        """Terms by the names that `to_dict` gives them, each of them checked."""
+        checked = cls.create(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
         created, identity = (check_text(name, content[name]) for name in ("created", "id"))
         return replace(checked, created=created, id=identity, version=int(content["version"]))
 
-    def written(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The terms by the names that the JSON and the file give them."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "filter_family": self.family}
         return {"version": self.version, "id": self.id, "created": self.created, **named}
@@ -116,7 +117,7 @@ def now() -> str:
 def check_text(name: str, value: Any) -> str:
     """`value` if it is a string that can be written down."""
     if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is not valid; give a string.")
+        raise TypeError(f"{name}={show(value)} is not valid; give a string.")
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -12,12 +12,12 @@ from .charges import joint_delta
 from .ledger import Ledger
 from .log import Log
 from .report import as_html, as_text, entry_rows
-from .rounding import rounded
+from .rounding import to_digits
 
 __all__ = ["Figures"]
 
 
-def _counted(ledger: Ledger) -> str:
+def _count_entries(ledger: Ledger) -> str:
     """How many entries there are of each kind."""
     charges = len(ledger.history)
     others = [
@@ -47,14 +47,14 @@ def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
         return [("spent", "give a delta, as in table(delta=1e-5)")]
     if delta is None or (ledger.epsilon is not None and delta == ledger.delta):
         return found
-    found.append(("spent, valid for plans fixed in advance", _priced(ledger, delta)))
+    found.append(("spent, valid for plans fixed in advance", _show_price(ledger, delta)))
     if ledger.epsilon is None:
         adaptive = f"epsilon={ledger.adaptive_price(delta):.6g} at delta={delta:g}"
         found.append(("spent, valid for charges chosen adaptively", adaptive))
     return found
 
 
-def _priced(ledger: Ledger, delta: float) -> str:
+def _show_price(ledger: Ledger, delta: float) -> str:
     try:
         return f"epsilon={ledger.price(delta):.6g} at delta={delta:g}"
     except (TypeError, ValueError):  # an earlier version admitted such charges
@@ -70,7 +70,7 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
     return [
         ("ceiling", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
         ("spent", f"epsilon={ledger.spent():.6g} ({spent})"),
-        ("left", f"epsilon={rounded(affordable(ledger, None, None, None).epsilon, 3)}{like}"),
+        ("left", f"epsilon={to_digits(affordable(ledger, None, None, None).epsilon, 3)}{like}"),
     ]
 
 
@@ -133,7 +133,7 @@ class Figures:
             charge that was no selection. What is left depends on the kind, which a filter counts differently than a
             price does.
         delta : float, optional
-            At which the epsilon is told, such as the estimator's; the ceiling's if left out.
+            Delta of the epsilon that is returned, such as the estimator's; the ceiling's if left out.
         adjacency : str, optional
             That of the ledger if left out.
 
@@ -180,7 +180,9 @@ class Figures:
         str
         """
         ledger = self._log.read()
-        return as_text(f"PrivacyAccountant, {_counted(ledger)}", entry_rows(ledger.entries), figures(ledger, delta))
+        return as_text(
+            f"PrivacyAccountant, {_count_entries(ledger)}", entry_rows(ledger.entries), figures(ledger, delta)
+        )
 
     def __str__(self) -> str:
         return self.table()
@@ -201,7 +203,7 @@ class Figures:
         parts = []
         if ledger.epsilon is not None:
             parts.append(f"epsilon={ledger.epsilon:g}, delta={ledger.delta:g}, spent={ledger.spent():.4g}")
-            parts.append(f"left={rounded(affordable(ledger, None, None, None).epsilon, 3)}")
+            parts.append(f"left={to_digits(affordable(ledger, None, None, None).epsilon, 3)}")
         parts.append(f"charges={len(ledger.history)}")
         if len(ledger.entries) > len(ledger.history):
             parts.append(f"entries={len(ledger.entries)}")

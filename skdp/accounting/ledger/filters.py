@@ -67,10 +67,19 @@ from typing import Any
 from ..gaussian import gaussian_mu
 from ..rdp.mechanisms import without_replacement_rdp
 from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
-from ..releases import Releases
+from ..releases import PlainGaussian, Releases, without_failures
 
 __all__ = [
-    "FAILURES", "FAMILIES", "Counts", "Filter", "Rule", "failures_of", "first_rule", "rounded_up", "rule_for", "share",
+    "FAILURES",
+    "FAMILIES",
+    "Counts",
+    "Filter",
+    "Rule",
+    "add_upwards",
+    "failures_of",
+    "first_rule",
+    "rule_for",
+    "share",
     "total_cost",
 ]  # fmt: skip
 
@@ -85,7 +94,7 @@ Counts = Sequence[tuple[Releases, int]]
 RenyiCost = Callable[[Releases, float, bool], float]
 
 
-def rounded_up(parts: Sequence[float]) -> float:
+def add_upwards(parts: Sequence[float]) -> float:
     """Sum of numbers of at least 0, each of them a product that was rounded; never below the true sum."""
     return math.fsum(parts) * (1.0 + 4e-16 * (len(parts) + 1))
 
@@ -93,7 +102,7 @@ def rounded_up(parts: Sequence[float]) -> float:
 _NEARLY = 0.9
 """Of the repetitions at the best order, what another order has to allow to serve as well."""
 
-_SMALL = Releases(1e-8, (), False, ((1e4, 1),))
+_SMALL = Releases(1e-8, gaussian=(PlainGaussian(1e4, 1),))
 """A small plain Gaussian release; the order at which it can be repeated most often does not depend on its noise."""
 
 
@@ -104,37 +113,30 @@ def share(used: float, budget: float) -> float:
     return min(used / budget, 1.0) if used <= budget else max(used / budget, math.nextafter(1.0, 2.0))
 
 
-def _without_failures(found: Releases) -> Releases:
-    """The releases with each (epsilon, delta) event replaced by its pure part."""
-    if not found.epsilon_delta:
-        return found
-    return replace(found, epsilon_delta=tuple((epsilon, 0.0, count) for epsilon, _, count in found.epsilon_delta))
-
-
 def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
     """Failure probabilities of all charges, added and rounded up."""
-    return rounded_up([n * count * delta for found, n in charges for _, delta, count in found.epsilon_delta])
+    return add_upwards([n * each.times * each.delta for found, n in charges for each in found.epsilon_delta])
 
 
 @lru_cache(maxsize=1 << 14)
 def _renyi_cost(found: Releases, order: float, replace_one: bool) -> float:
-    return rdp(_without_failures(found), order, replace_one=replace_one)
+    return rdp(without_failures(found), order, replace_one=replace_one)
 
 
 def _first_cost(found: Releases, order: float, replace_one: bool) -> float:
     """What the first version of skdp took as the cost: that of samples of fixed size has fallen since."""
     change = 2.0 if replace_one else 1.0
     fixed = (
-        count * without_replacement_rdp(order, part, change / noise, first_version=True)
-        for part, noise, count in found.without_replacement
+        count * without_replacement_rdp(order, share, change / noise, first_version=True)
+        for share, noise, count in found.without_replacement
     )
     return _renyi_cost(replace(found, without_replacement=()), order, replace_one) + sum(fixed)
 
 
 def _selects_fixed(found: Releases) -> bool:
     """Whether something is selected among runs with samples of fixed size."""
-    tries = [run for runs, *_ in found.selected for run in runs]
-    return any(bool(run.without_replacement) or _selects_fixed(run) for run in tries)
+    runs = [run for selection in found.selected for run in selection.runs]
+    return any(bool(run.without_replacement) or _selects_fixed(run) for run in runs)
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class Filter:
         """Whether the filter's theorem speaks about these releases."""
         if self.order is None:
             return found.plain
-        return not found.non_private and rdp_refusal(_without_failures(found), replace_one=self.replace_one) is None
+        return not found.non_private and rdp_refusal(without_failures(found), replace_one=self.replace_one) is None
 
     def cost(self, found: Releases) -> float:
         """What the releases take from the budget; inf if no theorem speaks about them."""
@@ -195,7 +197,7 @@ def total_cost(limit: Filter, charges: Counts) -> float:
         if cost == math.inf:
             return math.inf
         parts.append(count * cost)
-    return rounded_up(parts)
+    return add_upwards(parts)
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ class Rule:
             raise ValueError(f"rule={dict(content)!r} does not fit the ledger's delta={delta!r}.")
         return cls(tuple(float(order) for order in orders), *(float(value) for value in shares))
 
-    def written(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The rule by the names that the JSON and the file give its fields."""
         return {**asdict(self), "orders": list(self.orders)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
@@ -199,11 +200,8 @@ class Ledger:
         low, high = 1, 2
         while high <= most and self.admits(event, adjacency, high):
             low, high = high, 2 * high
-        high = min(high, most + 1)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.admits(event, adjacency, middle) else (low, middle)
-        return low
+        more = range(low + 1, min(high, most + 1))
+        return low + bisect_left(more, True, key=lambda count: not self.admits(event, adjacency, count))
 
     def failures_left(self) -> float:
         """Delta that a further charge may fail with under the ceiling."""

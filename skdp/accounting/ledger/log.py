@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from skdp.exceptions import AccountantDetachedError
 
-from .admission import admitted
+from .admission import admit
 from .charges import Charge, Terms
 from .ledger import Ledger
 from .serial import chain
@@ -27,7 +27,7 @@ class Turn:
     """Whose turn it is to charge a ledger, among the threads of one process.
 
     Held while a charge is priced and written, so that threads do not price against a state that another is about to
-    change; reading goes on. A child of a fork begins with a lock of its own, as the owner of the old one is not there.
+    change; reading is not blocked. A child of a fork has a lock of its own, as the owner of the old one is not there.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Log(Protocol):
         """Whether the balance lives elsewhere, so that this one cannot be charged."""
 
     def read(self) -> Ledger:
-        """Everything charged until now, by whomever."""
+        """Everything charged until now, by any process."""
 
     def check(self, charge: Charge) -> None:
         """Raise what `append` would raise, and write nothing."""
@@ -106,18 +106,18 @@ class MemoryLog:
     def check(self, charge: Charge) -> None:
         """Raise what `append` would raise."""
         self._refuse_copy()
-        admitted(self.read(), charge)
+        admit(self.read(), charge)
 
     def append(self, charge: Charge) -> None:
         """Admit an entry and write it down, or raise.
 
-        It is priced before the lock is taken, so that nobody who reads has to wait. It is entered in a copy, and one
-        assignment puts that in place: what Ctrl-C leaves is the ledger without the entry, or with the whole of it.
+        The entry is priced before the lock is taken, so that readers do not wait. It is added to a copy, and one
+        assignment puts the copy in place: Ctrl-C leaves the ledger without the entry, or with the whole of it.
         """
         self._refuse_copy()
         with self._turn.lock():
             ledger = self.read()
-            ledger.add(admitted(ledger, charge))
+            ledger.add(admit(ledger, charge))
             with LOCK:
                 self._ledger = ledger
 

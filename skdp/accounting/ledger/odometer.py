@@ -27,8 +27,8 @@ After a ceiling was raised, this figure decides: a charge is admitted while the 
 ceiling, and the figure is what is guaranteed. The statement above holds for every way to choose charges, raises
 included, as the filters depend on delta alone, the ledger's, named at its creation. That is why delta itself cannot be
 raised: a delta chosen after seeing outputs is none of those for which the shares were fixed. The ceiling's own promise
-was (epsilon, delta) for a run that is not raised; who counts on it and on this figure, each where it applies, pays
-delta twice.
+was (epsilon, delta) for a run that is not raised; a reader who relies on both, each where it applies, pays delta
+twice.
 """
 
 from __future__ import annotations

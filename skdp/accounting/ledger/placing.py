@@ -1,4 +1,4 @@
-"""How a new file of a ledger comes to its name: complete or not at all, and never in the place of another."""
+"""Give a new file of a ledger its name: complete or not at all, and never in the place of another file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _copy(made: str, path: str) -> None:
     """Claim the name, and write the content, its first bytes last.
 
     The content goes to the file that was claimed and to no other: nothing is put in place of what somebody else may
-    have begun there after removing this one. Whoever dies half-way leaves a file without a header, which is refused.
+    have begun there after removing this one. A process that dies here leaves a file without a header, which is refused.
     """
     with open(made, "rb") as source:
         content = source.read()
@@ -64,7 +64,7 @@ def wait_until_made(path: str) -> None:
             if not begun or time.time() - os.path.getmtime(path) > _MADE_WITHIN:
                 return
         except OSError:
-            return  # told by the transaction
+            return  # the transaction reports it
         time.sleep(0.005)
 
 

@@ -78,13 +78,13 @@ def _short(text: str) -> str:
 def _groups(entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """Equal neighbours together: their numbers, and the first of them."""
     number = 0
-    for _, same in groupby(entries, _shown):
+    for _, same in groupby(entries, _group_key):
         first, *others = same
         yield f"{number + 1}" if not others else f"{number + 1}-{number + 1 + len(others)}", first
         number += 1 + len(others)
 
 
-def _shown(entry: Any) -> tuple[Any, ...]:
+def _group_key(entry: Any) -> tuple[Any, ...]:
     parameters = json.dumps(entry.parameters, sort_keys=True)
     return entry.kind, entry.event, entry.label, entry.adjacency, entry.unit, entry.note, parameters
 
@@ -141,7 +141,7 @@ def parameter_lines(entries: Sequence[Any]) -> list[str]:
     return lines
 
 
-def _filled(rows: TableRows) -> list[Sequence[str]]:
+def _drop_empty_columns(rows: TableRows) -> list[Sequence[str]]:
     """Head and rows without the columns in which no row has anything."""
     used = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
     return [[row[k] for k in used] for row in (_COLUMNS, *rows)] if rows else []
@@ -160,7 +160,7 @@ def as_text(title: str, rows: TableRows, figures: TableRows) -> str:
     -------
     str
     """
-    table = _filled(rows)
+    table = _drop_empty_columns(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
     return "\n".join([title, *lines, *(f"{name}: {value}" for name, value in figures)])
@@ -183,7 +183,7 @@ def as_html(title: str, rows: TableRows, figures: TableRows) -> str:
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    head, *body = _filled(rows) or [()]
+    head, *body = _drop_empty_columns(rows) or [()]
     lines = "".join(line("td", row) for row in body)
     table = f"<table><thead>{line('th', head)}</thead><tbody>{lines}</tbody></table>" if rows else ""
     notes = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in figures)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 
-__all__ = ["rounded"]
+__all__ = ["to_digits"]
 
 
-def rounded(value: float, digits: int, *, up: bool = False) -> str:
+def to_digits(value: float, digits: int, *, up: bool = False) -> str:
     """A number of at least 0 in so many digits, never to the wrong side.
 
     Parameters

@@ -129,7 +129,7 @@ def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
         "note": charge.note,
         "previous": previous,
         "kind": None if charge.kind == "charge" else charge.kind,
-        "rule": None if charge.rule is None else canonical(charge.rule.written()),
+        "rule": None if charge.rule is None else canonical(charge.rule.to_dict()),
     }
 
 
@@ -158,7 +158,7 @@ def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
     -------
     list of str
     """
-    heads = [link(terms.written())]
+    heads = [link(terms.to_dict())]
     for seq, charge in enumerate(charges, start=1):
         heads.append(link(charge_to_fields(charge, seq, heads[-1])))
     return heads
@@ -187,12 +187,12 @@ def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
             "event": event_to_dict(c.event),
             "note": c.note,
             **({} if c.kind == "charge" else {"kind": c.kind}),
-            **({} if c.rule is None else {"rule": c.rule.written()}),
+            **({} if c.rule is None else {"rule": c.rule.to_dict()}),
             "hash": head,
         }
         for c, head in zip(charges, heads[1:], strict=True)
     ]
-    return json.dumps({"schema": JSON_SCHEMA, **terms.written(), "charges": entries, "head": heads[-1]})
+    return json.dumps({"schema": JSON_SCHEMA, **terms.to_dict(), "charges": entries, "head": heads[-1]})
 
 
 def _content(text: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Transactions on a file of SQLite, and what can go wrong with it told in one line.
+"""Transactions on a file of SQLite, whose errors become one line with a remedy.
 
 Each transaction opens the file anew and closes it: no connection outlives a fork or is shared by threads, a file that
 was removed or exchanged is noticed, and between charges the file stands alone, without a journal beside it.
@@ -18,7 +18,7 @@ from skdp.exceptions import BudgetFileError
 
 from .log import LOCK
 
-__all__ = ["damaged", "statements", "told_in_one_line", "transaction"]
+__all__ = ["describe_damage", "statements", "transaction", "translate_errors"]
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ def transaction(path: str, begin: str, work: Callable[[sqlite3.Connection], T]) 
     No context of Python's own takes a lock while it is entered, as an interrupt could come before the block that it
     guards has begun. SQLite's ends the transaction as one step, so the one that closes has no lock left to lose.
     """
-    with LOCK, told_in_one_line(path), _Opened(path) as opened:
-        connection = opened.begun(begin)
+    with LOCK, translate_errors(path), _Opened(path) as opened:
+        connection = opened.begin(begin)
         with connection:
             return work(connection)
 
@@ -61,25 +61,25 @@ class _Opened:
                 self._connection.rollback()
             self._connection.close()
 
-    def begun(self, begin: str) -> sqlite3.Connection:
+    def begin(self, begin: str) -> sqlite3.Connection:
         """SQLite waits for most locks itself; while another process recovers or closes the file, ask again."""
         deadline = time.monotonic() + _WAIT
         while True:
             try:
-                return self._connected(begin, deadline - time.monotonic())
+                return self._connect(begin, deadline - time.monotonic())
             except sqlite3.OperationalError as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
                     raise
             time.sleep(0.01)
 
-    def _connected(self, begin: str, wait: float) -> sqlite3.Connection:
-        """One attempt. Who may not write the file or beside it, or has no room, can still read what is in it."""
+    def _connect(self, begin: str, wait: float) -> sqlite3.Connection:
+        """One attempt. Without the right or the room to write, the file can still be read."""
         _check_file(self._path)
         if begin != "BEGIN":
-            return self._connected_as("mode=rw", begin, wait)
+            return self._connect_as("mode=rw", begin, wait)
         for mode in ("mode=rw", "mode=ro"):
             try:
-                return self._connected_as(mode, begin, wait)
+                return self._connect_as(mode, begin, wait)
             except sqlite3.OperationalError as error:
                 if not _is(error, "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_FULL"):
                     raise
@@ -87,9 +87,9 @@ class _Opened:
         for journal in (self._path + "-wal", self._path + "-journal"):
             if os.path.exists(journal) and os.path.getsize(journal) > 0:
                 raise last  # the file alone does not show what was charged
-        return self._connected_as("mode=ro&immutable=1", begin, wait)
+        return self._connect_as("mode=ro&immutable=1", begin, wait)
 
-    def _connected_as(self, mode: str, begin: str, wait: float) -> sqlite3.Connection:
+    def _connect_as(self, mode: str, begin: str, wait: float) -> sqlite3.Connection:
         self._close()
         address = f"{pathlib.Path(self._path).as_uri()}?{mode}"
         self._connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
@@ -108,7 +108,7 @@ def _check_file(path: str) -> None:
     if not os.path.isfile(path):
         raise BudgetFileError(f"path={path!r} is not a file; nothing was charged: give the name of a file.")
     if os.path.getsize(path) == 0:
-        raise damaged(path, "it is empty")
+        raise describe_damage(path, "it is empty")
 
 
 def _is(error: sqlite3.Error, *names: str) -> bool:
@@ -120,7 +120,8 @@ def _is_busy(error: sqlite3.Error) -> bool:
     return _is(error, "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 
 
-def damaged(path: str, why: str) -> BudgetFileError:
+def describe_damage(path: str, why: str) -> BudgetFileError:
+    """The error for a file that is not as it was written."""
     return BudgetFileError(
         f"path={path!r} is damaged or was altered ({why}); nothing was charged: bring back an unharmed copy, with the "
         "charges made since."
@@ -128,7 +129,8 @@ def damaged(path: str, why: str) -> BudgetFileError:
 
 
 @contextlib.contextmanager
-def told_in_one_line(path: str) -> Iterator[None]:
+def translate_errors(path: str) -> Iterator[None]:
+    """Turn errors of SQLite and of the file system into a `BudgetFileError` of one line."""
     try:
         yield
     except sqlite3.Error as error:
@@ -142,10 +144,10 @@ def told_in_one_line(path: str) -> Iterator[None]:
         elif _is(error, "SQLITE_NOTADB"):
             told = f"is not a budget file {why} give another path."
         else:
-            raise damaged(path, " ".join(str(error).split())) from error
+            raise describe_damage(path, " ".join(str(error).split())) from error
         raise BudgetFileError(f"path={path!r} {told}") from error
     except UnicodeDecodeError as error:
-        raise damaged(path, "names in it are no text") from error
+        raise describe_damage(path, "names in it are no text") from error
     except OSError as error:
         raise BudgetFileError(
             f"path={path!r} cannot be used ({error.strerror or error}); nothing was charged: see to the "

@@ -23,13 +23,13 @@ from typing import Any
 
 from skdp.exceptions import BudgetFileError, warn
 
-from .admission import admitted
+from .admission import admit
 from .charges import Charge, Terms
 from .ledger import Ledger
 from .log import LOCK, Turn
 from .placing import absolute, publish, wait_until_made
 from .serial import charge_from_fields, charge_to_fields, link
-from .sqlite import damaged, statements, told_in_one_line, transaction
+from .sqlite import describe_damage, statements, transaction, translate_errors
 
 __all__ = ["FILE_SCHEMA", "Store"]
 
@@ -95,12 +95,12 @@ class Store:
         wanted : Terms, optional
             Where there is no file, one of these terms is created. None: there has to be one, and it is only read.
         asked : dict, optional
-            Terms that the file has to have, by the names of `Terms.written`.
+            Terms that the file has to have, by the names of `Terms.to_dict`.
 
         Returns
         -------
         Store
-            The same for all who ask in this process, so that what it has read is read once.
+            One per file and process, so that an entry is read once.
         """
         path = absolute(path)
         if wanted is not None and not os.path.lexists(path):
@@ -113,7 +113,7 @@ class Store:
         wait_until_made(path)
         terms, genesis = transaction(path, "BEGIN", partial(_header, path))
         for name, value in (asked or {}).items():
-            found = terms.written()[name]
+            found = terms.to_dict()[name]
             if value is not None and value != found:
                 raise ValueError(
                     f"{name}={value!r} contradicts the {name}={found!r} that {path} was created with and keeps; leave "
@@ -122,7 +122,7 @@ class Store:
         return _handle(path, terms, genesis)
 
     @classmethod
-    def begun(cls, path: Any, terms: Terms, charges: Sequence[Charge]) -> Store:
+    def begin(cls, path: Any, terms: Terms, charges: Sequence[Charge]) -> Store:
         """A new file with these terms and charges."""
         path = absolute(path)
         if os.path.lexists(path) or not _create(path, terms, charges):
@@ -130,16 +130,16 @@ class Store:
         return cls.at(path)
 
     def read(self) -> Ledger:
-        """Everything charged until now, by whomever."""
-        return transaction(self.path, "BEGIN", self._up_to_date)
+        """Everything charged until now, by any process."""
+        return transaction(self.path, "BEGIN", self._read)
 
-    def _up_to_date(self, connection: sqlite3.Connection) -> Ledger:
+    def _read(self, connection: sqlite3.Connection) -> Ledger:
         self._catch_up(connection)
         return self._ledger.snapshot()
 
     def check(self, charge: Charge) -> None:
         """Raise what `append` would raise, and write nothing."""
-        admitted(self.read(), charge)
+        admit(self.read(), charge)
         transaction(self.path, "BEGIN IMMEDIATE", self._catch_up)
 
     def append(self, charge: Charge) -> None:
@@ -147,14 +147,14 @@ class Store:
         with self._turn.lock():
             for _ in range(_ATTEMPTS):
                 seen = self.read()
-                if self._written(admitted(seen, charge), len(seen.entries)):
+                if self._try_to_write(admit(seen, charge), len(seen.entries)):
                     return
         raise BudgetFileError(
             f"path={self.path!r} was charged by others {_ATTEMPTS} times while this charge was priced; nothing was "
             "charged: start the fit again when fewer processes run."
         )
 
-    def _written(self, entry: Charge, known: int) -> bool:
+    def _try_to_write(self, entry: Charge, known: int) -> bool:
         """Write an entry if the file still holds those that were `known`; whether it did."""
         with LOCK:
             head = transaction(self.path, "BEGIN IMMEDIATE", partial(self._write, entry, known))
@@ -172,12 +172,12 @@ class Store:
 
     def verify(self) -> list[str]:
         """The hashes of the chain, computed anew from the whole file; raise at the first that is not as written."""
-        return transaction(self.path, "BEGIN", self._verified)
+        return transaction(self.path, "BEGIN", self._verify)
 
-    def _verified(self, connection: sqlite3.Connection) -> list[str]:
+    def _verify(self, connection: sqlite3.Connection) -> list[str]:
         (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
-            raise damaged(self.path, " ".join(str(found).split()))
+            raise describe_damage(self.path, " ".join(str(found).split()))
         self._check_header(connection)
         heads = self._heads[:1]
         _read_on(self.path, connection, Ledger(self.terms), heads)
@@ -200,7 +200,7 @@ class Store:
             raise
         count, head = self._noted
         if self._heads[count : count + 1] != [head]:
-            raise damaged(self.path, f"entry {count}, which was there before, is gone or altered")
+            raise describe_damage(self.path, f"entry {count}, which was there before, is gone or altered")
         self._noted = len(self._heads) - 1, self._heads[-1]
 
     def __reduce__(self) -> tuple[Callable[..., Store], tuple[Any, ...]]:
@@ -229,7 +229,7 @@ def _version(path: str, connection: sqlite3.Connection) -> int:
         raise BudgetFileError(f"path={path!r} is not a budget file; nothing was charged: give another path.")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version < 1:
-        raise damaged(path, f"schema {version}")
+        raise describe_damage(path, f"schema {version}")
     if version > FILE_SCHEMA:
         raise BudgetFileError(
             f"path={path!r} has schema {version}, this skdp writes {FILE_SCHEMA}; nothing was charged: update skdp."
@@ -249,12 +249,12 @@ def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
     _version(path, connection)
     rows = _rows(connection, "SELECT * FROM header")
     if len(rows) != 1 or rows[0].pop("hash", None) != link(rows[0]):
-        raise damaged(path, "its header is not as it was written")
+        raise describe_damage(path, "its header is not as it was written")
     (row,) = rows
     try:
         return Terms.read(row), link(row)
     except (KeyError, TypeError, ValueError) as error:
-        raise damaged(path, f"header: {error}") from error
+        raise describe_damage(path, f"header: {error}") from error
 
 
 def _read_on(path: str, connection: sqlite3.Connection, ledger: Ledger, heads: list[str]) -> None:
@@ -262,15 +262,15 @@ def _read_on(path: str, connection: sqlite3.Connection, ledger: Ledger, heads: l
     known = len(heads) - 1
     rows = _rows(connection, "SELECT * FROM charges WHERE seq >= ? ORDER BY seq", known)
     if known and (not rows or rows[0].get("hash") != heads[-1]):
-        raise damaged(path, f"entry {known}, which was there before, is gone or altered")
+        raise describe_damage(path, f"entry {known}, which was there before, is gone or altered")
     for row in rows[1 if known else 0 :]:
         seq, written = len(heads), row.pop("hash", None)
         if (row.get("seq"), row.get("previous"), written) != (seq, heads[-1], link(row)):
-            raise damaged(path, f"entry {seq} is not as it was written")
+            raise describe_damage(path, f"entry {seq} is not as it was written")
         try:
             ledger.add(charge_from_fields(row, ledger.terms))
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(path, f"entry {seq}: {error}") from error
+            raise describe_damage(path, f"entry {seq}: {error}") from error
         heads.append(written)
 
 
@@ -287,7 +287,7 @@ def _create(path: str, terms: Terms, charges: Sequence[Charge] = ()) -> bool:
     if not os.path.isdir(os.path.dirname(path)):
         raise BudgetFileError(f"path={path!r} is in no folder that exists; nothing was charged: make the folder.")
     made = f"{path}.{secrets.token_hex(6)}.new"
-    with LOCK, told_in_one_line(path):
+    with LOCK, translate_errors(path):
         try:
             _write_new(made, terms, charges)
             publish(made, path)
@@ -307,7 +307,7 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
         connection.execute("BEGIN")
         for statement in statements(_TABLES):
             connection.execute(statement)
-        head = _insert(connection, "header", terms.written())
+        head = _insert(connection, "header", terms.to_dict())
         for seq, charge in enumerate(charges, start=1):
             head = _insert(connection, "charges", charge_to_fields(charge, seq, head))
         connection.execute("COMMIT")

@@ -58,7 +58,7 @@ class LaplacePair:
         """Range of the loss; nothing lies outside."""
         return -self.size, self.size
 
-    def raised(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
         """`span` as it is: there is little to be saved."""
         return span
 
@@ -123,7 +123,7 @@ class ResponsePair:
         """Range of the finite loss."""
         return -self.size, self.size
 
-    def raised(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
         """`span` as it is."""
         return span
 

@@ -17,7 +17,7 @@ from ..tries import NumberOfTries
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .curves import Curve, compose_curve
 from .pairs import Pair
-from .profiles import Profile, ProfilePair, selected
+from .profiles import Profile, ProfilePair, select_best
 from .simple import MAX_SHIFT, Simple
 
 __all__ = ["Directed", "directions"]
@@ -45,17 +45,18 @@ def _curve(found: Releases, replace_one: bool, log_floor: float, accuracy: float
 
 @lru_cache(maxsize=512)
 def _selected_profile(
-    runs: Runs, mean: float, shape: float, replace_one: bool, log_floor: float, accuracy: float
+    runs: Runs, tries: NumberOfTries | None, replace_one: bool, log_floor: float, accuracy: float
 ) -> Profile:
-    """Profile of the best of several tries, each the worst of `runs`."""
-    floor = max(log_floor - math.log(mean), -700.0)
+    """Profile of the best of several tries, each the worst of `runs`; of one of them where there are no tries."""
+    floor = log_floor if tries is None else max(log_floor - math.log(tries.mean), -700.0)
     curves = [_curve(run, replace_one, floor, accuracy, _LOOKS // len(runs)) for run in runs]
     points = _POINTS[accuracy < _ROUGH]
     grid = np.linspace(0.0, max(_LEAST_EPSILON, *(top for top, _ in curves)), points + 1)
     delta = np.minimum(np.max([read(grid) for _, read in curves], axis=0), 1.0)
     # a bound at one place is one above it
     delta = np.minimum.accumulate(delta)
-    return selected(Profile(grid, delta), NumberOfTries(mean, shape))
+    profile = Profile(grid, delta)
+    return profile if tries is None else select_best(profile, tries)
 
 
 def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, accuracy: float = 1e-6) -> Directed:
@@ -76,14 +77,14 @@ def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, acc
     list of tuple of pairs
     """
     twice = 2.0 if replace_one else 1.0
-    sampled = [(q, 1.0 / s, count) for q, s, count in found.sampled]
+    sampled = [(rate, 1.0 / noise, count) for rate, noise, count in found.sampled]
     gaussian = found.mu_squared + sum(count * m * m for _, m, count in sampled if m > MAX_SHIFT)
     others: list[AnyPair] = [Pair("remove", 1.0, math.sqrt(gaussian) * twice, 1)] if gaussian > 0.0 else []
-    others += [LaplacePair(twice / b, count) for b, count in found.laplace]
-    others += [ResponsePair(e, d, count) for e, d, count in found.epsilon_delta if d < 1.0]
-    for runs, mean, shape, count in found.selected:
+    others += [LaplacePair(twice / noise, count) for noise, count in found.laplace]
+    others += [ResponsePair(epsilon, delta, count) for epsilon, delta, count in found.epsilon_delta if delta < 1.0]
+    for runs, tries, count in found.selected:
         floor = log_floor - math.log(count)
-        others.append(ProfilePair.of(_selected_profile(runs, mean, shape, replace_one, floor, accuracy), count))
+        others.append(ProfilePair.of(_selected_profile(runs, tries, replace_one, floor, accuracy), count))
     result: Directed = []
     for kind in ("replace",) if replace_one else ("remove", "add"):
         pairs: list[AnyPair] = [Pair(kind, q, m, count) for q, m, count in sampled if m <= MAX_SHIFT]

@@ -17,7 +17,15 @@ from .profiles import ProfilePair
 from .reading import ROUGH, read_delta, solve_directions, total_variation
 from .simple import Simple
 
-__all__ = ["FINE", "PLD_KINDS", "check_kinds", "known_epsilon", "least_with_renyi", "pld_delta", "pld_epsilon"]
+__all__ = [
+    "FINE",
+    "PLD_KINDS",
+    "check_kinds",
+    "least_with_renyi",
+    "pld_delta",
+    "pld_epsilon",
+    "solve_simple",
+]
 
 PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta", "selected")
 
@@ -102,7 +110,7 @@ def _selected_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
     return best
 
 
-def known_epsilon(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
+def solve_simple(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
     """Epsilon where nothing has to be composed; None elsewhere."""
     if simple.closed:
         return gaussian_epsilon(delta, simple.mu)
@@ -142,7 +150,7 @@ def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: fl
     if found.selected:
         return _selected_epsilon(found, delta, replace_one, accuracy)
     simple = Simple.of(found, replace_one)
-    known = known_epsilon(found, simple, delta, replace_one)
+    known = solve_simple(found, simple, delta, replace_one)
     if known is not None:
         return known
     if simple.steep:

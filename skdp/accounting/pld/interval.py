@@ -7,11 +7,10 @@ from dataclasses import replace as replace_fields
 from functools import lru_cache
 
 from ..composition import MOST_RELEASES
-from ..releases import Releases, joined, repeated
-from ..tries import NumberOfTries
+from ..releases import Releases, join, repeat
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .directions import directions
-from .epsilon import FINE, check_kinds, known_epsilon, least_with_renyi, pld_epsilon
+from .epsilon import FINE, check_kinds, least_with_renyi, pld_epsilon, solve_simple
 from .grid import compose_on_grid
 from .lower_bounds import lower_epsilon, single_epsilon
 from .pairs import Pair
@@ -28,11 +27,11 @@ _GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is wor
 def _single(found: Releases, delta: float, replace_one: bool) -> float:
     """What the costliest release alone costs at least; under replacement a record may give way to an empty one."""
     twice = 2.0 if replace_one else 1.0
-    pairs: list[AnyPair] = [Pair("remove", q, 1.0 / s, 1) for q, s, _ in found.sampled]
+    pairs: list[AnyPair] = [Pair("remove", each.rate, 1.0 / each.noise, 1) for each in found.sampled]
     if found.mu_squared > 0.0:
         pairs.append(Pair("remove", 1.0, math.sqrt(found.mu_squared) * twice, 1))
-    pairs += [LaplacePair(twice / b, 1) for b, _ in found.laplace]
-    pairs += [ResponsePair(e, d, 1) for e, d, _ in found.epsilon_delta if d < 1.0]
+    pairs += [LaplacePair(twice / each.noise, 1) for each in found.laplace]
+    pairs += [ResponsePair(each.epsilon, each.delta, 1) for each in found.epsilon_delta if each.delta < 1.0]
     return max((single_epsilon(pair, delta) for pair in pairs), default=0.0)
 
 
@@ -56,20 +55,19 @@ def _without_selection(found: Releases, which: int) -> tuple[Releases, float]:
     Scores may all be equal: the best is then any one of the tries.
     """
     sure, parts = 1.0, [replace_fields(found, selected=())]
-    for runs, mean, shape, count in found.selected:
-        tries = NumberOfTries(mean, shape)
-        sure *= math.exp(count * math.log1p(-tries.none))
+    for runs, tries, count in found.selected:
+        sure *= 1.0 if tries is None else math.exp(count * math.log1p(-tries.none))
         run, inner = _without_selection(runs[which % len(runs)], which)
         sure *= inner**count
         # fewer cost less
-        parts.append(repeated(run, min(count, MOST_RELEASES // max(run.most, 1))))
-    return joined(parts), sure * (1.0 - 1e-12)
+        parts.append(repeat(run, min(count, MOST_RELEASES // max(run.most, 1))))
+    return join(parts), sure * (1.0 - 1e-12)
 
 
 def _selected_bounds(found: Releases, delta: float, replace_one: bool) -> tuple[float, float]:
     """Bounds of a composition in which something was selected; the lower one is that of single runs."""
     upper = pld_epsilon(found, delta, replace_one=replace_one)
-    lower, number = 0.0, max(len(runs) for runs, *_ in found.selected)
+    lower, number = 0.0, max(len(selection.runs) for selection in found.selected)
     work = max(WORK // number, _LEAST_WORK)
     for which in range(number):
         once, sure = _without_selection(found, which)
@@ -101,8 +99,8 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     if found.selected:
         return _selected_bounds(found, delta, replace_one)
     simple = Simple.of(found, replace_one)
-    known = known_epsilon(found, simple, delta, replace_one)
-    if known is not None and (known == math.inf or (simple.closed and all(q == 1.0 for q, _, _ in found.sampled))):
+    known = solve_simple(found, simple, delta, replace_one)
+    if known is not None and (known == math.inf or (simple.closed and all(each.rate == 1.0 for each in found.sampled))):
         # the closed form is rounded up by 1e-11 relative and as much of delta
         return max(0.0, known * (1.0 - 1e-9) - 1e-9), known
     lower = _single(found, delta, replace_one)
@@ -113,6 +111,6 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     solved = solve_directions(directions(found, replace_one), simple.revealed, delta, FINE, work)
     upper = min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
     upper = least_with_renyi(upper, found, delta, replace_one)
-    if all(1.0 / s <= MAX_SHIFT for _, s, _ in found.sampled):  # else what was composed is not the exact pair
+    if all(1.0 / each.noise <= MAX_SHIFT for each in found.sampled):  # else what was composed is not the exact pair
         lower = max(lower, *(_lower(each, delta, upper, work) for each in solved))
     return min(lower, upper), upper

@@ -63,14 +63,14 @@ def _log_peak(order: float) -> float:
 
 
 class _Shift(NamedTuple):
-    """What `_moved` needs of one release: tilted log weights, and how much too high each label is."""
+    """What `_bound_shift` needs of one release: tilted log weights, and how much too high each label is."""
 
     number: int
     log_weight: Floats
     shift: Floats
 
 
-def _kept(count: int, log_weight: Floats, shift: Floats, share: float) -> _Shift:
+def _drop_highest(count: int, log_weight: Floats, shift: Floats, share: float) -> _Shift:
     """Without the labels most too high, of which `count` releases meet any with tilted mass `share` at most."""
     order = np.argsort(-shift)
     met = count * np.cumsum(np.exp(log_weight[order]))
@@ -78,17 +78,17 @@ def _kept(count: int, log_weight: Floats, shift: Floats, share: float) -> _Shift
     return _Shift(count, log_weight[rest], shift[rest])
 
 
-def _moved(tilt: Tilt, found: Composed, at: float, log_share: float) -> float:
+def _bound_shift(tilt: Tilt, found: Composed, at: float, log_share: float) -> float:
     """Least g by some orders; where losses are rare and large those below the one that suits delta are better."""
     best = math.inf
     for part in (1.0, 0.65, 0.4):
-        best = min(best, _moved_by(tilt, found, at, log_share, part * tilt.theta))
+        best = min(best, _bound_shift_by(tilt, found, at, log_share, part * tilt.theta))
         if best <= 1e-4 * at:
             break
     return best
 
 
-def _moved_by(tilt: Tilt, found: Composed, at: float, log_share: float, theta: float) -> float:
+def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, theta: float) -> float:
     """The g for which labels that are too high in sum by more than g cost at most e^{log_share}.
 
     Half of that goes to releases that meet one of the labels that are most too high, at the ends of the
@@ -102,7 +102,7 @@ def _moved_by(tilt: Tilt, found: Composed, at: float, log_share: float, theta: f
     excess = max(plain - theta * at + _log_peak(theta) - log_share + math.log(2.0), 1.0)
     each = math.exp(-min(excess, 700.0)) / len(found.steps)
     parts = [
-        _kept(p.count, np.log(_own_mass(s)) + theta * h * s.position - k, _too_high(s, h), each)
+        _drop_highest(p.count, np.log(_own_mass(s)) + theta * h * s.position - k, _too_high(s, h), each)
         for p, s, k in zip(tilt.pairs, found.steps, moments, strict=True)
     ]
     mean = variance = 0.0
@@ -126,7 +126,7 @@ def _moved_by(tilt: Tilt, found: Composed, at: float, log_share: float, theta: f
     return best
 
 
-def _wrapped(tilt: Tilt, found: Composed, at: float, sign: float) -> float:
+def _bound_wrapped(tilt: Tilt, found: Composed, at: float, sign: float) -> float:
     """Log of a bound on what wrapped around from above (sign 1) or below (-1) adds to delta at `at`."""
     extent = found.width * found.loss.size
     orders = [t / deviation(tilt) for t in np.geomspace(0.3, 300.0, 13)]
@@ -141,7 +141,7 @@ def _wrapped(tilt: Tilt, found: Composed, at: float, sign: float) -> float:
     return moment - order * at + _log_peak(order) - t * extent - math.log1p(-min(once, 0.5))
 
 
-def _lifted(tilt: Tilt, found: Composed, at: float) -> float:
+def _bound_lifted(tilt: Tilt, found: Composed, at: float) -> float:
     """Log of a bound on what the mass moved up by the truncation adds to delta at `at`."""
     theta, h, share, plain = tilt.theta, found.width, 0.0, 0.0
     for pair, step in zip(tilt.pairs, found.steps, strict=True):
@@ -196,12 +196,16 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     place = rough - min(1.0 / tilt.theta, 1e-3 * abs(rough))
     taken = sum(
         math.exp(min(part, 0.0))
-        for part in (_wrapped(tilt, found, place, 1.0), _wrapped(tilt, found, place, -1.0), _lifted(tilt, found, place))
+        for part in (
+            _bound_wrapped(tilt, found, place, 1.0),
+            _bound_wrapped(tilt, found, place, -1.0),
+            _bound_lifted(tilt, found, place),
+        )
     )
     at = read(needed * (1.0 + _SHARE) + taken)
     if at < place:
         return 0.0
-    return max(0.0, at - _moved(tilt, found, place, math.log(_SHARE * needed)) - _TINY * abs(at))
+    return max(0.0, at - _bound_shift(tilt, found, place, math.log(_SHARE * needed)) - _TINY * abs(at))
 
 
 def single_epsilon(pair: AnyPair, delta: float) -> float:

@@ -128,7 +128,7 @@ class Pair:
         shift = 2.0 * self.m if self.kind == "replace" else self.m
         return self.q * math.erf(shift / math.sqrt(8.0)) * (1.0 + 1e-13)
 
-    def raised(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
         """`span` without the places whose loss is below `loss`."""
         low = float(self.place(np.array([loss]))[0])
         return max(span[0], min(low, span[1] - 1e-3 * (span[1] - span[0]))), span[1]

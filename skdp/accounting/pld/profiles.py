@@ -35,7 +35,7 @@ from ..numeric import Floats
 from ..tries import NumberOfTries
 from .pairs import Atoms
 
-__all__ = ["Profile", "ProfilePair", "selected"]
+__all__ = ["Profile", "ProfilePair", "select_best"]
 
 _SAFE = 1.0 + 1e-10  # covers rounding
 _LONGEST = 4  # most that selection may move a profile, in lengths of its grid, before a simpler bound is taken
@@ -127,7 +127,7 @@ def _most_shifted(base: Profile, tries: NumberOfTries, largest: float) -> Profil
     return Profile(np.concatenate([[0.0], base.loss + shift]), np.concatenate([[min(below, 1.0)], delta]))
 
 
-def selected(base: Profile, tries: NumberOfTries) -> Profile:
+def select_best(base: Profile, tries: NumberOfTries) -> Profile:
     """Profile of the best of a random number of tries.
 
     Parameters
@@ -221,7 +221,7 @@ class ProfilePair:
         """Range of the finite loss."""
         return -float(self.profile.loss[-1]), float(self.profile.loss[-1])
 
-    def raised(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
         """`span` as it is."""
         return span
 

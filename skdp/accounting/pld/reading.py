@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +46,13 @@ def _upper(composed: Composed, delta: float) -> float:
             return max(epsilon, composed.floor)
         epsilon += step * max(abs(epsilon), composed.width)
     # otherwise the first label that fits: the sum falls as epsilon rises
-    low, high = int(np.searchsorted(composed.loss, epsilon, side="right")), composed.loss.size - 1
-    while low < high:
-        middle = (low + high) // 2
-        fits = hockey_stick(composed.loss, composed.mass, float(composed.loss[middle])) <= goal
-        low, high = (low, middle) if fits else (middle + 1, high)
-    return max(float(composed.loss[min(low, composed.loss.size - 1)]), composed.floor)
+    labels = range(int(np.searchsorted(composed.loss, epsilon, side="right")), composed.loss.size - 1)
+
+    def fits(label: int) -> bool:
+        return hockey_stick(composed.loss, composed.mass, float(composed.loss[label])) <= goal
+
+    first = labels.start + bisect_left(labels, True, key=fits)
+    return max(float(composed.loss[min(first, composed.loss.size - 1)]), composed.floor)
 
 
 def _epsilon_at(tilt: Tilt, delta: float, error: float, work: int) -> Solved:

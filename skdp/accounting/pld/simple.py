@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from ..gaussian import gaussian_delta, gaussian_epsilon
-from ..releases import Releases
+from ..releases import Releases, SampledGaussian
 
 __all__ = ["MAX_SHIFT", "Simple"]
 
@@ -45,10 +45,10 @@ class Simple(NamedTuple):
     def of(cls, found: Releases, replace_one: bool) -> Simple:
         """The numbers of `found`; `replace_one` tells whether neighbours replace a record."""
         twice = 2.0 if replace_one else 1.0
-        squares = found.mu_squared + sum(count / s**2 for _, s, count in found.sampled)
-        loud = found.mu_squared + sum(count / s**2 for _, s, count in found.sampled if 1.0 / s > MAX_SHIFT)
-        laplace = sum(count / b for b, count in found.laplace) * twice
-        pure = (laplace + sum(count * e for e, _, count in found.epsilon_delta)) * (1.0 + 1e-13)
+        squares = found.mu_squared + sum(each.times / each.noise**2 for each in found.sampled)
+        loud = found.mu_squared + sum(each.times / each.noise**2 for each in found.sampled if _is_loud(each))
+        laplace = sum(each.times / each.noise for each in found.laplace) * twice
+        pure = (laplace + sum(each.times * each.epsilon for each in found.epsilon_delta)) * (1.0 + 1e-13)
         return cls(
             mu=math.sqrt(squares) * twice,
             pure=pure,
@@ -71,20 +71,30 @@ class Simple(NamedTuple):
         return self.promised + (gaussian_delta(left, self.mu) if left >= 0.0 else 1.0)
 
 
+def _is_loud(release: SampledGaussian) -> bool:
+    """Whether noise is so small that sampling is of no help."""
+    return 1.0 / release.noise > MAX_SHIFT
+
+
+def _is_single(found: Releases) -> bool:
+    """Whether there is one (epsilon, delta) event, whose delta needs no arithmetic and so no rounding."""
+    return [each.times for each in found.epsilon_delta] == [1]
+
+
 def _is_one_gaussian(found: Releases) -> bool:
     if found.laplace or found.epsilon_delta or found.selected:
         return False
-    return all(q == 1.0 for q, _, _ in found.sampled) or all(1.0 / s > MAX_SHIFT for _, s, _ in found.sampled)
+    return all(each.rate == 1.0 for each in found.sampled) or all(_is_loud(each) for each in found.sampled)
 
 
 def _revealed(found: Releases) -> float:
-    if any(d >= 1.0 for _, d, _ in found.epsilon_delta):
+    if any(each.delta >= 1.0 for each in found.epsilon_delta):
         return 1.0
-    if [count for _, _, count in found.epsilon_delta] == [1]:
-        return found.epsilon_delta[0][1]
-    return -math.expm1(sum(count * math.log1p(-d) for _, d, count in found.epsilon_delta))
+    if _is_single(found):
+        return found.epsilon_delta[0].delta
+    return -math.expm1(sum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta))
 
 
 def _promised(found: Releases) -> float:
-    parts = [count * d for _, d, count in found.epsilon_delta]
-    return sum(parts) * (1.0 if [count for *_, count in found.epsilon_delta] == [1] else 1.0 + 1e-14)
+    total = sum(each.times * each.delta for each in found.epsilon_delta)
+    return total * (1.0 if _is_single(found) else 1.0 + 1e-14)

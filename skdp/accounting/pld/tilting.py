@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric import Floats
+from ..numeric import Floats, bisect
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .pairs import Atoms
 
 __all__ = ["LEAST_LOG_DELTA", "OUTSIDE", "Tilt", "centres", "deviation", "find_tilt", "total", "width_for", "window"]
 
-_FAINTEST = -600.0  # a log weight that is nothing beside the others: arithmetic below 1e-308 is a hundred times slower
+_FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
 LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid
 OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 
@@ -42,7 +42,7 @@ def _log_moment(atoms: Atoms, theta: float) -> float:
     return top + math.log(float(np.exp(np.maximum(logs - top, _FAINTEST)).sum()))
 
 
-def _tilted(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
+def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
     """K(theta), its derivative, and the tilted probabilities."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())
@@ -54,10 +54,7 @@ def _tilted(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
 
 def _root(rising: Callable[[float], float], low: float, high: float, steps: int = 18) -> float:
     """Bisection in log scale for the zero of a rising function; an end if there is none between."""
-    a, b = math.log(low), math.log(high)
-    for _ in range(steps):
-        middle = 0.5 * (a + b)
-        a, b = (middle, b) if rising(math.exp(middle)) < 0.0 else (a, middle)
+    a, b = bisect(lambda at: rising(math.exp(at)) < 0.0, math.log(low), math.log(high), steps=steps)
     return math.exp(0.5 * (a + b))
 
 
@@ -69,13 +66,13 @@ def _chernoff(
     def rising(theta: float) -> float:
         value = 0.0
         for pair, atoms in zip(pairs, all_atoms, strict=True):
-            k, mean, _ = _tilted(atoms, theta)
+            k, mean, _ = _tilt(atoms, theta)
             value += pair.count * (theta * mean - k if log_delta is not None else mean)
         return value + log_delta if log_delta is not None else value - epsilon
 
     variance = 0.0
     for pair, atoms in zip(pairs, all_atoms, strict=True):
-        _, mean, weights = _tilted(atoms, 0.0)
+        _, mean, weights = _tilt(atoms, 0.0)
         variance += pair.count * float(weights @ (atoms.loss - mean) ** 2)
     scale = math.sqrt(max(variance, 1e-300))
     return _root(rising, 1e-3 / scale, 1e3 / scale)
@@ -93,7 +90,7 @@ def total(tilt: Tilt, theta: float) -> tuple[float, float]:
     -------
     tuple of float
     """
-    each = [(pair.count, *_tilted(atoms, theta)[:2]) for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True)]
+    each = [(pair.count, *_tilt(atoms, theta)[:2]) for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True)]
     return sum(count * k for count, k, _ in each), sum(count * mean for count, _, mean in each)
 
 
@@ -130,7 +127,7 @@ def deviation(tilt: Tilt) -> float:
     """Standard deviation of the tilted sum, kept above 0."""
     variance = 0.0
     for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True):
-        _, mean, weights = _tilted(atoms, tilt.theta)
+        _, mean, weights = _tilt(atoms, tilt.theta)
         variance += pair.count * float(weights @ (atoms.loss - mean) ** 2)
     return math.sqrt(max(variance, 1e-300))
 
@@ -146,7 +143,7 @@ def centres(tilt: Tilt) -> tuple[float, ...]:
         if isinstance(pair, (LaplacePair, ResponsePair)):
             found.append(pair.size)
             continue
-        weights = _tilted(atoms, tilt.theta)[2]
+        weights = _tilt(atoms, tilt.theta)[2]
         found.append(float(atoms.loss[min(int(np.searchsorted(np.cumsum(weights), 0.5)), weights.size - 1)]))
     return tuple(found)
 
@@ -159,7 +156,7 @@ def width_for(tilt: Tilt, error: float) -> float:
     the losses next to a grid point on which they crowd (see `centres`).
     """
     found = [
-        (p.count, np.abs(a.loss - centre), _tilted(a, tilt.theta)[2])
+        (p.count, np.abs(a.loss - centre), _tilt(a, tilt.theta)[2])
         for p, a, centre in zip(tilt.pairs, tilt.atoms, centres(tilt), strict=True)
     ]
 
@@ -192,7 +189,7 @@ def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: floa
         target = max(reached - 12.0, LEAST_LOG_DELTA)
     # losses so low that after tilting they do not matter, even if all mass were there
     lowest = [(k - 26.0 - math.log(pair.count)) / theta for pair, k in zip(pairs, moments, strict=True)]
-    spans = tuple(p.raised(span, loss) for p, span, loss in zip(pairs, spans, lowest, strict=True))
+    spans = tuple(p.raise_span(span, loss) for p, span, loss in zip(pairs, spans, lowest, strict=True))
     all_atoms = tuple(pair.atoms(*span) for pair, span in zip(pairs, spans, strict=True))
     if log_delta is not None:
         return Tilt(pairs, spans, all_atoms, theta, log_delta, (log_total - log_delta) / theta)

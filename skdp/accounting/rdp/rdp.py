@@ -14,7 +14,7 @@ import bisect
 import math
 import sys
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,15 +35,13 @@ ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
 def rdp_refusal(found: Releases, *, replace_one: bool = False) -> Exception | None:
     """Why a composition has no Rényi divergence here, without a remedy; None if it has one."""
     if found.sampled_pure:
-        kind, _, event, _ = found.sampled_pure[0]
-        outer = "PoissonSampledDpEvent" if kind == "poisson" else "SampledWithoutReplacementDpEvent"
-        return TypeError(f"event={outer} of {type(event).__name__} has no price here by Rényi divergences")
-    if any(delta > 0.0 for _, delta, _ in found.epsilon_delta):
+        return TypeError(f"event={found.sampled_pure[0].name} has no price here by Rényi divergences")
+    if any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
     if not replace_one and found.without_replacement:
         return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
-    tries = (run for runs, *_ in found.selected for run in runs)
-    return next(filter(None, (rdp_refusal(run, replace_one=replace_one) for run in tries)), None)
+    runs = (run for selection in found.selected for run in selection.runs)
+    return next(filter(None, (rdp_refusal(run, replace_one=replace_one) for run in runs)), None)
 
 
 def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
@@ -69,19 +67,18 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
         raise type(refusal)(f"{refusal}; use method='pld' where that has a price.")
     change = 2.0 if replace_one else 1.0
     total = 0.5 * alpha * change * change * found.mu_squared
-    for q, noise_multiplier, count in found.sampled:
-        total += count * log_moment(alpha, q, noise_multiplier, replace_one=replace_one) / (alpha - 1.0)
-    for noise_multiplier, count in found.laplace:
-        total += count * laplace_rdp(alpha, change / noise_multiplier)
-    for epsilon, _, count in found.epsilon_delta:
-        total += count * pure_rdp(alpha, epsilon)
-    rho, xi = found.zcdp
-    total += xi + rho * alpha
-    for share, noise_multiplier, count in found.without_replacement:
-        total += count * without_replacement_rdp(alpha, share, change / noise_multiplier)
-    for runs, mean, shape, count in found.selected:
-        one_try = mean == 1.0 and shape < math.inf
-        total += count * (_worst if one_try else partial(_selected, mean=mean, shape=shape))(runs, alpha, replace_one)
+    for rate, noise, count in found.sampled:
+        total += count * log_moment(alpha, rate, noise, replace_one=replace_one) / (alpha - 1.0)
+    for noise, count in found.laplace:
+        total += count * laplace_rdp(alpha, change / noise)
+    for statement in found.epsilon_delta:
+        total += statement.times * pure_rdp(alpha, statement.epsilon)
+    total += found.zcdp.xi + found.zcdp.rho * alpha
+    for share, noise, count in found.without_replacement:
+        total += count * without_replacement_rdp(alpha, share, change / noise)
+    for runs, tries, count in found.selected:
+        one = _worst(runs, alpha, replace_one) if tries is None else _price_selection(runs, alpha, tries, replace_one)
+        total += count * one
     return total * _UP
 
 
@@ -130,7 +127,7 @@ def _selected_from(runs: Runs, tries: NumberOfTries, replace_one: bool) -> np.nd
     return np.minimum.accumulate(prices[::-1])[::-1]
 
 
-def _selected(runs: Runs, alpha: float, replace_one: bool, mean: float, shape: float) -> float:
+def _price_selection(runs: Runs, alpha: float, tries: NumberOfTries, replace_one: bool) -> float:
     """Rényi divergence of releasing the best of a random number of tries (Papernot & Steinke 2022).
 
     With y of density Q(y) in one try and u the chance that a try is not better, the best has density
@@ -148,17 +145,15 @@ def _selected(runs: Runs, alpha: float, replace_one: bool, mean: float, shape: f
         One try, of each kind.
     alpha : float
         Order, above 1.
+    tries : NumberOfTries
     replace_one : bool
         Whether neighbours replace a record.
-    mean, shape : float
-        Of the number of tries, as in `RepeatAndSelectDpEvent`.
 
     Returns
     -------
     float
         In nats.
     """
-    tries = NumberOfTries(mean, shape)
     at = _selected_at(runs, alpha, tries, replace_one)
     above = bisect.bisect_left(ORDERS, alpha)
     return at if above == len(ORDERS) else min(at, float(_selected_from(runs, tries, replace_one)[above]))
@@ -196,6 +191,7 @@ def _least(objective: Callable[[float], float], floor: Callable[[float], float])
         if floor(alpha) > best:
             break
     low, high = (math.log(coarse[min(max(k, 0), len(coarse) - 1)] - 1.0) for k in (at - 1, at + 1))
+    # Not `minimize`, which carries points over from step to step: that moves figures in their last digit.
     golden = 0.5 * (math.sqrt(5.0) - 1.0)
     for _ in range(24):
         left, right = high - golden * (high - low), low + golden * (high - low)

@@ -7,6 +7,7 @@ from paths import (
     CELLS,
     CHECKPOINT,
     CLASSIFIER,
+    EVENTS,
     INPUT,
     JOINT_FIT,
     PAYMENT,
@@ -74,6 +75,12 @@ MUTANTS = [
         "a table given as a parameter quoted",
         (VALIDATION, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
         tests="validation",
+    ),
+    mutant(
+        "rows given to accounting quoted",
+        (EVENTS, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
+        tests="validation",
+        select="private_values",
     ),
     mutant(
         "a label that is no class quoted",

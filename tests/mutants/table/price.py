@@ -117,7 +117,7 @@ MUTANTS = [
     ),
     mutant(
         "failure probabilities that do not add up",
-        (FILTERS, "[n * count * delta for found, n in charges", "[delta for found, n in charges"),
+        (FILTERS, "[n * each.times * each.delta for found, n in charges", "[each.delta for found, n in charges"),
         tests="accounting_filters",
         select="fail or known_epsilon",
     ),
@@ -165,8 +165,8 @@ MUTANTS = [
         "a figure of what is left rounded up",
         (
             ADMISSION,
-            "told, least = rounded(needed, digits, up=True), rounded(left, digits)",
-            "told, least = rounded(needed, digits, up=True), rounded(left * 1.01, digits, up=True)",
+            "told, least = to_digits(needed, digits, up=True), to_digits(left, digits)",
+            "told, least = to_digits(needed, digits, up=True), to_digits(left * 1.01, digits, up=True)",
         ),
         tests="accounting_filters",
         select="affordable",

@@ -9,6 +9,7 @@ from paths import (
     DIRECTIONS,
     GRID,
     MLP,
+    NUMERIC,
     PROFILES,
     RENYI,
     RENYI_EVENTS,
@@ -75,8 +76,8 @@ MUTANTS = [
         "a replaced record of a sampled step priced as a removed one, by Rényi",
         (
             RENYI,
-            "log_moment(alpha, q, noise_multiplier, replace_one=replace_one)",
-            "log_moment(alpha, q, noise_multiplier)",
+            "log_moment(alpha, rate, noise, replace_one=replace_one)",
+            "log_moment(alpha, rate, noise)",
         ),
         tests="accounting_rdp",
         select="replaced_record",
@@ -126,6 +127,12 @@ MUTANTS = [
         (CALIBRATION, "    return _in_reach(price, epsilon, (most,), refusal)", "    return min(parameter, most)"),
         tests="accounting_calibration",
         select="seen_to_fit",
+    ),
+    mutant(
+        "a bisection closes on the wrong side",
+        (NUMERIC, "if is_below(middle) else (low, middle)", "if middle > low else (low, middle)"),
+        tests="accounting_numeric",
+        select="bisection",
     ),
     mutant(
         "a calibration looks at the end of the range alone",
