@@ -19,6 +19,7 @@ TEST = [
     "polars>=1.0",
     "pytest>=8",
     "hypothesis>=6.100",
+    "numpydoc>=1.8",
     "mpmath>=1.3",
     "dp-accounting==0.6.0",  # oracles of the accountant
     "prv-accountant==0.2.0",

@@ -147,48 +147,52 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+        """Fit the classifier.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private. float32 stays float32; C-ordered arrays and CSR matrices are used without a copy.
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, not negative. A weight multiplies its row's gradient before the clip, so it can mute a row but
-            not raise it above the clip. 0 makes the row a null record.
+            Private, nonnegative weights. A weight multiplies the gradient of its row before it is clipped, so a large
+            weight cannot raise a row above the clipping norm. A row of weight 0 is a null row.
 
         Returns
         -------
-        self
+        self : object
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            A parameter or the input is not usable; nothing was charged.
+            A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The accountant's ceiling does not allow the fit; nothing was charged, and the rows were not trained on.
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
         return self._fit_instalment(X, y, sample_weight, go_on=bool(self.warm_start) and self._has_instalment())
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit one more instalment: all the steps of a ``fit``, from the present coefficients, at its full price.
+        """Continue training from the current coefficients, for the steps and the price of one ``fit``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows.
         y : array-like of shape (n_samples,)
+            Private labels.
         classes : sequence or None, default=None
-            All classes that can occur; needed at the first call unless the constructor names them.
+            All classes that can occur. Required in the first call, unless the constructor names them.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, as for ``fit``.
 
         Returns
         -------
-        self
-            Whose `epsilon_` prices all instalments jointly, as if each had seen the same people.
+        self : object
+            Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
         """
         go_on = self._has_instalment()
         if classes is None and self.classes is None and not go_on:
@@ -422,19 +426,52 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     # --- predictions ---
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Probabilities of the classes, of shape (n_samples, n_classes), in the order of `classes_`."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`.
+        """
         scores = self._checked_scores(X)
         if self._outputs_are_labels(scores):
             return expit(scores)
         return softmax(scores, axis=1) if scores.shape[1] > 1 else np.hstack([expit(-scores), expit(scores)])
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Logarithms of `predict_proba`."""
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable class of each row, of shape (n_samples,)."""
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Predicted classes; with several labels per row, 0 or 1 for each label.
+        """
         scores = self._checked_scores(X)
         if self._outputs_are_labels(scores):
             return (scores > 0).astype(np.intp)

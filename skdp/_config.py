@@ -20,15 +20,25 @@ _blocks: list[list[str]] = []
 
 @contextlib.contextmanager
 def config_context(*, on_leak: str = "warn") -> Iterator[None]:
-    """Settings for all fits of this process, in any thread, while a ``with`` block lasts.
+    """Set options for all fits of this process, in all threads, within a ``with`` block.
 
-    Of several open blocks the one entered last counts. Other processes (``n_jobs`` with loky) do not know of any.
+    The block entered last takes precedence over blocks around it. Other processes (``n_jobs`` with loky) are not
+    affected.
 
     Parameters
     ----------
-    on_leak : {"warn", "raise"}
-        Whether a leak (classes read from the labels, a noise seed that others can know) gives a
-        `PrivacyLeakWarning` or raises it.
+    on_leak : {"warn", "raise"}, default="warn"
+        Whether a privacy leak, such as reading the classes from the labels or using a known seed, issues a
+        `PrivacyLeakWarning` or raises it as an error.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    ValueError
+        `on_leak` is not known.
 
     Examples
     --------

@@ -100,7 +100,18 @@ class PrivateEstimator(BaseEstimator):
         raise NotImplementedError
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as of any estimator of scikit-learn's; a path is made absolute."""
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of the estimator. A path given as `accountant` is made absolute.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
         if "accountant" in params:
             params["accountant"] = absolute_path(params["accountant"])
         with PUBLICATION:

@@ -34,12 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the process if left out.
+        Arguments. If None, those of the process.
 
     Returns
     -------
     int
-        The exit code.
+        Exit code.
     """
     parser = _parser()
     given = parser.parse_args(arguments)

@@ -19,3 +19,12 @@ class PrivacyLeakWarning(UserWarning):
 
 class FitInterruptedWarning(UserWarning):
     """Ctrl-C ended a fit: the model of the steps done is kept, and so is the full charge."""
+
+
+__all__ = [
+    "AccountantDetachedError",
+    "BudgetExceededError",
+    "BudgetFileError",
+    "FitInterruptedWarning",
+    "PrivacyLeakWarning",
+]

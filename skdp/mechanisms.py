@@ -13,14 +13,14 @@ from skdp.accounting import GaussianDpEvent
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """Adds independent normal noise to a vector and prices the release.
+    """Gaussian mechanism, which adds independent normal noise to a vector and prices the release.
 
     Parameters
     ----------
     noise_multiplier : float
-        sigma: the noise's standard deviation divided by `sensitivity`.
+        Standard deviation sigma of the noise, divided by `sensitivity`.
     sensitivity : float
-        C: the largest Euclidean norm of what one record adds to the value.
+        Largest Euclidean norm C of what one record adds to the value.
 
     Notes
     -----
@@ -33,15 +33,33 @@ class GaussianMechanism:
 
     @property
     def event(self) -> GaussianDpEvent:
+        """Event of one release."""
         return GaussianDpEvent(self.noise_multiplier)
 
     @property
     def standard_deviation(self) -> float:
+        """Standard deviation of the noise in each coordinate."""
         return self.noise_multiplier * self.sensitivity
 
     def release(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
-        """`value`, of shape (p,), with noise added."""
+        """Add noise to a value.
+
+        Parameters
+        ----------
+        value : ndarray of shape (p,)
+            Exact value.
+        stream : SecretStream
+            Source of the noise.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Noisy value.
+        """
         noisy = stream.normal(value.size).astype(np.float64, copy=False)
         noisy *= self.standard_deviation
         noisy += value
         return noisy
+
+
+__all__ = ["GaussianMechanism"]

@@ -62,33 +62,37 @@ class RowWise:
 
 
 def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
-    """Mark a function as one that treats rows one by one, for a ``FunctionTransformer`` in front of a private step.
+    """Mark a function as one that transforms rows one by one, for a ``FunctionTransformer`` before a private step.
 
-    A pipeline's price holds only if no step mixes rows: ``lambda X: X - X.mean(0)`` moves every row when one changes.
-    Whether a function does is found out by running it on made-up rows, with gaps, extremes and codes such as -999:
-    alone, in blocks, in another order, and beside others. That finds mistakes, not malice: it is your promise.
+    The price of a pipeline holds only if no step mixes rows: ``lambda X: X - X.mean(0)`` changes every row when one row
+    changes. The marked function is tested on made-up rows with gaps, extreme values and codes such as -999: alone, in
+    blocks, in another order, and next to other rows. The test finds mistakes, not malice. The promise remains yours.
 
     Parameters
     ----------
     f : callable
-        Takes a table, and keyword arguments, and returns as many rows in the same order.
+        Function of a table, and of keyword arguments. It returns the same number of rows in the same order.
     example : table or None, default=None
-        A public table to run `f` on, of at least two rows. None: made-up rows of the columns and types that `f` is
-        given. Needed where `f` cannot be run on such rows.
+        Public table of at least two rows on which `f` is tested. If None, made-up rows with the columns and types of
+        the input are used. Required if `f` cannot run on such rows.
 
     Returns
     -------
     RowWise
-        To be called like `f`. May be pickled and cloned if `f` may. At the first call with columns of a kind it tests
-        `f`, and at each call the number of rows and the index of a pandas frame.
+        Callable with the signature of `f`. It can be pickled and cloned if `f` can. The first call with new column
+        types tests `f`; every call checks the number of rows and the index of a pandas frame.
 
     Raises
     ------
     TypeError
         `f` is not callable.
     ValueError
-        When called: `f` looks at more than one row, changes the number of rows, their index or its argument, or needs
-        `example`.
+        Raised by the call: `f` looks at more than one row, changes the number of rows, their index or its argument, or
+        needs `example`.
+
+    See Also
+    --------
+    check_pipeline : Check that no step of a pipeline reads its rows without paying.
 
     Examples
     --------

@@ -173,6 +173,7 @@ def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency:
     Parameters
     ----------
     event : DpEvent
+        Event to price.
     delta : float
         In (0, 1).
     method : str
@@ -204,6 +205,7 @@ def get_delta(event: DpEvent, epsilon: float, *, method: str = "pld", adjacency:
     Parameters
     ----------
     event : DpEvent
+        Event to price.
     epsilon : float
         Finite, at least 0, in nats.
     method : str

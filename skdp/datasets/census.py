@@ -38,46 +38,59 @@ def load_pums(
     year: int | None = None,
     as_frame: bool = False,
 ) -> Bunch:
-    """Load a Census 2000 PUMS extract or an ACS person file, told apart by their column names.
+    """Load a Census 2000 PUMS extract or an ACS person file.
+
+    The two kinds of files are recognized by their column names.
 
     Parameters
     ----------
     path : path-like
-        ``.csv``, ``.csv.gz``, ``.parquet``, or the Census Bureau's ``.zip`` with its CSV inside.
+        File with suffix ``.csv``, ``.csv.gz`` or ``.parquet``, or the ``.zip`` of the Census Bureau with its CSV
+        inside.
     target : str, default="employed"
-        A 0/1 column.
+        Name of a 0/1 column.
     features : list of str, "all" or None, default=None
-        None: the predictors sex, married, black, asian, collegedegree, militaryservice, uscitizen, disability,
-        englishability, blackfemale, age. ``"all"``: every column with a public code book that the file has. Both leave
-        out the target and what gives it away (``divorced`` for ``married``).
+        Names of the columns of ``data``. None means the predictors sex, married, black, asian, collegedegree,
+        militaryservice, uscitizen, disability, englishability, blackfemale and age. ``"all"`` means every column of the
+        file with a public code book. Both leave out the target and columns that reveal it (``divorced`` for
+        ``married``).
     labour_force_only : bool, default=False
-        Keep the labour force only, so that ``employed = 0`` means unemployed. A Census 2000 extract does not tell.
+        Whether to keep the labour force only, so that ``employed = 0`` means unemployed. Not available for a Census
+        2000 extract, which does not record it.
     year : int or None, default=None
-        Data year of an ACS file; it settles the coding of MIL, see :func:`recode_acs`.
+        Data year of an ACS file. It determines the coding of MIL, see :func:`recode_acs`.
     as_frame : bool, default=False
-        Give pandas objects instead of arrays.
+        Whether to return pandas objects instead of arrays.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        ``data`` (n, d) float32; ``target`` (n,) int8; ``feature_names``; ``target_name``; ``classes`` and
-        ``target_names`` (what each class is called); ``bounds``, column -> (low, high), and ``categories``,
-        column -> values, from the code book and hence public; ``sample_weight`` (n,) float64 (PWGTP: people represented
-        by this one), or None where there are no weights, with ``sample_weight_bounds``; ``DESCR``.
+        Dictionary-like object with the following attributes.
+
+        - ``data``: float32 array of shape (n, d).
+        - ``target``: int8 array of shape (n,).
+        - ``feature_names``, ``target_name``: names of the columns.
+        - ``classes``, ``target_names``: public classes, and what each is called.
+        - ``bounds``: public (low, high) of each column, from the code book.
+        - ``categories``: public values of each categorical column, from the code book.
+        - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
+        - ``sample_weight_bounds``: public (low, high) of the weights, or None.
+        - ``DESCR``: description.
 
     Raises
     ------
     ValueError
-        For a file of another kind, a column that is not there, or a value outside of the code book.
+        The file is of another kind, a column is missing, or a value is not in the code book.
     FileNotFoundError
-        If there is no such file.
+        The file does not exist.
     ImportError
-        If pandas (or, for Parquet, pyarrow) is missing.
+        pandas is missing, or pyarrow for a Parquet file.
 
     Notes
     -----
     Code books: U.S. Census Bureau, Census 2000 PUMS (through the CS 208 teaching extract) and ACS PUMS data dictionary.
-    Not offered as columns: row numbers, geography, income, and ``race`` of the 1,000-row extract (no code book).
+    Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
+    columns.
     """
     parts = _open(Path(path).expanduser())
     if tables.layout(parts[0].names) == "acs":
@@ -100,32 +113,34 @@ def recode_acs(frame: Any, *, year: int | None = None, labour_force_only: bool =
     Parameters
     ----------
     frame : pandas.DataFrame
-        With AGEP, SEX, SCHL, MAR, HISP, RAC1P, CIT, ENG, DIS, MIL and ESR, in either case of letters. Used where they
-        are there: PWGTP, and RACBLK and RACASN (alone or in combination, as in the Census 2000 extract; without them
-        black and asian are RAC1P 2 and 6, that race alone).
+        Table with columns AGEP, SEX, SCHL, MAR, HISP, RAC1P, CIT, ENG, DIS, MIL and ESR, in upper or lower case. The
+        optional columns PWGTP, RACBLK and RACASN are used if present. RACBLK and RACASN are "alone or in combination",
+        as in the Census 2000 extract; without them black and asian are RAC1P 2 and 6, that race alone.
     year : int or None, default=None
-        Data year, 2008 or later. Until 2012 MIL has five codes, from 2013 on four, with "never served" always the last.
-        Without `year` the coding is told by the names of other columns (MLPC, MLPCD) or else by the codes: a 5 is never
-        found among four, and most adults never served. Give `year` where it is known: it is public, the codes are not.
+        Data year, 2008 or later. MIL has five codes until 2012 and four from 2013 on; the last one is "never served".
+        If None, the coding is inferred from the names of other columns (MLPC, MLPCD), or else from the codes: a 5
+        occurs only among five, and most adults never served. Pass `year` if it is known: it is public, the codes are
+        not.
     labour_force_only : bool, default=False
-        Keep the employed (ESR 1, 2), the unemployed (3) and the armed forces (4, 5) only.
+        Whether to keep only the employed (ESR 1, 2), the unemployed (3) and the armed forces (4, 5).
 
     Returns
     -------
     people : pandas.DataFrame
-        People of 18 and older with the index they had: sex, age, educ, latino, black, asian, married, divorced,
-        uscitizen, disability, militaryservice, employed, englishability, collegedegree, blackfemale, and
-        ``sample_weight`` if there is PWGTP. ``employed`` is ESR 1, 2, 4 or 5.
+        People of age 18 and older, with their original index. The columns are sex, age, educ, latino, black, asian,
+        married, divorced, uscitizen, disability, militaryservice, employed, englishability, collegedegree, blackfemale,
+        and ``sample_weight`` if there is PWGTP. ``employed`` is ESR 1, 2, 4 or 5.
 
     Raises
     ------
     ValueError
-        For a missing column, an adult's code that is blank or not in the code book, or a coding of MIL left open.
+        A column is missing, a code of an adult is blank or not in the code book, or the coding of MIL is ambiguous.
 
     Notes
     -----
-    Source: U.S. Census Bureau, ACS PUMS data dictionary, data years 2008 and later (earlier SCHL has 16 codes; those
-    files are refused because they lack DIS). AGEP is top-coded, at 99 at most. A blank ENG: speaks only English.
+    Source: U.S. Census Bureau, ACS PUMS data dictionary, data years 2008 and later. Earlier files, whose SCHL has 16
+    codes, are refused because they lack DIS. AGEP is top-coded at 99 at most. A blank ENG means that the person speaks
+    only English.
     """
     return tables.recode(frame, year, labour_force_only)
 
@@ -142,7 +157,7 @@ def fetch_acs_pums(
     as_frame: bool = False,
     timeout: float = 60.0,
 ) -> Bunch:
-    """Fetch the Census Bureau's 1-year ACS person file of a state, once, and load it.
+    """Load the 1-year ACS person file of a state, downloading it if necessary.
 
     Parameters
     ----------
@@ -151,31 +166,37 @@ def fetch_acs_pums(
     year : int
         Data year, 2009 to 2024 except 2020.
     data_home : path-like or None, default=None
-        Where files are kept; None is :func:`sklearn.datasets.get_data_home`.
+        Folder in which downloads are kept. None means :func:`sklearn.datasets.get_data_home`.
     base_url : str, default=CENSUS_URL
-        Folder that holds ``{year}/1-Year/csv_p{state}.zip``.
-    target, features, labour_force_only, as_frame
+        Address of the folder that holds ``{year}/1-Year/csv_p{state}.zip``.
+    target : str, default="employed"
+        Name of a 0/1 column.
+    features : list of str, "all" or None, default=None
         As in :func:`load_pums`.
+    labour_force_only : bool, default=False
+        Whether to keep the labour force only, as in :func:`load_pums`.
+    as_frame : bool, default=False
+        Whether to return pandas objects instead of arrays.
     timeout : float, default=60.0
-        Seconds without an answer after which the download is given up.
+        Number of seconds without a response after which the download fails.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        As from :func:`load_pums`, with ``sample_weight``.
+        Dictionary-like object with the attributes of :func:`load_pums`. It has ``sample_weight``.
 
     Raises
     ------
     ValueError
-        For an unknown state or year, or a file that is not the person file of that state.
+        The state or year is unknown, or the file is not the person file of that state.
     OSError
-        If the download fails or is cut short. Nothing is left behind.
+        The download fails or is incomplete. No file is left behind.
 
     Notes
     -----
-    A download is checked (length, archive, checksums of its members, columns, state) before it takes its place in the
-    cache, and again by its SHA-256 each time it is read: the Bureau publishes no digest, so the first download is
-    trusted as far as HTTPS is. Source: https://www.census.gov/programs-surveys/acs/microdata.html.
+    The length, the archive, the checksums of its members, the columns and the state of a download are checked before it
+    enters the cache. Its SHA-256 is checked each time it is read. The Bureau publishes no digest, so trust in the first
+    download is trust in HTTPS. Source: https://www.census.gov/programs-surveys/acs/microdata.html.
     """
     code = tables.state_code(state, year)
     tables.need("pandas")
@@ -197,34 +218,39 @@ def make_census(
     target: str = "employed",
     as_frame: bool = False,
 ) -> Bunch:
-    """Make up people who resemble a Census 2000 extract, with no file and no network.
+    """Generate made-up people who resemble a Census 2000 extract.
 
-    They are nobody: no privacy is at stake, and nothing about a population can be learned from them.
+    No file and no network is needed. The people do not exist: no privacy is at stake, and nothing about a population
+    can be learned from them.
 
     Parameters
     ----------
     n_samples : int, default=20_000
-        How many.
+        Number of people.
     random_state : int, RandomState instance or None, default=None
-        The same seed gives the same people.
-    features, target, as_frame
-        As in :func:`load_pums`; there are no ``divorced`` and ``children``.
+        Source of randomness. The same seed gives the same people.
+    features : list of str, "all" or None, default=None
+        As in :func:`load_pums`. The columns ``divorced`` and ``children`` do not exist.
+    target : str, default="employed"
+        Name of a 0/1 column.
+    as_frame : bool, default=False
+        Whether to return pandas objects instead of arrays.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        As from :func:`load_pums`; ``sample_weight`` is None.
+        Dictionary-like object with the attributes of :func:`load_pums`. Its ``sample_weight`` is None.
 
     Raises
     ------
     ValueError
-        For a column that is not there, or an `n_samples` that is not a positive integer.
+        A column does not exist, or `n_samples` is not a positive integer.
 
     Notes
     -----
-    Columns are drawn one after the other, each given those before it: sex, age, origin, citizenship, English,
-    education, military service, marriage, disability, employment. The probabilities stand in
-    ``skdp/datasets/_tables.py``; they are round numbers, made up. About 63% are employed.
+    Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
+    education, military service, marriage, disability, employment. The probabilities are in
+    ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r}: give a positive integer")
