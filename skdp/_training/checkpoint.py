@@ -103,7 +103,7 @@ class Checkpoint:
         if self._seeded:
             for stream, position in zip(streams, self._header["positions"], strict=True):
                 stream.seek(tuple(position))
-        parts = _filled((start.theta, start.optimizer, start.average), iter(self._leaves))
+        parts = _fill((start.theta, start.optimizer, start.average), iter(self._leaves))
         return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
 
     def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
@@ -118,7 +118,7 @@ class Checkpoint:
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
             "positions": state.positions,
         }  # fmt: skip
-        leaves = _flat((state.theta, state.optimizer, state.average))
+        leaves = _flatten((state.theta, state.optimizer, state.average))
         made = self.path.with_name(f"{self.path.name}.{secrets.token_hex(6)}.part")
         try:
             with open(made, "wb") as file:
@@ -182,17 +182,18 @@ def _difference(found: Any, wanted: dict[str, Any]) -> str:
     return next((f"its {name} differs" for name in wanted if found.get(name) != wanted[name]), "its schema differs")
 
 
-def _flat(tree: Any) -> list[Any]:
+def _flatten(tree: Any) -> list[Any]:
     """Arrays and numbers of a state, in order."""
     if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in _flat(part)]
+        return [leaf for part in tree for leaf in _flatten(part)]
     return [] if tree is None else [tree]
 
 
-def _filled(like: Any, leaves: Any) -> Any:
+def _fill(like: Any, leaves: Any) -> Any:
     """A state of the shape of `like`, with these leaves."""
     if isinstance(like, tuple):
-        return tuple(_filled(part, leaves) for part in like)
+        parts = [_fill(part, leaves) for part in like]
+        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)  # the states of optimizers have names
     if like is None:
         return None
     leaf = next(leaves)

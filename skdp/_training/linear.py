@@ -111,23 +111,25 @@ class LinearModel:
         n = self.n_rows if rows is None else len(rows)
         n_segments = self._n_segments(n)
         totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
-        for_all = weights, bias, max_norm, icpt
+        X, facts = self._X, self._facts
 
-        def add(segment: int) -> None:
-            span = n * segment // n_segments, n * (segment + 1) // n_segments, totals[segment]
+        def add_segment(segment: int) -> None:
+            start, stop = n * segment // n_segments, n * (segment + 1) // n_segments
+            total = totals[segment]
             if not self._dense:
-                X = self._X
-                kernel.add_sparse_rows(X.data, X.indices, X.indptr, self._facts, rows, *for_all, *span)
+                kernel.add_sparse_rows(
+                    X.data, X.indices, X.indptr, facts, rows, weights, bias, max_norm, icpt, start, stop, total
+                )
             elif rows is None:
-                kernel.add_all_rows(self._X, self._facts, *for_all, *span)
+                kernel.add_all_rows(X, facts, weights, bias, max_norm, icpt, start, stop, total)
             else:
-                kernel.add_some_rows(self._X, self._facts, rows, *for_all, *span)
+                kernel.add_some_rows(X, facts, rows, weights, bias, max_norm, icpt, start, stop, total)
 
         if self._pool is None or n_segments == 1:
             for segment in range(n_segments):
-                add(segment)
+                add_segment(segment)
         else:
-            list(self._pool.map(add, range(n_segments)))
+            list(self._pool.map(add_segment, range(n_segments)))
         total = totals[0] if n_segments == 1 else totals.sum(axis=0)
         return (total if icpt else total[:, :-1]).ravel()
 
@@ -156,11 +158,11 @@ class LinearModel:
 def _scale_rows(
     X: Any, radius: float, unit: float, icpt: float, facts: NDArray[np.floating], room: float = 1.0
 ) -> None:
-    scaling = radius, unit, icpt, float(np.finfo(X.dtype).tiny), room, facts
+    tiny = float(np.finfo(X.dtype).tiny)
     if isinstance(X, np.ndarray):
-        kernel.scale_rows(X, *scaling)
+        kernel.scale_rows(X, radius, unit, icpt, tiny, room, facts)
     else:
-        kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
+        kernel.scale_sparse_rows(X.data, X.indptr, radius, unit, icpt, tiny, room, facts)
 
 
 def _finite_rows(X: Any, scale: NDArray[np.floating]) -> Any:

@@ -15,6 +15,21 @@ Vector = NDArray[np.floating]
 Schedule = Callable[[int], float]
 
 
+class MomentumState(NamedTuple):
+    """Velocity, and the number of steps done."""
+
+    velocity: Vector
+    n_done: int
+
+
+class AdamState(NamedTuple):
+    """First and second moments, and the number of steps done."""
+
+    first: Vector
+    second: Vector
+    n_done: int
+
+
 class Optimizer(NamedTuple):
     """A pair of functions: ``init(theta) -> state`` and ``update(gradient, state, theta) -> (theta, state)``."""
 
@@ -54,14 +69,14 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
     """
 
     def init(theta: Vector) -> Any:
-        return np.zeros_like(theta), 0
+        return MomentumState(np.zeros_like(theta), 0)
 
-    def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
+    def update(gradient: Vector, state: MomentumState, theta: Vector) -> tuple[Vector, MomentumState]:
         velocity, n_done = state
         rate = learning_rate(n_done)
-        moved, ahead = np.empty_like(velocity), np.empty_like(theta)
-        momentum_update(gradient, velocity, theta, rate, momentum, moved, ahead)
-        return _shrunk(ahead, rate, penalty), (moved, n_done + 1)
+        new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
+        momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta)
+        return _shrink(new_theta, rate, penalty), MomentumState(new_velocity, n_done + 1)
 
     return Optimizer(init, update)
 
@@ -95,22 +110,26 @@ def adam(
     """
 
     def init(theta: Vector) -> Any:
-        return np.zeros_like(theta), np.zeros_like(theta), 0
+        return AdamState(np.zeros_like(theta), np.zeros_like(theta), 0)
 
-    def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
+    def update(gradient: Vector, state: AdamState, theta: Vector) -> tuple[Vector, AdamState]:
         first, second, n_done = state
         rate = learning_rate(n_done)
-        unbias = 1.0 / (1.0 - beta_1 ** (n_done + 1)), 1.0 / (1.0 - beta_2 ** (n_done + 1))
-        new = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
+        # Moments start at zero; these factors undo the bias (Kingma & Ba 2015, section 3).
+        unbias_1 = 1.0 / (1.0 - beta_1 ** (n_done + 1))
+        unbias_2 = 1.0 / (1.0 - beta_2 ** (n_done + 1))
+        new_first, new_second, new_theta = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
         adam_update(
-            gradient, first, second, theta, rate, beta_1, beta_2, *unbias, adam_epsilon, noise_variance, floor, *new
+            gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, adam_epsilon, noise_variance,
+            floor, new_first, new_second, new_theta,
         )  # fmt: skip
-        return _shrunk(new[2], rate, penalty), (new[0], new[1], n_done + 1)
+        return _shrink(new_theta, rate, penalty), AdamState(new_first, new_second, n_done + 1)
 
     return Optimizer(init, update)
 
 
-def _shrunk(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
+def _shrink(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
+    """Apply the implicit step of the penalty."""
     if isinstance(penalty, float) and penalty == 0.0:
         return theta
     return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")
