@@ -34,26 +34,27 @@ from skdp.mechanisms import GaussianMechanism
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
 
-A mean has d entries and a Gram matrix d (d + 1) / 2, so little is enough. MNIST with 60 components would have .02
-(.001 more of the variance), tables with few components and a mean as long as their rows .1 (benchmarks/README.md).
+A mean has d entries and a Gram matrix d (d + 1) / 2, so a small share suffices. The best share is .02 for MNIST with 60
+components (.001 more of the variance), and .1 for tables with few components and a mean as long as their rows
+(benchmarks/README.md).
 """
 
 EDGE_MARGIN = 1.1
-"""An eigenvalue stands out of the noise if it is this many times the edge of the noise's own spectrum."""
+"""An eigenvalue stands out of the noise if it exceeds this multiple of the edge of the noise's spectrum."""
 
 _TRANSFORM_ROWS = 4096
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
 
 
 class _Centring(NamedTuple):
-    """`public` is subtracted before rows are clipped; a private mean, if asked for, is released beside the Gram."""
+    """Centering: `public` is subtracted before rows are clipped; a `private` mean is released with the Gram matrix."""
 
     public: Doubles | None
     private: bool
 
 
 class _Plan(NamedTuple):
-    """All that is decided about a fit before its rows are read; `n_public` is 0 where an iterator will tell."""
+    """Everything that is decided about a fit before its rows are read; `n_public` is 0 if it depends on an iterator."""
 
     centring: _Centring
     norm: float | None
@@ -280,7 +281,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         terms = work._check_terms()
         stream = isinstance(X, Iterator)
         shape = None if stream else public_shape(X)
-        n_samples, n_features = shape or (0, None)  # an iterator's are not known before it ends
+        n_samples, n_features = shape or (0, None)  # the shape of an iterator is not known before it ends
         plan = work._plan_fit(terms, n_samples, n_features, None)
         work._admit(plan.event)
         if not stream:
@@ -290,7 +291,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         work._charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
-        if stream:  # only now is it known how many rows there were
+        if stream:  # the number of rows is known only now
             warn_of_weak_delta(plan.price.delta, work.n_samples_)
         return self
 
@@ -315,7 +316,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     # --- the phases ---
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
-        """See `PrivateEstimator`: labels are not looked at."""
+        """See `PrivateEstimator`: labels are ignored."""
         refuse_fit_params(fit_params)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
@@ -332,7 +333,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             self._check_width(n_features, centring)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
-        """See `PrivateEstimator`. An iterator's numbers of rows and columns, 0 and None, are not known yet."""
+        """See `PrivateEstimator`. For an iterator, whose shape is not known yet, they are 0 and None."""
         self._check_parameters(terms, n_samples, n_features)
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
@@ -350,7 +351,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
-        fitted = self._decomposed(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
+        fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
         self._set_price(plan.price, (new_release(plan.event, self.adjacency),))
@@ -359,7 +360,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
         sums: MomentSum | None = None
-        for block in self._checked_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
+        for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
             if sums is None:
                 sums = MomentSum(_ball(plan.centring, plan.norm, block.shape[1]), plan.weight, by_position=by_position)
             sums.add(block)
@@ -367,7 +368,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
         return sums
 
-    def _checked_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
+    def _check_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
         for number, block in enumerate(blocks):
             refusal = ""
             try:
@@ -379,7 +380,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
                 raise ValueError(refusal)
             yield rows
 
-    # --- checks, and what is decided before the data are read ---
+    # --- checks and decisions before the data are read ---
 
     def _check_n_components(self) -> None:
         if self.n_components is not None and not self._by_edge():
@@ -431,14 +432,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             _event_at, budget.epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
         )
 
-    # --- after the release: all of it is free ---
+    # --- post-processing of the release ---
 
-    def _decomposed(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
-        """The fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
+    def _decompose(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
+        """Compute the fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
         least, most = (1, d) if self._by_edge() else (int(self.n_components or d),) * 2
-        mean = _within_signal(moments.total / n, moments.gram / n, edge, least)
+        mean = _project_on_signal(moments.total / n, moments.gram / n, edge, least)
         covariance = moments.gram / n - np.outer(mean, mean)
         values, vectors = eigh(covariance, subset_by_index=(d - most, d - 1))
         values, vectors = values[::-1], vectors[:, ::-1]
@@ -447,7 +448,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         variances = np.maximum(values[:k], 0.0) * radius**2
         total = max(float(np.trace(covariance)) * radius**2, float(variances.sum()))
         return {
-            "components_": _with_fixed_signs(vectors[:, :k].T),
+            "components_": _fix_signs(vectors[:, :k].T),
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / total if total > 0.0 else np.zeros(k),
             "singular_values_": np.sqrt(n * variances),
@@ -486,6 +487,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         ball = self._fitted_ball
         scale = self._whitening()
         axes = (self.components_.T * (self.data_norm_ / scale)).astype(dtype)
+        # Projecting the mean once replaces subtracting it from every row.
         origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(dtype)
         X_new = np.empty((X.shape[0], self.n_components_), dtype)
         for start in range(0, X.shape[0], _TRANSFORM_ROWS):
@@ -518,7 +520,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         return X @ axes + self.mean_.astype(X.dtype)
 
     def _whitening(self) -> Doubles:
-        """Divisors of the coordinates; a variance below its own noise is not known to be that small."""
+        """Divisors of the coordinates. Variances are held above their noise, below which they are not known."""
         if not self.whiten:
             return np.ones(self.n_components_)
         return np.sqrt(np.maximum(self.explained_variance_, self.noise_scale_))
@@ -547,19 +549,19 @@ def _refuse_iterator(X: Any, method: str) -> None:
         raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
 
 
-def _within_signal(mean: Doubles, gram: Doubles, edge: float, least: int) -> Doubles:
-    """`mean` on the eigenvectors of `gram`, a lower triangle, that are beyond `edge`, and on `least` of them anyway."""
+def _project_on_signal(mean: Doubles, gram: Doubles, edge: float, least: int) -> Doubles:
+    """Project `mean` onto leading eigenvectors of `gram`, a lower triangle: those above `edge`, at least `least`."""
     if least == len(mean) or not mean.any():
         return mean
     d = len(mean)
     values, leading = eigh(gram, subset_by_index=(d - least, d - 1))
-    if values[0] > edge:  # and so may be others
+    if values[0] > edge:  # then others may be above it too
         _, leading = eigh(gram, subset_by_value=(edge, np.inf))
     return leading @ (leading.T @ mean)
 
 
-def _with_fixed_signs(components: Doubles) -> Doubles:
-    """An eigenvector's sign is arbitrary: make the entry of largest size positive."""
+def _fix_signs(components: Doubles) -> Doubles:
+    """Make the entry of largest magnitude positive, since the sign of an eigenvector is arbitrary."""
     largest = np.abs(components).argmax(axis=1)
     return components * np.sign(components[np.arange(len(components)), largest])[:, None]
 

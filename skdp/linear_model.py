@@ -230,7 +230,7 @@ class DPLogisticRegression(GradientClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- what is trained ---
+    # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         epochs = None if self.max_iter is None else self._check_max_iter()
@@ -242,14 +242,14 @@ class DPLogisticRegression(GradientClassifier):
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
         n_parameters = outputs.n_outputs * geometry.width(n_features)
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        sigma = self._noise(budget, sampling, n_steps)
+        sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
         clip = self._check_clip()
         if clip is None:
             clip = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         learning_rate = self._step_length(plan)
-        optimizer = self._optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
+        optimizer = self._make_optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
         averaging = tail_average(n_steps) if self.average else last_iterate()
         self._check_n_jobs()
         return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
@@ -261,13 +261,15 @@ class DPLogisticRegression(GradientClassifier):
             )
         return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
 
-    def _optimizer(self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int) -> Optimizer:
+    def _make_optimizer(
+        self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int
+    ) -> Optimizer:
         momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         if alpha == 0.0:
             return momentum_sgd(constant(learning_rate), momentum)
         penalty = np.zeros((n_outputs, geometry.width(n_features)))
-        penalty[:, :n_features] = alpha * geometry.unit**2  # the user's coefficients, as seen by scaled rows
+        penalty[:, :n_features] = alpha * geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
         return momentum_sgd(constant(learning_rate), momentum, penalty.ravel())
 
     def _check_n_jobs(self) -> int:
@@ -279,11 +281,11 @@ class DPLogisticRegression(GradientClassifier):
             check_count("n_jobs", -self.n_jobs if negative else self.n_jobs, remedy=remedy)
         return int(effective_n_jobs(self.n_jobs))
 
-    # --- parameters of scaled rows, and of the user's ---
+    # --- parameters of scaled rows, and of rows as they are passed ---
 
-    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         geometry: LinearGeometry = run.shape
-        if not go_on:
+        if not warm:
             return np.zeros(outputs.n_outputs * geometry.width(self.n_features_in_))
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
@@ -322,7 +324,7 @@ class DPLogisticRegression(GradientClassifier):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             Confidence scores.
         """
-        scores = self._checked_scores(X)
+        scores = self._score_rows(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
 

@@ -31,7 +31,7 @@ from skdp.base import Budget
 
 
 class _Shape(NamedTuple):
-    """The network, how its gradients are bounded, and what clipped rows are multiplied by."""
+    """Network, rule of clipping, factor of clipped rows, and rows per chunk."""
 
     architecture: Architecture
     clip: Clip
@@ -314,17 +314,17 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- labels ---
 
-    def _label_outputs(self, n_columns: int, classes: Any, *, go_on: bool) -> Outputs:
-        known = self.classes_ if go_on else np.arange(n_columns)
+    def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+        known = self.classes_ if warm else np.arange(n_columns)
         labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
-        if len(labels) != n_columns or (go_on and not np.array_equal(labels, known)):
+        if len(labels) != n_columns or (warm and not np.array_equal(labels, known)):
             raise ValueError(
-                f"classes={classes!r} does not name the {n_columns} columns of y as earlier instalments did: give one "
+                f"classes={classes!r} does not name the {n_columns} columns of y as earlier runs did: give one "
                 "name a column, or None."
             )
         return Outputs(labels, n_columns, multilabel=True)
 
-    # --- what is trained ---
+    # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         sampling = self._chosen_sampling(n) or rule.network_sampling(n)
@@ -338,13 +338,15 @@ class DPMLPClassifier(GradientClassifier):
         max_norm, clip = self._clip(architecture.n_layers)
         shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        plan = DPSGDPlan(sampling, max_norm, self._noise(budget, sampling, n_steps), n_steps, sampling.rate * n)
+        plan = DPSGDPlan(
+            sampling, max_norm, self._calibrate_noise(budget, sampling, n_steps), n_steps, sampling.rate * n
+        )
         rate = self._first_rate(plan)
-        optimizer = self._optimizer(plan, self._schedule(rate, plan), shape)
+        optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
 
     def _architecture(self, n_features: int, outputs: Outputs) -> Architecture:
-        sizes = _listed(self.hidden_layer_sizes)
+        sizes = _to_list(self.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
         remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
@@ -355,9 +357,9 @@ class DPMLPClassifier(GradientClassifier):
         )
 
     def _clip(self, n_layers: int) -> tuple[float, Clip]:
-        """C, and how it bounds gradients."""
+        """Return C, and the rule by which it bounds gradients."""
         check_choice("clipping", self.clipping, tuple(CLIPPINGS))
-        given = _listed(self.max_grad_norm)
+        given = _to_list(self.max_grad_norm)
         if isinstance(given, str) or not isinstance(given, Sequence):
             equal = (1.0 / math.sqrt(n_layers),) * n_layers
             return self._check_clip() or rule.NETWORK_CLIP, Clip(self.clipping, equal)
@@ -402,7 +404,7 @@ class DPMLPClassifier(GradientClassifier):
             return constant(start)
         return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
 
-    def _optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
+    def _make_optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
         check_choice("solver", self.solver, ("sgd", "adam"))
         penalty = self._penalty(shape)
         momentum, beta_1, beta_2 = (
@@ -431,9 +433,8 @@ class DPMLPClassifier(GradientClassifier):
             return 0.0
         penalty = np.zeros(shape.architecture.n_parameters)
         for layer, table in enumerate(shape.architecture.tables(penalty)):
-            table[:-1] = alpha * (
-                shape.unit**2 if layer == 0 else 1.0
-            )  # the user's coefficients, as scaled rows see them
+            # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
+            table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
         return penalty
 
     def _averaging(self, n_steps: int) -> Averaging:
@@ -442,19 +443,20 @@ class DPMLPClassifier(GradientClassifier):
         check_choice("average", self.average, ("ema", "tail"))
         return tail_average(n_steps) if self.average == "tail" else ema_average(n_steps)
 
-    # --- parameters of scaled rows, and of the user's ---
+    # --- parameters of scaled rows, and of rows as they are passed ---
 
-    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
-        if go_on:
+        if warm:
             for layer, table in enumerate(tables):
                 table[:-1] = self.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
                 table[-1] = self.intercepts_[layer]
             return theta
         draws = stream.spawn("initial weights")
-        gain = 2.0 if self.activation == "relu" else 1.0  # He et al. 2015; the last layer starts at zero
+        gain = 2.0 if self.activation == "relu" else 1.0  # He et al. 2015
+        # The last layer starts at zero, so all scores are 0 before the first step.
         for table in tables[:-1]:
             weights = table[:-1]
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
@@ -465,19 +467,19 @@ class DPMLPClassifier(GradientClassifier):
         out_activation = architecture.out_activation
         if out_activation != self.out_activation_:
             raise ValueError(
-                f"y asks for {out_activation!r} outputs where those of earlier instalments are "
+                f"y asks for {out_activation!r} outputs where those of earlier runs are "
                 f"{self.out_activation_!r}: give one class a row, or one column a label, as before, or start again "
                 "with fit and warm_start=False."
             )
         present = [coef.shape for coef in self.coefs_]
         if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
             raise ValueError(
-                f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier instalments, "
+                f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier runs, "
                 f"{present}: use the same, or start again with fit and warm_start=False."
             )
 
     def _arithmetic(self, dtype: Any) -> Any:
-        """The dtype of products: where a row more shifts all others to other places, rounding asks for float64."""
+        """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.adjacency == "add_remove" else dtype
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> NetworkModel:
@@ -514,8 +516,8 @@ class DPMLPClassifier(GradientClassifier):
         return tags
 
 
-def _listed(value: Any) -> Any:
-    """An array as a list, or as the number that one without dimensions holds; anything else as it is."""
+def _to_list(value: Any) -> Any:
+    """Convert an array to a list, or to a number if it has no dimensions; return anything else unchanged."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

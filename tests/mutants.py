@@ -240,7 +240,7 @@ MUTANTS = [
     ),
     mutant(
         "rows with NaN multiplied by 0",
-        (MODELS, "_finite_rows(X, facts[kernel.SCALE])", "X"),
+        (MODELS, "_zero_muted_rows(X, facts[kernel.SCALE])", "X"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -878,8 +878,8 @@ MUTANTS = [
         "PCA: mean without noise",
         (
             PCA,
-            "        fitted = self._decomposed(moments,",
-            "        moments = moments._replace(total=sums._total)\n        fitted = self._decomposed(moments,",
+            "        fitted = self._decompose(moments,",
+            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
@@ -889,9 +889,9 @@ MUTANTS = [
         (PCA, "total = max(float(np.trace(covariance)) * radius**2,", "total = max(self._exact_trace * radius**2,"),
         (
             PCA,
-            "        fitted = self._decomposed(moments,",
+            "        fitted = self._decompose(moments,",
             "        self._exact_trace = float(np.trace(sums.moments(sums.isometric).gram)) / n\n"
-            "        fitted = self._decomposed(moments,",
+            "        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select="follows",
@@ -1671,7 +1671,7 @@ MUTANTS = [
     ),
     mutant(
         "a run in two parts that pays for one release twice in its price",
-        (CLASSIFIER, "        if checkpoint is not None and checkpoint.goes_on_in(earlier):\n", "        if False:\n"),
+        (CLASSIFIER, "        if checkpoint is not None and checkpoint.continues(earlier):\n", "        if False:\n"),
         tests="checkpoint",
         select="interrupted_instalment",
     ),

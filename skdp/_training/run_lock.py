@@ -1,8 +1,8 @@
-"""The lock of a run that is kept in a file: nobody else resumes from that file before the run has ended.
+"""Lock of a run that has a checkpoint: no other run resumes from the file before this run ends.
 
-Two runs that resume from one file would release the same steps twice, for one charge. The lock is one of the operating
-system, on a file of its own beside the run's: it excludes threads and processes alike, and goes when its process dies,
-however it dies. The run's file cannot bear it, as each state that is written replaces that file.
+Two runs that resume from one file would release the same steps twice, for one charge. The lock is a lock of the
+operating system on a separate file. It excludes threads and processes alike, and disappears when its process dies, even
+if it is killed. The checkpoint itself cannot be locked, because each state that is written replaces that file.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class RunLock:
     Parameters
     ----------
     path : str, path-like or None
-        The file of the run. None: there is none, and nothing to lock.
+        Checkpoint of the run. If None, nothing is locked.
 
     Notes
     -----
-    Entering the context takes nothing; `take` does, inside the block, so no interrupt can come between the lock and
-    the block that releases it. A child of a fork lets go of its copy: the lock stays its parent's alone.
+    Entering the context does not take the lock. Call `take` inside the block: then no interrupt can come between taking
+    the lock and entering the block that releases it. A forked child drops its copy, and the lock stays with the parent.
     """
 
     def __init__(self, path: Any) -> None:
@@ -54,7 +54,7 @@ class RunLock:
         self.release()
 
     def take(self) -> None:
-        """Take the lock, or raise ValueError in one line."""
+        """Take the lock, or raise ValueError."""
         if self._path is None:
             return
         beside = self._path.with_name(self._path.name + ".lock")
@@ -70,7 +70,7 @@ class RunLock:
             ) from None
 
     def _take(self, beside: Path) -> None:
-        """Lock the open file, which counts only if the run that held it before has not removed it."""
+        """Lock the open file. The lock is valid only if its last holder has not removed the file meanwhile."""
         try:
             _lock(self._file.fileno())
         except (BlockingIOError, PermissionError):
@@ -97,7 +97,7 @@ class RunLock:
         self._file, self._is_held = None, False
 
     def let_go(self) -> None:
-        """In a child of a fork: close what is the parent's, and leave its lock alone."""
+        """Close the file in a forked child, without releasing the lock of the parent."""
         if self._file is not None:
             self._file.close()
         self._file, self._is_held = None, False
