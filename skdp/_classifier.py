@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
 from skdp._fitting.releases import Release, new_release, publish, releases_of
-from skdp._fitting.rows import check_labels, check_table, check_weights, distinct_classes, encode_labels
+from skdp._fitting.rows import check_classes, check_labels, check_table, check_weights, encode_labels
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training.averaging import Averaging
@@ -267,14 +267,14 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if n_columns > 1:
             return self._label_outputs(n_columns, given, warm=warm)
         if warm:
-            if given is not None and not np.array_equal(distinct_classes("classes", given), self.classes_):
+            if given is not None and not np.array_equal(check_classes("classes", given), self.classes_):
                 raise ValueError(
                     f"classes={given!r} differs from the {self.classes_.tolist()!r} of earlier runs: use the "
                     "same, or start again with fit and warm_start=False."
                 )
             return Outputs.of_classes(self.classes_)
         if given is not None:
-            return Outputs.of_classes(distinct_classes("classes", given))
+            return Outputs.of_classes(check_classes("classes", given))
         report_leak(
             "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
             "can occur, e.g. classes=[0, 1]."
@@ -283,7 +283,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
-        classes = np.arange(2) if self.classes is None else distinct_classes("classes", self.classes)
+        classes = np.arange(2) if self.classes is None else check_classes("classes", self.classes)
         n = self._public_n_samples(n_samples)
         self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))
 
@@ -398,7 +398,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`. The sampling is fixed, since its rule may depend on the final number of columns."""
         n = self._public_n_samples(n_samples)
-        n_outputs = 1 if self.classes is None else len(distinct_classes("classes", self.classes))
+        n_outputs = 1 if self.classes is None else len(check_classes("classes", self.classes))
         sampling, n_steps = self._sampling_and_steps(n, n_features, n_outputs)
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
         return StepPlan(partial(event_of_steps, sampling, n_steps), fixed)

@@ -1,4 +1,4 @@
-"""What happens when something is read from private data without being paid for."""
+"""Settings for privacy leaks, and warnings at the caller's line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skdp.exceptions import PrivacyLeakWarning
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 _blocks: list[list[str]] = []
-"""What each open block asks for. Of the process and not of a thread: threads that a search starts must heed it too."""
+"""Settings of the open blocks. They apply to the process, so threads that a search starts obey them too."""
 
 
 @contextlib.contextmanager
@@ -57,7 +57,7 @@ def config_context(*, on_leak: str = "warn") -> Iterator[None]:
 
 
 def leaks_are_errors() -> bool:
-    """Whether the block that counts asks for that."""
+    """Whether the innermost block turns leaks into errors."""
     return bool(_blocks) and _blocks[-1] == ["raise"]
 
 
@@ -84,12 +84,12 @@ _filters_lock = threading.Lock()
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Ignore all warnings of this process, in any thread, while a block lasts.
+    """Ignore all warnings of this process, in any thread, within a block.
 
-    Of what a warning of rows would tell: that one of them has a gap, or how many tries a search made.
-    ``warnings.catch_warnings`` restores what it found: of two that overlap in threads, the one that ends last finds the
-    other's filters and leaves them there for good. Here each block adds a filter of its own and takes away that one, in
-    any order, so the filters are what they were when the last one has ended.
+    A warning about rows would reveal that one of them has a gap, or how many tries a search made.
+    ``warnings.catch_warnings`` restores the filters that it found. Of two such blocks that overlap in threads, the one
+    that ends last restores the filters of the other for good. Here each block adds a filter of its own and removes
+    only this one, in any order, so the filters are the initial ones once all blocks have ended.
     """
     mine = ("ignore", None, Warning, None, 0)
     found: Any = warnings.filters

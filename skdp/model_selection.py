@@ -108,8 +108,8 @@ class DPGridSearchCV(PrivateSearch):
     - A row is in the part that trains or in the part that scores, and no label moves another row.
     - Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels are
       checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.
-    - Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no entry
-      of the ledger, no warning, no progress.
+    - Under random stopping nothing reveals the candidates that lost, nor how many were tried: no attribute, no entry of
+      the ledger, no warning, no progress.
     - A search over one candidate skips choice and score and costs one fit.
 
     The time that ``fit`` takes reveals the number of tries and is not covered (see ``docs/pitfalls.md``).

@@ -235,9 +235,8 @@ class PrivatePipeline(JointPrice, Pipeline):
       run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
     - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step
       sees the rows that came in, one for one.
-    - The steps of this pipeline are not written on while it is fitted: copies are, which replace them, all at once,
-      when the last one is fitted. After an error, an interrupt or in another thread the pipeline is as it was, with the
-      price that it had.
+    - ``fit`` works on copies of the steps, which replace the steps all at once when the last one is fitted. After an
+      error, an interrupt or in another thread the pipeline is as it was, with the price that it had.
 
     The noise is calibrated in ``fit``, when the number of rows is known. The parameters `epsilon`, `delta` and
     `noise_multiplier` of the steps are not used. A slice such as ``pipe[:-1]`` can transform but cannot be fitted.

@@ -274,7 +274,7 @@ def test_a_row_number_as_unnamed_first_column_does_no_harm(tmp_path):
         ({"features": "age"}, "give a list"),
         ({"target": "age"}, "0/1 column"),
         ({"target": "wealth"}, "target='wealth'"),
-        ({"labour_force_only": True}, "does not tell"),
+        ({"labour_force_only": True}, "does not record"),
     ],
 )
 def test_wrong_arguments_say_so_in_one_line(tmp_path, kwargs, said):
@@ -612,7 +612,7 @@ def test_a_damaged_cache_is_downloaded_anew(server, home, tmp_path, harm):
         digest.unlink()
     else:
         digest.write_text("0" * 64)
-    with pytest.warns(UserWarning, match="downloaded anew"):
+    with pytest.warns(UserWarning, match="downloaded again"):
         assert fetch(server, home).data.shape == (80, 11)
     assert len(server.requests) == 2
     assert kept.read_bytes() == body

@@ -1,4 +1,4 @@
-"""Functions that treat rows one by one: the promise, and its test on made-up rows."""
+"""Functions that transform rows one by one: the promise, and its test on made-up rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _REMEDY = "write it row by row, or leave it out of the private pipeline"
 
 
 class RowWiseError(ValueError):
-    """A function does not keep the promise of `row_wise`, or its promise cannot be tested; nothing of a row is told."""
+    """A function breaks the promise of `row_wise`, or the promise cannot be tested. The message contains no row."""
 
 
 class RowWise:
-    """A function that is promised to treat rows one by one. Made by `row_wise`."""
+    """Function that is promised to transform rows one by one. Made by `row_wise`."""
 
     __wrapped__: Callable[..., Any]
 
@@ -33,7 +33,7 @@ class RowWise:
         self._passed: set[Any] = set()
 
     def __call__(self, rows: Any, /, **keywords: Any) -> Any:
-        """The function's output, if it keeps its promise on made-up rows of this shape and on the number of these."""
+        """Call the function, after testing its promise on made-up rows with these columns and types."""
         schema = _schema(rows)
         if keywords or schema not in self._passed:
             check_row_wise(self, rows, keywords)
@@ -41,7 +41,7 @@ class RowWise:
         made = self.__wrapped__(rows, **keywords)
         if _count(made) != _count(rows):
             raise RowWiseError(f"{_name(self)} changes the number of rows: {_REMEDY}.")
-        if not _keeps_index(rows, made):  # a union of frames would put a row beside another one's
+        if not _keeps_index(rows, made):  # a union of frames would join different rows
             raise RowWiseError(f"{_name(self)} changes the index, by which frames are joined: keep it as it was.")
         return made
 
@@ -53,7 +53,7 @@ class RowWise:
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
-        if found is self:  # a decorated function has its name: by that it is found again, as plain functions are
+        if found is self:  # a decorated function is pickled by name, like plain functions
             return name
         return RowWise, (self.__wrapped__, self.example)
 
@@ -113,13 +113,14 @@ def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
 
 
 def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None = None) -> None:
-    """Refuse a function that does not treat rows one by one, having run it on rows that are nobody's.
+    """Test a function on made-up rows, and refuse it if it does not transform them one by one.
 
     Parameters
     ----------
     marked : RowWise
+        Function to test.
     like : table
-        Only its kind, columns and types are used, never its rows.
+        Table of which only the kind, columns and types are used, never the rows.
     keywords : dict or None
         Keyword arguments of the function.
 
@@ -150,6 +151,7 @@ def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None =
 
 
 def _compare(marked: RowWise, run: Callable[[Any], Any], table: Any, whole: Any) -> None:
+    """Compare the output for the whole table with that for single rows, blocks, another order and repeated rows."""
     n = _count(table)
     if n < 2:
         raise RowWiseError(f"example={marked.example!r} has fewer than two rows: give a public table of several rows.")
@@ -190,7 +192,7 @@ def _count(table: Any) -> int:
 
 
 def _keeps_index(rows: Any, made: Any) -> bool:
-    """Whether a frame of pandas has the labels of its rows, in their order; 0, 1, ... if they have none."""
+    """Whether a frame of pandas has the index of `rows`, or 0, 1, ... if these have none."""
     if not hasattr(made, "iloc"):
         return True
     if hasattr(rows, "iloc"):
@@ -220,7 +222,7 @@ def _take(table: Any, rows: NDArray[Any]) -> Any:
 
 
 def _same(expected: Any, found: Any) -> bool:
-    """Whether two tables are the same, up to the rounding of sums that are taken in another order."""
+    """Whether two tables are equal, up to the rounding of sums in another order."""
     if type(expected) is not type(found) or _columns(expected) != _columns(found) or _count(expected) != _count(found):
         return False
     if _columns(expected) is not None:
@@ -237,7 +239,7 @@ def _split(table: Any) -> list[NDArray[Any]]:
 
 
 def _lengths(values: NDArray[Any]) -> Any:
-    """The largest finite number of each row, to which rounding is relative."""
+    """Return the largest finite magnitude of each row, to which rounding is relative."""
     if values.dtype.kind not in "fc" or values.ndim < 2 or not values.size:
         return None
     size = np.abs(values.reshape(len(values), -1))

@@ -36,8 +36,8 @@ class PrivateScore:
 
     Notes
     -----
-    **Guarantees.** One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`;
-    exchanged for another, by at most twice that.
+    **Guarantees.** One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`,
+    half of `bound`; replaced by any other row, by at most twice that.
 
     Proof. Whatever `contributions` returns for a row, the value counted lies in [0, `bound`]: a finite number is
     clipped to this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only.

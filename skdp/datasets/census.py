@@ -1,4 +1,4 @@
-"""Census people: Census 2000 and ACS files, as extracts or as published, and made-up ones."""
+"""Census people: Census 2000 and ACS files, as extracts or as published, and made-up people."""
 
 from __future__ import annotations
 
@@ -92,19 +92,20 @@ def load_pums(
     Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
     columns.
     """
-    parts = _open(Path(path).expanduser())
-    if tables.layout(parts[0].names) == "acs":
+    parts = _open_tables(Path(path).expanduser())
+    if tables.detect_layout(parts[0].names) == "acs":
         return _load_acs(parts, target, features, labour_force_only, year, as_frame)
     if labour_force_only:
-        raise ValueError("labour_force_only=True: a Census 2000 extract does not tell who is in it; take an ACS file")
+        raise ValueError("labour_force_only=True: a Census 2000 extract does not record it; use an ACS file")
     names = {name.lower(): name for name in parts[0].names}
     there = [c for c in tables.COLUMNS if all(s in names for s in tables.DERIVED.get(c, (c,)))]
-    chosen = tables.choose(there, target, features)
+    chosen = tables.choose_columns(there, target, features)
     sources = sorted({s for c in (*chosen, target) for s in tables.DERIVED.get(c, (c,))})
     frame = _read(parts, [names[s] for s in sources])
     bounds = tables.bounds(sources, tables.CENSUS_2000_AGE)
-    columns = {s: tables.codes(frame[names[s]], s, bounds[s]).astype(np.int16) for s in sources}
-    return _bunch(tables.derive(columns), chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.CENSUS_2000_TEXT)
+    columns = {s: tables.read_codes(frame[names[s]], s, bounds[s]).astype(np.int16) for s in sources}
+    columns = tables.derive(columns)
+    return _make_bunch(columns, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.CENSUS_2000_TEXT)
 
 
 def recode_acs(frame: Any, *, year: int | None = None, labour_force_only: bool = False) -> Any:
@@ -198,8 +199,8 @@ def fetch_acs_pums(
     enters the cache. Its SHA-256 is checked each time it is read. The Bureau publishes no digest, so trust in the first
     download is trust in HTTPS. Source: https://www.census.gov/programs-surveys/acs/microdata.html.
     """
-    code = tables.state_code(state, year)
-    tables.need("pandas")
+    code = tables.check_state(state, year)
+    tables.import_extra("pandas")
     from sklearn.datasets import get_data_home
 
     folder = Path(get_data_home(data_home)) / "acs_pums" / str(year)
@@ -207,7 +208,7 @@ def fetch_acs_pums(
     if not _is_intact(path):
         folder.mkdir(parents=True, exist_ok=True)
         _download(f"{base_url.rstrip('/')}/{year}/1-Year/{path.name}", path, tables.STATES[code], timeout)
-    return _load_acs(_open(path), target, features, labour_force_only, year, as_frame)
+    return _load_acs(_open_tables(path), target, features, labour_force_only, year, as_frame)
 
 
 def make_census(
@@ -255,11 +256,11 @@ def make_census(
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r}: give a positive integer")
     people = tables.draw_people(int(n_samples), check_random_state(random_state))
-    chosen = tables.choose([c for c in tables.COLUMNS if c in people], target, features)
-    return _bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.MADE_UP_TEXT)
+    chosen = tables.choose_columns([c for c in tables.COLUMNS if c in people], target, features)
+    return _make_bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.MADE_UP_TEXT)
 
 
-def _bunch(
+def _make_bunch(
     columns: Mapping[str, NDArray[Any]],
     chosen: list[str],
     target: str,
@@ -268,11 +269,11 @@ def _bunch(
     description: str,
     weight: NDArray[np.float64] | None = None,
 ) -> Bunch:
-    """Put rows and public facts side by side."""
+    """Collect rows and public facts in a Bunch."""
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
     labels: Any = columns[target].astype(np.int8)
     if as_frame:
-        pandas = tables.need("pandas")
+        pandas = tables.import_extra("pandas")
         data = pandas.DataFrame({c: columns[c] for c in chosen})
         labels = pandas.Series(labels, name=target)
         weight = None if weight is None else pandas.Series(weight, name="sample_weight")
@@ -294,30 +295,30 @@ def _bunch(
 def _load_acs(
     parts: Sequence[_Table], target: str, features: _Features, labour_force_only: bool, year: int | None, as_frame: bool
 ) -> Bunch:
-    chosen = tables.choose([c for c in tables.COLUMNS if c != "children"], target, features)
+    chosen = tables.choose_columns([c for c in tables.COLUMNS if c != "children"], target, features)
     needed = {*tables.ACS_CODES, *tables.ACS_OPTIONAL, *tables.ACS_MARKS}
     frame = _read(parts, [name for name in parts[0].names if name.upper() in needed])
     people = recode_acs(frame, year=year, labour_force_only=labour_force_only)
     columns = {name: people[name].to_numpy() for name in people.columns}
     description = tables.ACS_TEXT + (tables.LABOUR_FORCE if labour_force_only else tables.EVERYBODY)
     weight = columns.pop("sample_weight", None)
-    return _bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight)
+    return _make_bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """A table in a file: the names of its columns, and how to read some of them."""
+    """Table in a file: the names of its columns, and a function that reads some of them."""
 
     names: list[str]
     read: Callable[[list[str]], Any]
 
 
-def _open(path: Path) -> list[_Table]:
+def _open_tables(path: Path) -> list[_Table]:
     """List the tables of people in a file, all of one layout."""
     if not path.is_file():
         raise FileNotFoundError(f"path={str(path)!r}: no such file")
     try:
-        found = [(tables.layout(table.names), table) for table in _tables(path)]
+        found = [(tables.detect_layout(table.names), table) for table in _list_tables(path)]
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"path={str(path)!r}: {error}; give a .csv, .csv.gz, .parquet or .zip file") from error
     kind = next((layout for layout, _ in found if layout is not None), None)
@@ -326,23 +327,23 @@ def _open(path: Path) -> list[_Table]:
     return [table for layout, table in found if layout == kind]
 
 
-def _tables(path: Path) -> list[_Table]:
+def _list_tables(path: Path) -> list[_Table]:
     name = path.name.lower()
     if name.endswith((".csv", ".csv.gz")):
-        return [_csv_table(path)]
+        return [_make_csv_table(path)]
     if name.endswith(".parquet"):
-        names = list(tables.need("pyarrow.parquet").read_schema(path).names)
-        return [_Table(names, lambda columns: tables.need("pandas").read_parquet(path, columns=columns))]
+        names = list(tables.import_extra("pyarrow.parquet").read_schema(path).names)
+        return [_Table(names, lambda columns: tables.import_extra("pandas").read_parquet(path, columns=columns))]
     if name.endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
             members = sorted(member for member in archive.namelist() if member.lower().endswith(".csv"))
-        return [_csv_table(path, member) for member in members]
+        return [_make_csv_table(path, member) for member in members]
     raise ValueError("unknown suffix")
 
 
-def _csv_table(path: Path, member: str | None = None) -> _Table:
+def _make_csv_table(path: Path, member: str | None = None) -> _Table:
     def read(**options: Any) -> Any:
-        pandas = tables.need("pandas")
+        pandas = tables.import_extra("pandas")
         if member is None:
             return pandas.read_csv(path, skipinitialspace=True, **options)
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
@@ -356,34 +357,34 @@ def _read(parts: Sequence[_Table], columns: list[str]) -> Any:
         frames = [part.read(columns) for part in parts]
     except (EOFError, zlib.error) as error:
         raise ValueError(f"the file ends early or is damaged ({error}); get it anew") from error
-    return frames[0] if len(frames) == 1 else tables.need("pandas").concat(frames, ignore_index=True)
+    return frames[0] if len(frames) == 1 else tables.import_extra("pandas").concat(frames, ignore_index=True)
 
 
 def _is_intact(path: Path) -> bool:
-    """Tell whether a cached file is there and still is what was checked when it came."""
+    """Whether a cached file exists and has the digest that it had when it was downloaded."""
     if not path.exists():
         return False
     seal = path.with_suffix(".zip.sha256")
-    if seal.is_file() and seal.read_text().strip() == _digest(path):
+    if seal.is_file() and seal.read_text().strip() == _compute_digest(path):
         return True
-    warnings.warn(f"{path} does not match {seal.name}: it is damaged and is downloaded anew", stacklevel=3)
+    warnings.warn(f"{path} does not match {seal.name}: it is damaged and is downloaded again", stacklevel=3)
     return False
 
 
-def _digest(path: Path) -> str:
+def _compute_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _download(url: str, path: Path, fips: int, timeout: float) -> None:
-    """Bring a checked archive to `path`; until it is checked it has another name."""
+    """Download an archive to `path`. It has another name until it is checked."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=".zip")
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             _transfer(url, file, timeout)
         _check_archive(part, url, fips)
-        digest = _digest(part)
-        # A crash between these two lines leaves an archive without its digest, which is downloaded anew.
+        digest = _compute_digest(part)
+        # A crash between these two lines leaves an archive without its digest, which is downloaded again.
         part.replace(path)
         path.with_suffix(".zip.sha256").write_text(f"{digest}\n")
     finally:
@@ -405,7 +406,7 @@ def _transfer(url: str, file: BinaryIO, timeout: float) -> None:
 
 
 def _check_archive(part: Path, url: str, fips: int) -> None:
-    """Refuse what is not a sound archive with the person file of that state."""
+    """Refuse anything but an intact archive with the person file of that state."""
     try:
         with zipfile.ZipFile(part) as archive:
             damaged = archive.testzip()
@@ -414,11 +415,13 @@ def _check_archive(part: Path, url: str, fips: int) -> None:
     if damaged is not None:
         raise OSError(f"{url}: {damaged} in the archive fails its checksum; try again")
     try:
-        people = _open(part)
+        people = _open_tables(part)
     except ValueError:
         people = [_Table([], list)]
     if not {*tables.ACS_CODES} <= {name.upper() for name in people[0].names}:
         raise ValueError(f"{url}: no ACS person file in the archive; check year and base_url")
     for name in people[0].names:
-        if name.upper() in ("ST", "STATE") and np.any(tables.codes(_read(people, [name])[name], name, (1, 72)) != fips):
+        if name.upper() not in ("ST", "STATE"):
+            continue
+        if np.any(tables.read_codes(_read(people, [name])[name], name, (1, 72)) != fips):
             raise ValueError(f"{url}: {name} is not {fips} throughout, the file of another state; check base_url")
