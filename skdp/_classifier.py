@@ -225,7 +225,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             plan = work._plan_next_run(terms, shape, outputs, warm=warm)
-            work._admit_once(plan)
+            work._admit_once(plan)  # the ledger is asked before a row is read
         with work._refusals_recorded():
             rows = work._check_rows(X, warm=warm)
             targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
@@ -238,6 +238,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         work._charge_once(plan)
         interrupted = work._learn(plan, rows, targets)
         publish(self, work)
+        # An interrupted run keeps its checkpoint, from which the next fit resumes.
         if interrupted:
             warn_of_interrupt(interrupted)
         elif plan.checkpoint is not None:

@@ -1646,7 +1646,7 @@ MUTANTS = [
     ),
     mutant(
         "a lock on a file that the run before has removed",
-        (RUN_LOCK, "os.path.samestat(os.fstat(self._file.fileno()), os.stat(beside))", "True"),
+        (RUN_LOCK, "os.path.samestat(os.fstat(self._file.fileno()), os.stat(lock_path))", "True"),
         tests="run_lock",
         select="ended_meanwhile",
     ),

@@ -792,7 +792,7 @@ SENTENCES = {
         "`epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.": [
             "test_epsilon_is_the_price_of_the_published_event",
         ],
-        "What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and "
+        "What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and "
         "names (the number of rows included, but for ``add_remove``) and of the classes.": [
             "test_fit_publishes_what_is_on_the_list",
             "test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",

@@ -88,9 +88,7 @@ _KNOWN = {
 }
 """What is read without paying and how often the budget is spent, by name of a class or function of scikit-learn."""
 
-_PARTS = (
-    "other parts of a FeatureUnion or ColumnTransformer may read rows that nobody pays for: use skdp.allocate_budget"
-)
+_PARTS = "other parts of a FeatureUnion or ColumnTransformer may read rows without paying: use skdp.allocate_budget"
 _FUNCTIONS = {
     "_fit_and_score": ("a search or cross-validation", _SCORES),
     "_permutation_test_score": ("permutation_test_score", _SCORES),

@@ -110,7 +110,7 @@ def _find_joins(step: Any) -> Iterator[tuple[str, str]]:
     if isinstance(step, FeatureUnion | ColumnTransformer) and _output_of(step) == "pandas":
         parts = [part for _, part in _leaves(step)]
         if any(_output_of(part) != "pandas" for part in parts):
-            yield "joins by index what its parts may have numbered anew", "set_output(transform='pandas') on all of it"
+            yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
 
 
 def _leaves(step: Any) -> Iterator[tuple[str, Any]]:

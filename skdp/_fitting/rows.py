@@ -114,7 +114,7 @@ def _sparse_table(X: Any, *, accepted: bool) -> Any:
     except (ValueError, IndexError):
         intact = False
     if not intact:
-        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it anew.")
+        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it again.")
     with np.errstate(all="ignore"):
         data = X.data.astype(_float_dtype(X.dtype), copy=False)
         table = sp.csr_matrix((data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format

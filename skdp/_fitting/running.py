@@ -106,7 +106,7 @@ def _zero_wild_rows(made: Any) -> Any:
             rows = np.repeat(np.arange(made.shape[0]), np.diff(made.indptr))
             made.data[np.isin(rows, rows[wild])] = 0.0
         return made
-    rows = _find_wild_rows(made)
+    rows = _find_wild_rows(made)  # decided row by row, so no row depends on another
     if not rows.any():
         return made
     if isinstance(made, np.ndarray):

@@ -121,6 +121,7 @@ class Checkpoint:
             "positions": state.positions,
         }  # fmt: skip
         leaves = _flatten((state.theta, state.optimizer, state.average))
+        # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
         made = self.path.with_name(f"{self.path.name}.{secrets.token_hex(6)}.part")
         try:
             with open(made, "wb") as file:
@@ -140,7 +141,7 @@ class Checkpoint:
 def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
     """Read the header and the arrays of a file."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(path, allow_pickle=False) as file:  # a pickle could run code
             header = json.loads(bytes(file["header"]))
             leaves = [file[f"leaf_{number}"] for number in range(len(file.files) - 1)]
         for name in ("schema", "run", "receipt", "n_done"):

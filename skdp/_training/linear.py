@@ -112,6 +112,7 @@ class LinearModel:
         bias = table[:, -1].copy() if icpt else np.zeros(self.n_outputs)
         n = self.n_rows if rows is None else len(rows)
         n_segments = self._n_segments(n)
+        # One sum per segment, so that threads never write to the same memory.
         totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
         X, facts = self._X, self._facts
 
@@ -131,7 +132,7 @@ class LinearModel:
             for segment in range(n_segments):
                 add_segment(segment)
         else:
-            list(self._pool.map(add_segment, range(n_segments)))
+            list(self._pool.map(add_segment, range(n_segments)))  # the kernels release the GIL; `list` raises errors
         # Segments are added in their order, whichever thread ended first, so threads change no bit.
         total = totals[0] if n_segments == 1 else totals.sum(axis=0)
         return (total if icpt else total[:, :-1]).ravel()
@@ -170,7 +171,7 @@ def _scale_rows(
 
 def _zero_muted_rows(X: Any, scale: NDArray[np.floating]) -> Any:
     """Return X, or a copy with zeros in the rows of scale 0 if these hold NaN or infinity."""
-    muted = scale == 0.0
+    muted = scale == 0.0  # the norm of such a row is not finite
     dense = isinstance(X, np.ndarray)
     held = X[muted] if dense else X[np.flatnonzero(muted)].data
     if np.isfinite(held).all():

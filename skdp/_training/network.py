@@ -157,9 +157,11 @@ class NetworkModel:
         widths, room = architecture.widths, self._rows_at_once
         self._inputs = [np.ones((room, width + 1), self._dtype) for width in widths[:-1]]
         self._deltas = [np.empty((room, width), self._dtype) for width in widths[1:]]
+        # Buffers are made once: a chunk at a time goes through them, and every layer's product fits into one.
         self._product = np.empty(max(table.size for table in architecture.tables(np.empty(self.n_parameters))), dtype)
         unit_roundoff = 0.5 * np.finfo(self._dtype).eps
         self._widest = max(architecture.widths)
+        # Gradients are clipped to C / slack; the proof is in the module's docstring under "Rounding".
         self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)
 
     @property
@@ -203,6 +205,7 @@ class NetworkModel:
         np.matmul(inputs[-1], tables[-1], out=deltas[-1])
 
     def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
+        # Labels and weights are looked up by row, so a lot needs no copy of them.
         loss = kernel.softmax_residuals if self.architecture.out_activation == "softmax" else kernel.logistic_residuals
         loss(scores, self._targets, self._weights, rows, start)
 
@@ -239,7 +242,7 @@ class NetworkModel:
         for a, delta, total in zip(inputs, deltas, sums, strict=True):
             product = self._product[: total.size].reshape(total.shape)
             for start in range(0, len(a), _BLOCK):
-                # Blocks have a fixed size, so a row keeps its block, and the bound on rounding holds.
+                # The slack of the clip covers the rounding of one product of at most so many rows.
                 np.matmul(a[start : start + _BLOCK].T, delta[start : start + _BLOCK], out=product)
                 kernel.add_to(product, total)
 

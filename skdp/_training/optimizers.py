@@ -132,5 +132,6 @@ def _shrink(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
     """Apply the implicit step of the penalty."""
     if isinstance(penalty, float) and penalty == 0.0:
         return theta
+    # Implicit: the penalty is taken at the new theta, so no step size makes it diverge.
     # In the dtype of theta: a float64 penalty would turn float32 parameters into float64.
     return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")

@@ -57,19 +57,20 @@ class RunLock:
         """Take the lock, or raise ValueError."""
         if self._path is None:
             return
-        beside = self._path.with_name(self._path.name + ".lock")
+        lock_path = self._path.with_name(self._path.name + ".lock")
         _ALL.add(self)
         try:
+            # The last holder may remove the file between opening and locking it: then try again with a new file.
             while not self._is_held:
-                self._file = open(beside, "ab", buffering=0)  # noqa: SIM115
-                self._take(beside)
+                self._file = open(lock_path, "ab", buffering=0)  # noqa: SIM115
+                self._take(lock_path)
         except OSError as error:
             raise ValueError(
                 f"checkpoint={str(self._path)!r} cannot be locked ({error.strerror or error}): give a path in a folder "
                 "that exists, can be written and has file locks."
             ) from None
 
-    def _take(self, beside: Path) -> None:
+    def _take(self, lock_path: Path) -> None:
         """Lock the open file. The lock is valid only if its last holder has not removed the file meanwhile."""
         try:
             _lock(self._file.fileno())
@@ -78,13 +79,14 @@ class RunLock:
                 f"checkpoint={str(self._path)!r} is in use by another run: wait for it, or give another path."
             ) from None
         with contextlib.suppress(FileNotFoundError):
-            self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(beside))
+            self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(lock_path))
 
     def release(self) -> None:
         """Remove the file under its lock, and release the lock."""
         if self._file is None:
             return
         try:
+            # Removed while locked: a run that opens the file later creates a new one.
             if self._is_held and sys.platform != "win32":
                 os.unlink(self._file.name)
         except FileNotFoundError:  # removed by hand

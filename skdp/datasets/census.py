@@ -356,7 +356,7 @@ def _read(parts: Sequence[_Table], columns: list[str]) -> Any:
     try:
         frames = [part.read(columns) for part in parts]
     except (EOFError, zlib.error) as error:
-        raise ValueError(f"the file ends early or is damaged ({error}); get it anew") from error
+        raise ValueError(f"the file ends early or is damaged ({error}); download it again") from error
     return frames[0] if len(frames) == 1 else tables.import_extra("pandas").concat(frames, ignore_index=True)
 
 
