@@ -18,13 +18,14 @@ TEST = [
     *PROGRESS,
     "polars>=1.0",
     "pytest>=8",
+    "coverage>=7.10",
     "hypothesis>=6.100",
     "numpydoc>=1.8",
     "mpmath>=1.3",
     "dp-accounting==0.6.0",  # oracles of the accountant
     "prv-accountant==0.2.0",
 ]
-LINT = ["ruff==0.17.5", "mypy==2.4.1"]
+LINT = ["ruff==0.17.5", "mypy==2.4.1", "codespell==2.4.3", "pre-commit>=4"]
 
 setup(
     name="skdp",

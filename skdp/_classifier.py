@@ -226,7 +226,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             plan = work._plan_next_run(terms, shape, outputs, warm=warm)
             work._admit_once(plan)  # the ledger is asked before a row is read
-        with work._refusals_recorded():
+        with work._payment().recording_refusals():
             rows = work._check_rows(X, warm=warm)
             targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
         if plan is None:  # the classes are read from the labels
@@ -338,7 +338,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     def _charge_once(self, plan: Plan) -> None:
         """Charge, unless the run resumes from a file and this ledger already holds its charge."""
         if not self._is_charged(plan):
-            self._charge(plan.event, plan.note)
+            self._payment().charge(plan.event, plan.note)
 
     def _is_charged(self, plan: Plan) -> bool:
         accountant = resolve_accountant(self.accountant)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from skdp.exceptions import PrivacyLeakWarning
-
-_PACKAGE = os.path.dirname(__file__) + os.sep
+from skdp.exceptions import warn as warn
 
 _blocks: list[list[str]] = []
 """Settings of the open blocks. They apply to the process, so threads that a search starts obey them too."""
@@ -69,14 +66,6 @@ def report_leak(message: str, stacklevel: int | None = None) -> None:
         warn(message, PrivacyLeakWarning)
     else:
         warnings.warn(message, PrivacyLeakWarning, stacklevel=stacklevel)
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first line outside this package, which is the user's or that of a library that calls us."""
-    level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 _filters_lock = threading.Lock()

@@ -17,6 +17,7 @@ _MOVED = {
     "skdp.accounting._accountant": "skdp.accounting.ledger.accountant",
     "skdp.accounting._bill": "skdp.accounting.ledger.ledger",
     "skdp.accounting._charges": "skdp.accounting.ledger.charges",
+    "skdp.accounting._composition": "skdp.accounting.releases",
     "skdp.accounting._filters": "skdp.accounting.ledger.filters",
     "skdp.accounting._log": "skdp.accounting.ledger.log",
     "skdp.accounting._repeats": "skdp.accounting.tries",

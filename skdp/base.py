@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable
+from copy import copy
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._config import report_leak, warn
+from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
-from skdp._fitting.releases import PUBLICATION, Release, releases_of
+from skdp._fitting.payment import Payment
+from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
+from skdp._fitting.releases import PUBLICATION, Release, new_release, publish, releases_of
+from skdp._fitting.rows import check_labels, check_table, encode_labels
+from skdp._fitting.running import table_shape
 from skdp._random import SecretStream
 from skdp._sampling import Sampling, sampling_at
 from skdp._validation import absolute_path, check_choice, check_count, check_real
-from skdp.accounting import ADJACENCIES, METHODS, DpEvent, compose, get_epsilon, resolve_accountant
-from skdp.exceptions import FitInterruptedWarning
+from skdp.accounting import (
+    ADJACENCIES,
+    METHODS,
+    DpEvent,
+    GaussianDpEvent,
+    calibrate_noise_multiplier,
+    compose,
+    get_epsilon,
+    resolve_accountant,
+)
+from skdp.exceptions import FitInterruptedWarning, warn
+from skdp.mechanisms import GaussianMechanism
 
 
 class Budget(NamedTuple):
@@ -36,25 +50,30 @@ class Price(NamedTuple):
     delta: float
 
 
-class FitTerms(NamedTuple):
-    """What is known of a fit from its parameters alone."""
+class ReleasePlan(NamedTuple):
+    """A fit that consists of one Gaussian release."""
 
-    budget: Budget
+    mechanism: GaussianMechanism
+    price: Price
     stream: SecretStream
 
+    @property
+    def event(self) -> DpEvent:
+        """What the fit costs."""
+        return self.mechanism.event
 
-class StepPlan(NamedTuple):
-    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that."""
-
-    event_at: Callable[[float], DpEvent]
-    parameters: dict[str, Any]
+    def release(self, value: Any) -> Any:
+        """`value` with noise; to be called once, as the charge is for one release."""
+        return self.mechanism.release(value, self.stream)
 
 
 class PrivateEstimator(BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
-    random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private.
+    random_state, n_samples_public``. Constructor parameters are public, arguments of ``fit`` are private. A subclass
+    writes the phases of a fit, of which `_plan_step`, `_plan_fit` and `_learn` have no default, and a ``fit`` that
+    calls `_fit_alone`; pipelines and searches then fit it too (``docs/extending.md``).
 
     Notes
     -----
@@ -72,8 +91,8 @@ class PrivateEstimator(BaseEstimator):
     # --- what a subclass says: the phases of a fit, in this order ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """What a fit to a table of this shape costs, for whoever chooses its noise (`skdp.pipeline`)."""
-        raise NotImplementedError
+        """What a fit to a table of this shape costs at any noise multiplier, for pipelines and searches."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _plan_step.")
 
     def _check_terms(self) -> FitTerms:
         """All that can be refused without knowing the table, and what is kept of it."""
@@ -81,23 +100,45 @@ class PrivateEstimator(BaseEstimator):
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
-        raise NotImplementedError
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
-        """The labels and weights of a fit, refused if they are unusable; reads private data."""
-        raise NotImplementedError
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> Any:
         """All that is decided before training reads the rows; its `event` is what the fit costs."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not plan its fit: write _plan_fit.")
 
     def _check_rows(self, X: Any) -> Any:
         """The rows as a table of numbers, refused if they are unusable; reads private data."""
-        raise NotImplementedError
+        return check_table(self, X, reset=True)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+        """The labels and weights of a fit, refused if they are unusable; reads private data."""
+        refuse_fit_params(fit_params)
 
     def _learn(self, plan: Any, rows: Any, targets: Any) -> str:
         """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not learn: write _learn.")
+
+    def __private_step__(self) -> PrivateStep:
+        """This estimator as a step of somebody else's fit."""
+        return PrivateStep(self)
+
+    def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
+        """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
+        work = copy(self)
+        terms = work._check_terms()
+        n_samples, n_features = table_shape(X)
+        work._check_parameters(terms, n_samples, n_features)
+        plan = work._plan_fit(terms, n_samples, n_features, None)
+        work._admit(plan.event)
+        with work._payment().recording_refusals():
+            rows = work._check_rows(X)
+            targets = work._check_targets(y, n_samples, **fit_params)
+        warn_of_weak_delta(terms.budget.delta, work._public_n_samples(n_samples))
+        work._payment().charge(plan.event)
+        interrupted = work._learn(plan, rows, targets)
+        publish(self, work)
+        if interrupted:
+            warn_of_interrupt(interrupted)
+        return self
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
@@ -138,6 +179,21 @@ class PrivateEstimator(BaseEstimator):
             )
         return Budget(epsilon, noise, delta)
 
+    def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
+        """The noise multiplier that was given, or the one at which `event_at` costs epsilon."""
+        if budget.noise_multiplier is not None:
+            return budget.noise_multiplier
+        epsilon = cast(float, budget.epsilon)  # one of the two is given
+        return calibrate_noise_multiplier(
+            event_at, epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
+        )
+
+    def _plan_release(self, terms: FitTerms, sensitivity: float) -> ReleasePlan:
+        """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`."""
+        mechanism = GaussianMechanism(self._solve_noise(terms.budget, GaussianDpEvent), sensitivity)
+        price = self._price(mechanism.event, None, terms.budget.delta)
+        return ReleasePlan(mechanism, price, terms.stream.spawn("release"))
+
     def _public_n_samples(self, n_samples: int) -> int:
         """The number of rows that rules may use: under add_remove the data's own is private."""
         if self.n_samples_public is not None:
@@ -174,22 +230,15 @@ class PrivateEstimator(BaseEstimator):
 
     # --- charge, price, publication ---
 
+    def _payment(self) -> Payment:
+        """Where a fit of this estimator is charged."""
+        accountant = resolve_accountant(self.accountant)
+        return Payment(accountant, type(self).__name__, self.adjacency, self._public_parameters())
+
     def _admit(self, event: DpEvent) -> None:
         """Raise what the charge would raise, before a row is read; nothing is charged."""
         report_foreign_fit(self)
-        accountant = resolve_accountant(self.accountant)
-        if accountant is not None:
-            accountant.check(event, self.adjacency, parameters=self._public_parameters())
-
-    def _charge(self, event: DpEvent, note: str = "") -> None:
-        """Draw `event` on the shared accountant, if there is one."""
-        accountant = resolve_accountant(self.accountant)
-        if accountant is not None:
-            parameters = self._public_parameters()
-            accountant.spend(event, type(self).__name__, adjacency=self.adjacency, parameters=parameters, note=note)
-
-    def _refusals_recorded(self) -> contextlib.AbstractContextManager[None]:
-        return refusals_recorded(resolve_accountant(self.accountant), type(self).__name__, self.adjacency)
+        self._payment().check(event)
 
     def _public_parameters(self) -> dict[str, Any]:
         """The parameters that matter to the result, without the seed, which is a secret."""
@@ -201,8 +250,9 @@ class PrivateEstimator(BaseEstimator):
         whole = event if earlier is None else compose([earlier, event])
         return Price(whole, get_epsilon(whole, delta, method=self.accounting, adjacency=self.adjacency), delta)
 
-    def _set_price(self, price: Price, releases: tuple[Release, ...]) -> None:
-        """Note what the learned state costs, and the releases that `price` is the price of."""
+    def _set_price(self, price: Price, releases: tuple[Release, ...] | None = None) -> None:
+        """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
+        releases = (new_release(price.event, self.adjacency),) if releases is None else releases
         self.privacy_event_, self.epsilon_, self.delta_ = price
         self.adjacency_, self._fitted_releases = self.adjacency, releases
 
@@ -218,7 +268,8 @@ class JointPrice:
     adjacency_: str
 
     def _private_parts(self) -> list[Any]:
-        raise NotImplementedError
+        """Private estimators that this one consists of."""
+        raise NotImplementedError(f"{type(self).__name__} names no parts: write _private_parts.")
 
     @property
     def privacy_event_(self) -> DpEvent:
@@ -261,19 +312,6 @@ def warn_of_weak_delta(delta: float, n: int) -> None:
         )
 
 
-@contextlib.contextmanager
-def refusals_recorded(accountant: Any, label: str, adjacency: str) -> Iterator[None]:
-    """Note on the ledger, if there is one, that rows were refused: that is a query, which costs nothing here."""
-    try:
-        yield
-    except Warning:  # a leak that was turned into an error
-        raise
-    except Exception:
-        if accountant is not None:
-            accountant.record_refusal(label, adjacency=adjacency)
-        raise
-
-
 def public_shape(X: Any) -> tuple[int, int] | None:
     """Rows and columns of what looks like a table, without reading a cell; None for anything else."""
     try:
@@ -290,9 +328,11 @@ __all__ = [
     "JointPrice",
     "Price",
     "PrivateEstimator",
+    "ReleasePlan",
     "StepPlan",
+    "check_labels",
+    "encode_labels",
     "public_shape",
-    "refusals_recorded",
     "refuse_fit_params",
     "warn_of_interrupt",
     "warn_of_weak_delta",

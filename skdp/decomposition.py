@@ -18,9 +18,8 @@ from skdp._fitting.rows import check_table
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
 from skdp._validation import absolute_path, check_count, check_real
-from skdp.accounting import DpEvent, calibrate_noise_multiplier
+from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
-    Budget,
     FitTerms,
     Price,
     PrivateEstimator,
@@ -285,10 +284,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         plan = work._plan_fit(terms, n_samples, n_features, None)
         work._admit(plan.event)
         if not stream:
-            with work._refusals_recorded():
+            with work._payment().recording_refusals():
                 X = work._check_rows(X)
             warn_of_weak_delta(plan.price.delta, plan.n_public)
-        work._charge(plan.event)
+        work._payment().charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
         if stream:  # the number of rows is known only now
@@ -321,7 +320,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
-        return StepPlan(_event_at, {})
+        return StepPlan(GaussianDpEvent, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -337,7 +336,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self._check_parameters(terms, n_samples, n_features)
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
-        mechanism = GaussianMechanism(self._sigma(terms.budget), sensitivity(weight, self.adjacency))
+        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
+        mechanism = GaussianMechanism(sigma, sensitivity(weight, self.adjacency))
         price = self._price(mechanism.event, None, terms.budget.delta)
         return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
 
@@ -424,13 +424,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             )
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
-
-    def _sigma(self, budget: Budget) -> Any:
-        if budget.epsilon is None:
-            return budget.noise_multiplier
-        return calibrate_noise_multiplier(
-            _event_at, budget.epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
-        )
 
     # --- post-processing of the release ---
 
@@ -533,10 +526,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _event_at(noise_multiplier: float) -> DpEvent:
-    return GaussianMechanism(noise_multiplier, 1.0).event
 
 
 def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:

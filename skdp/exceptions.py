@@ -1,4 +1,11 @@
-"""Errors and warnings that speak about privacy."""
+"""Errors and warnings that speak about privacy, and how a warning points at the user's line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+_NOT_THE_USER = {"skdp", "sklearn", "joblib"}
 
 
 class BudgetExceededError(RuntimeError):
@@ -19,6 +26,14 @@ class PrivacyLeakWarning(UserWarning):
 
 class FitInterruptedWarning(UserWarning):
     """Ctrl-C ended a fit: the model of the steps done is kept, and so is the full charge."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first line outside skdp and scikit-learn, which is the user's or that of another library."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 __all__ = [

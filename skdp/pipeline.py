@@ -6,9 +6,8 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -17,28 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.callers import report_foreign_fit
-from skdp._fitting.public_steps import check_types, find_faults, rounds_by_place
+from skdp._fitting.joint_fit import Allocation, JointFit
+from skdp._fitting.payment import Payment
+from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
+from skdp._fitting.public_steps import find_faults
 from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
-from skdp._fitting.running import (
-    passes_rows,
-    rehearse,
-    run_after_the_charge,
-    run_publicly,
-    table_shape,
-    value_refusals,
-)
-from skdp._random import SecretStream
+from skdp._fitting.running import passes_rows, table_shape, value_refusals
 from skdp._validation import check_real
-from skdp.accounting import DpEvent, calibrate_jointly, compose, resolve_accountant
-from skdp.base import (
-    FitTerms,
-    JointPrice,
-    PrivateEstimator,
-    StepPlan,
-    refusals_recorded,
-    warn_of_interrupt,
-    warn_of_weak_delta,
-)
+from skdp.accounting import DpEvent, calibrate_jointly
+from skdp.base import JointPrice, warn_of_interrupt, warn_of_weak_delta
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -75,7 +61,7 @@ def check_pipeline(pipeline: Any) -> None:
         )
     charged = False
     for name, step in pipeline.steps:
-        if isinstance(step, PrivateEstimator):
+        if is_private(step):
             _refuse_overrides(name, step)
             charged = True
             continue
@@ -85,7 +71,7 @@ def check_pipeline(pipeline: Any) -> None:
             raise ValueError(refusal)
 
 
-def _refuse_overrides(name: str, step: PrivateEstimator) -> None:
+def _refuse_overrides(name: str, step: Any) -> None:
     """A budgeted pipeline goes through the phases of a fit itself: a method that does more would be left out."""
     for method in ("fit", "transform", "fit_transform", "partial_fit"):
         owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
@@ -148,34 +134,8 @@ def allocate_budget(
     check_pipeline(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
     budgeted = PrivatePipeline(clone(pipeline).steps, epsilon=epsilon, delta=delta, shares=shares, **own)
-    budgeted._check()
+    check_budget(budgeted)
     return budgeted
-
-
-class Allocation(NamedTuple):
-    """Plans of the private steps, the noise multiplier of each, and what all of them cost together."""
-
-    plans: list[StepPlan]
-    noises: tuple[float, ...]
-    event: DpEvent
-
-
-_MADE_UP = 12  # rows that are nobody's
-
-
-class _Ready(NamedTuple):
-    """Steps of which everything was checked that can be before the charge; the leading public ones are fitted.
-
-    `rows` are those that the first private step sees, `checked` the same as a table of numbers, `targets` what each
-    private step makes of the labels, by its name.
-    """
-
-    steps: list[tuple[str, Any]]
-    terms: dict[str, FitTerms]
-    first: int
-    rows: Any
-    checked: Any
-    targets: dict[str, Any]
 
 
 class PrivatePipeline(JointPrice, Pipeline):
@@ -334,43 +294,14 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     # --- the budget ---
 
-    def _private_steps(self) -> list[tuple[str, PrivateEstimator]]:
-        return [(name, step) for name, step in self.steps if isinstance(step, PrivateEstimator)]
+    def _private_steps(self) -> list[tuple[str, PrivateStep]]:
+        return private_steps(self.steps)
 
     def _private_parts(self) -> list[Any]:
-        return [step for _, step in self._private_steps()]
+        return [step.estimator for _, step in self._private_steps()]
 
-    def _accountant(self) -> Any:
-        """The accountant that the steps share, if they have one."""
-        return next((found for _, s in self._private_steps() if (found := resolve_accountant(s.accountant))), None)
-
-    def _check(self) -> None:
-        """All that can be refused before there are rows."""
-        check_pipeline(self)
-        check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-        check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
-        for parameter in ("memory", "transform_input"):
-            if getattr(self, parameter) is not None:
-                raise ValueError(f"{parameter}={getattr(self, parameter)!r} is not offered here: set it to None.")
-        for part in (self, *self.get_params().values()):
-            if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
-                raise ValueError(
-                    f"the callbacks of {type(part).__name__} would see rows, and count the tries of a search: take "
-                    "them away with set_callbacks()."
-                )
-        steps = self._private_steps()
-        if not steps:
-            raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
-        self._check_shares([name for name, _ in steps])
-        for name, step in steps:
-            if getattr(step, "warm_start", False):
-                raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
-            if getattr(step, "checkpoint", None) is not None:  # it would go on from what an earlier fit's steps gave it
-                raise ValueError(f"step {name!r}: checkpoint={step.checkpoint!r} knows one step only; set it to None.")
-        self._check_shared(steps)
-
-    def _check_shared(self, steps: list[tuple[str, PrivateEstimator]]) -> None:
-        ledgers = [found for _, step in steps if (found := resolve_accountant(step.accountant)) is not None]
+    def _check_shared(self, steps: list[tuple[str, PrivateStep]]) -> None:
+        ledgers = [step.accountant for _, step in steps if step.accountant is not None]
         for parameter, values in (
             ("adjacency", {step.adjacency for _, step in steps}),
             ("accountant", {ledger.path or id(ledger) for ledger in ledgers}),
@@ -391,7 +322,7 @@ class PrivatePipeline(JointPrice, Pipeline):
             for name, part in given.items()
         }
         if self.shares is None and len(names) > 1:
-            transformers = [name for name, step in self._private_steps() if hasattr(step, "transform")]
+            transformers = [name for name, step in self._private_steps() if hasattr(step.estimator, "transform")]
             found = {name: min(TRANSFORMER_SHARE, 0.5 / len(names)) for name in transformers[: len(names) - 1]}
         left = [name for name in names if name not in found]
         rest = 1.0 - sum(found.values())
@@ -401,62 +332,49 @@ class PrivatePipeline(JointPrice, Pipeline):
         return {name: found[name] / sum(found.values()) for name in names}
 
     def _solve(self, n_samples: int, n_features: int) -> Allocation:
-        """The noise of each private step for a table of this shape, and what all of them will cost."""
-        steps = self._private_steps()
-        plans = [step._plan_step(n_samples, n_features) for _, step in steps]
-        shares = self._check_shares([name for name, _ in steps])
-        noises = calibrate_jointly(
-            [plan.event_at for plan in plans], self.epsilon, self.delta, list(shares.values()),
-            adjacency=steps[0][1].adjacency,
-        )  # fmt: skip
-        event = compose(plan.event_at(sigma) for plan, sigma in zip(plans, noises, strict=True))
-        return Allocation(plans, noises, event)
+        """The noise of each private step for a table of this shape."""
+        plans = [step.plan(n_samples, n_features) for _, step in self._private_steps()]
+        return Allocation(plans, noises_of(self, plans, self.epsilon, self.delta))
 
     # --- the fit ---
 
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Go through the phases of a fit on copies, and publish them; the rows that the last step was fitted to."""
         whole = clone(self)  # nobody else has it: what others do with the steps meanwhile changes nothing
-        whole._check()
+        check_budget(whole)
         given = whole._params_of_steps(params)
-        adjacency, accountant = whole._private_steps()[0][1].adjacency, whole._accountant()
         n_samples, n_features = table_shape(X)
         allocation = whole._solve(n_samples, n_features)
-        steps = whole._allotted(allocation)
-        terms = whole._terms_of(steps)
-        for name, step in whole._private_of(steps):
-            step._check_parameters(terms[name], n_samples, None)
-        warn_of_weak_delta(whole.delta, whole._private_steps()[0][1]._public_n_samples(n_samples))
+        event, payment = allocation.event, whole._payment()
+        fit = JointFit(whole.steps, allocation, whole.delta, given)
+        fit.check_parameters(n_samples)
+        warn_of_weak_delta(whole.delta, whole._private_steps()[0][1].public_n_samples(n_samples))
         report_foreign_fit(self)
-        kept: dict[str, Any] = {"epsilon": whole.epsilon, "delta": whole.delta, "shares": whole.shares}
-        kept["steps"] = {name: type(step).__name__ for name, step in whole.steps}
-        if accountant is not None:
-            accountant.check(allocation.event, adjacency, parameters=kept)
-        with refusals_recorded(accountant, type(self).__name__, adjacency):
-            ready = whole._prepared(steps, terms, X, y, given, n_samples)
-        if accountant is not None:
-            accountant.spend(allocation.event, type(self).__name__, adjacency=adjacency, parameters=kept)
-        rows, interrupted = whole._learned(ready, y, given, n_samples)
-        whole._note(steps, allocation.event)
+        payment.check(event)
+        with payment.recording_refusals():
+            fit.prepare(X, y)
+        payment.charge(event)
+        rows, interrupted = fit.learn(whole._timed)
+        take_fit(whole, fit, event)
         with PUBLICATION:
             publish(self, whole, steps=self._with_learned(whole.steps))
         if interrupted:
             warn_of_interrupt(interrupted)
         return rows
 
+    def _payment(self) -> Payment:
+        """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
+        steps = self._private_steps()
+        accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
+        kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
+        kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
+        return Payment(accountant, type(self).__name__, steps[0][1].adjacency, kept)
+
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
         if [(name, type(step)) for name, step in self.steps] != [(name, type(step)) for name, step in fitted]:
             raise RuntimeError("the steps were exchanged while they were fitted: the charge stands; fit them again.")
-        taken = []
-        for (name, own), (_, learned) in zip(self.steps, fitted, strict=True):
-            if isinstance(own, PrivateEstimator):
-                own = copy(own)
-                publish(own, learned)
-            else:
-                own = learned
-            taken.append((name, own))
-        return taken
+        return _merge(self.steps, fitted, copied=True)
 
     def set_params(self, **kwargs: Any) -> Self:
         """Set parameters of the pipeline and of its steps.
@@ -474,106 +392,6 @@ class PrivatePipeline(JointPrice, Pipeline):
         with PUBLICATION:
             return super().set_params(**kwargs)
 
-    def _private_of(self, steps: list[tuple[str, Any]]) -> list[tuple[str, PrivateEstimator]]:
-        return [(name, step) for name, step in steps if isinstance(step, PrivateEstimator)]
-
-    def _terms_of(self, steps: list[tuple[str, Any]]) -> dict[str, FitTerms]:
-        return {name: step._check_terms() for name, step in self._private_of(steps)}
-
-    def _allotted(self, allocation: Allocation) -> list[tuple[str, Any]]:
-        """Copies of the steps, the private ones with the noise that they are allotted."""
-        own = zip(allocation.plans, allocation.noises, strict=True)
-        copies = []
-        for name, step in self.steps:
-            copied = clone(step, safe=False)
-            if isinstance(step, PrivateEstimator):
-                plan, sigma = next(own)
-                noise = {"epsilon": None, "noise_multiplier": sigma, "delta": self.delta, "accountant": None}
-                copied.set_params(**plan.parameters, **noise)
-            copies.append((name, copied))
-        return copies
-
-    def _prepared(
-        self, steps: list[tuple[str, Any]], terms: dict[str, FitTerms], X: Any, y: Any, given: dict[str, Any], n: int
-    ) -> _Ready:
-        """Run the leading public steps, and check all that can be checked of rows and labels."""
-        first = next(i for i, (_, step) in enumerate(steps) if isinstance(step, PrivateEstimator))
-        public = [step for _, step in steps[:first]]
-        if public:
-            shifts = steps[first][1].adjacency == "add_remove"
-            check_types(X, double=shifts and any(rounds_by_place(step) for step in public))
-        for name, step in steps[:first]:
-            X = run_publicly(name, step, X, y, given.get(name, {}))
-        name, step = steps[first]
-        checked = step._check_rows(X)
-        if checked.shape[0] != n:
-            raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
-        step._check_parameters(terms[name], n, checked.shape[1])
-        self._rehearse(steps[first:], terms, checked.shape[1], n, given)
-        targets = {name: step._check_targets(y, n, **given.get(name, {})) for name, step in self._private_of(steps)}
-        return _Ready(steps, terms, first, X, checked, targets)
-
-    def _rehearse(
-        self, steps: list[tuple[str, Any]], terms: dict[str, FitTerms], width: int, n: int, given: dict[str, Any]
-    ) -> None:
-        """Run what stands behind the first private step on rows that are nobody's: it must not fail after the charge.
-
-        Not behind a step that chooses its width by what it releases; a last step that is private takes any width.
-        """
-        last = steps[-1][1]
-        if len(steps) == 1 or (
-            len(steps) == 2 and isinstance(last, PrivateEstimator) and not hasattr(last, "transform")
-        ):
-            return
-        rows: Any = np.random.default_rng(0).uniform(-1.0, 1.0, (_MADE_UP, width))
-        stream = SecretStream.from_random_state()  # the noise of the fit itself is not for this
-        for number, (name, step) in enumerate(steps):
-            if isinstance(step, PrivateEstimator):
-                step._check_parameters(terms[name], n, table_shape(rows)[1])
-                if number == len(steps) - 1 or getattr(step, "n_components", None) == "auto":
-                    return
-                stand_in = clone(step)
-                checked = stand_in._check_rows(rows)
-                plan = stand_in._plan_fit(FitTerms(terms[name].budget, stream), n, checked.shape[1], None)
-                stand_in._learn(plan, checked, None)
-                rows = stand_in.transform(rows)
-            else:
-                rows = rehearse(name, step, rows, None, {})
-
-    def _learned(self, ready: _Ready, y: Any, given: dict[str, dict[str, Any]], n: int) -> tuple[Any, str]:
-        """Fit the first private step and all after it; the last one's rows, and where Ctrl-C cut a step short."""
-        rows, last, interrupted = ready.rows, len(ready.steps) - 1, ""
-        for number, (name, step) in enumerate(ready.steps):
-            if number < ready.first:
-                continue
-            with self._told(number, name):
-                if isinstance(step, PrivateEstimator):
-                    checked = ready.checked if number == ready.first else step._check_rows(rows)
-                    targets = ready.targets[name]
-                    plan = step._plan_fit(ready.terms[name], n, checked.shape[1], targets)
-                    interrupted = step._learn(plan, checked, targets) or interrupted
-                    rows = rows if number == last else step.transform(rows)
-                elif number < last:
-                    rows = run_after_the_charge(name, step, rows, y, given.get(name, {}))
-                else:
-                    run_after_the_charge(name, step, rows, y, given.get(name, {}))
-        return rows, interrupted
-
-    def _note(self, steps: list[tuple[str, Any]], event: DpEvent) -> None:
-        """Take over fitted copies, with the parameters that the user gave, and what they cost."""
-        private = [step for _, step in self._private_of(steps)]
-        spent = compose(step.privacy_event_ for step in private)
-        if spent != event:
-            raise RuntimeError(f"spent {spent!r} where {event!r} was planned: please report this as a bug.")
-        taken = []
-        for (name, own), (_, fitted) in zip(self.steps, steps, strict=True):
-            if isinstance(own, PrivateEstimator):
-                publish(own, fitted)
-            taken.append((name, own if isinstance(own, PrivateEstimator) else fitted))
-        self.steps = taken
-        self._fitted_releases, self._fitted_inside = (new_release(event, private[0].adjacency),), ids_of(private)
-        self.delta_, self.adjacency_ = self.delta, private[0].adjacency
-
     def _params_of_steps(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Parameters of ``fit`` by the step that they are for."""
         given: dict[str, dict[str, Any]] = {name: {} for name, _ in self.steps}
@@ -590,7 +408,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         return given
 
     @contextlib.contextmanager
-    def _told(self, number: int, name: str) -> Iterator[None]:
+    def _timed(self, number: int, name: str) -> Iterator[None]:
         """Say how long a step took, if that is wanted."""
         start = time.perf_counter()
         yield
@@ -602,7 +420,66 @@ class PrivatePipeline(JointPrice, Pipeline):
     def step_epsilons_(self) -> dict[str, float]:
         """Price of each private step alone, at its own delta; the total is less than their sum."""
         check_is_fitted(self)
-        return {name: step.epsilon_ for name, step in self._private_steps()}
+        return {name: step.estimator.epsilon_ for name, step in self._private_steps()}
+
+
+def check_budget(pipeline: PrivatePipeline) -> None:
+    """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
+    check_pipeline(pipeline)
+    check_real("epsilon", pipeline.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+    check_real("delta", pipeline.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+    for parameter in ("memory", "transform_input"):
+        if getattr(pipeline, parameter) is not None:
+            raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
+    for part in (pipeline, *pipeline.get_params().values()):
+        if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
+            raise ValueError(
+                f"the callbacks of {type(part).__name__} would see rows, and count the tries of a search: take "
+                "them away with set_callbacks()."
+            )
+    steps = pipeline._private_steps()
+    if not steps:
+        raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
+    pipeline._check_shares([name for name, _ in steps])
+    for name, step in steps:
+        given = step.estimator.get_params(deep=False)
+        if given.get("warm_start", False):
+            raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
+        if (path := given.get("checkpoint")) is not None:  # the file would hold what earlier steps once gave
+            raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
+    pipeline._check_shared(steps)
+
+
+def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:
+    """Noise multiplier of each private step, by the pipeline's shares, at which all of them cost epsilon together."""
+    steps = pipeline._private_steps()
+    shares = pipeline._check_shares([name for name, _ in steps])
+    events = [plan.event_at for plan in plans]
+    return calibrate_jointly(events, epsilon, delta, list(shares.values()), adjacency=steps[0][1].adjacency)
+
+
+def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
+    """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
+    if fit.event != event:
+        raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
+    adjacency = pipeline._private_steps()[0][1].adjacency
+    pipeline.steps = _merge(pipeline.steps, fit.steps)
+    pipeline._fitted_releases = (new_release(event, adjacency),)
+    pipeline._fitted_inside = ids_of(pipeline._private_parts())
+    pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
+
+
+def _merge(
+    steps: list[tuple[str, Any]], fitted: list[tuple[str, Any]], *, copied: bool = False
+) -> list[tuple[str, Any]]:
+    """The fitted steps, the private ones with the parameters of `steps` or of copies of them."""
+    merged = []
+    for (name, own), (_, learned) in zip(steps, fitted, strict=True):
+        if is_private(own):
+            own = copy(own) if copied else own
+            publish(own, learned)
+        merged.append((name, own if is_private(own) else learned))
+    return merged
 
 
 class PipelineSlice(Pipeline):

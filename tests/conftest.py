@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
+from ledger_files import THREE
+
+from skdp import PrivacyAccountant
+
+
+def pytest_configure(config):
+    if numba.config.DISABLE_JIT:  # Python's floats warn of what compiled kernels let overflow on purpose
+        config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning:skdp._kernels")
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +26,29 @@ def draw():
         return X, np.argmax(X @ truth.T + rng.gumbel(size=(n, n_classes)), axis=1)
 
     return rows_and_labels
+
+
+@pytest.fixture(scope="module")
+def table(draw):
+    """The rows and labels of most tests of a classifier."""
+    return draw()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Sixty rows and labels, for fits that a ledger is charged for."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (60, 2))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a ledger's file may be made."""
+    return str(tmp_path / "census.budget")
+
+
+@pytest.fixture
+def budget(path):
+    """An accountant in a new file, with a ceiling for three."""
+    return PrivacyAccountant(**THREE, path=path)

@@ -29,7 +29,8 @@ from skdp.accounting import methods as _methods
 from skdp.accounting.composition import MOST_RELEASES
 from skdp.accounting.gaussian import gaussian_epsilon
 from skdp.accounting.pld import directions as _directions
-from skdp.accounting.pld import epsilon as _pld
+from skdp.accounting.pld import interval as _interval
+from skdp.accounting.pld import resolution as _resolution
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.grid import compose_on_grid, delta_of, deltas_of
 from skdp.accounting.pld.reading import _upper
@@ -280,9 +281,9 @@ def test_the_work_and_the_memory_of_a_price_are_bounded(monkeypatch, case, ask):
         work.append(found.loss.size * (len(tilt.pairs) + 1))
         return found
 
-    for module in (_directions, _pld):
+    for module in (_resolution, _interval):
         monkeypatch.setattr(module, "compose_on_grid", counted)
-    for cached in (_methods._epsilon, _methods._delta, _pld.pld_bounds, _directions._selected_profile):
+    for cached in (_methods._epsilon, _methods._delta, _interval.pld_bounds, _directions._selected_profile):
         cached.cache_clear()
     tracemalloc.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -185,3 +186,9 @@ def test_compositions_count_copies(method):
     step = PoissonSampledDpEvent(0.02, GaussianDpEvent(2.0))
     listed = ComposedDpEvent((step,) * 6)
     assert get_epsilon(listed, 1e-5, method=method) == get_epsilon(SelfComposedDpEvent(step, 6), 1e-5, method=method)
+
+
+def test_compare_accountants_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"^compare_accountants needs pandas; run `pip install pandas`\.$"):
+        compare_accountants(PAPER, 1e-5)

@@ -116,7 +116,7 @@ def test_no_lot_is_capped_in_silence(bad):
 
 def test_a_charge_bears_the_name_of_the_class_and_the_adjacency():
     accountant = PrivacyAccountant()
-    Newcomer(accountant=accountant, adjacency="replace_one")._charge(STEP)
+    Newcomer(accountant=accountant, adjacency="replace_one")._payment().charge(STEP)
     (charge,) = accountant.history
     assert (charge.event, charge.label, charge.adjacency) == (STEP, "Newcomer", "replace_one")
 
@@ -124,12 +124,13 @@ def test_a_charge_bears_the_name_of_the_class_and_the_adjacency():
 def test_a_charge_above_the_ceiling_is_refused():
     accountant = PrivacyAccountant(epsilon=0.1, delta=1e-5)
     with pytest.raises(BudgetExceededError):
-        Newcomer(accountant=accountant)._charge(STEP)
+        Newcomer(accountant=accountant)._payment().charge(STEP)
     assert accountant.history == ()
 
 
-def test_without_an_accountant_there_is_no_bill():
-    Newcomer()._charge(STEP)
+def test_without_an_accountant_nothing_is_charged():
+    assert Newcomer()._payment().accountant is None
+    Newcomer()._payment().charge(STEP)
 
 
 def test_clones_share_the_accountant():

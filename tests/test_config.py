@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 
@@ -9,9 +10,19 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression, PrivacyLeakWarning, config_context
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    config_context,
+)
 from skdp._config import report_leak, silence
+from skdp.mechanisms import GaussianMechanism
 
 
 def leaks():
@@ -189,3 +200,48 @@ def test_many_silences_at_once():
     for thread in threads:
         thread.join(60)
     assert list(warnings.filters) == before
+
+
+# --- where warnings point ---------------------------------------------------------------------------------------------
+
+
+def _warned_at(work, match):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work()
+    return [each.filename for each in caught if re.search(match, str(each.message))]
+
+
+@pytest.mark.parametrize(
+    ("work", "match"),
+    [
+        (lambda X, y: DPLogisticRegression(classes=[0, 1], delta=0.1).fit(X, y), "at least 1/n"),
+        (lambda X, y: DPLogisticRegression().fit(X, y), "classes=None"),
+        (lambda X, y: DPLogisticRegression(classes=[0, 1], random_state=0).fit(X, y), "random_state"),
+        (lambda X, y: DPLogisticRegression(classes=[0, 1]).fit(X, y[:, None]), "column-vector"),
+        (lambda X, y: DPPCA(1, delta=0.1).fit(X), "at least 1/n"),
+        (lambda X, y: DPPCA(1, delta=0.1).fit_transform(X), "at least 1/n"),
+        (lambda X, y: DPPCA(1, delta=0.1).set_output(transform="pandas").fit_transform(X), "at least 1/n"),
+        (lambda X, y: make_pipeline(DPPCA(1, delta=0.1)).fit_transform(X), "at least 1/n"),
+        (
+            lambda X, y: allocate_budget(
+                make_pipeline(DPPCA(1), DPLogisticRegression(classes=[0, 1])), epsilon=1.0, delta=0.1
+            ).fit(X, y),
+            "at least 1/n",
+        ),
+        (
+            lambda X, y: DPGridSearchCV(
+                DPLogisticRegression(classes=[0, 1]), {"max_iter": [1, 2]}, epsilon=1.0, delta=0.1
+            ).fit(X, y),
+            "at least 1/n",
+        ),
+        (lambda X, y: GaussianMechanism(1.0, 1.0).release(1.0, random_state=0), "random_state"),
+        (lambda X, y: PrivacyAccountant(path="new.budget"), "without a ceiling"),
+    ],
+)
+def test_a_warning_points_at_the_line_of_the_user(work, match, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+    places = _warned_at(lambda: work(X, (X[:, 0] > 0).astype(int)), match)
+    assert places
+    assert set(places) == {__file__}

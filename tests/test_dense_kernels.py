@@ -236,6 +236,7 @@ def test_products_are_added_in_double_precision(dtype):
     np.testing.assert_allclose(total - 1.0, 3e-12, rtol=1e-3)
 
 
+@pytest.mark.compiled
 def test_compiled_kernels_have_no_fastmath():
     kernels = [
         (name, kernel) for module in (_dense, _updates) for name, kernel in vars(module).items()

@@ -17,6 +17,7 @@ def sums_of(X, ball, weight):
     return sums
 
 
+@pytest.mark.compiled  # whose arithmetic sets no flags of NumPy's
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("radius", [0.0, 1.5])
 @pytest.mark.parametrize("centred", [False, True])

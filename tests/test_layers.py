@@ -75,10 +75,11 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "made_up", "releases", "row_wise"),
+        ("cells", "made_up", "payment", "private_step", "releases", "row_wise"),
         ("public_rules", "rows"),
         ("public_steps",),
         ("callers", "running"),
+        ("joint_fit",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
 }
@@ -165,9 +166,9 @@ def test_there_is_no_circle(package):
 
 
 def test_the_house_stays_small():
-    """Rooms, depth and arrows: a change that adds to them says why in docs/architecture.md."""
+    """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 70), "accounting": (15, 8, 51)}
+    assert found == {"": (23, 7, 73), "accounting": (15, 8, 51)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -251,6 +251,7 @@ def test_one_row_adds_at_most_the_clip(dtype, length, weight, fit_intercept, n_o
                     assert_within_clip(g, max_norm)
 
 
+@pytest.mark.compiled  # NumPy takes float32 with a Python float for float32, the compiler for float64
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_clip_at_lengths_near_the_clip(fit_intercept, n_outputs):
@@ -269,6 +270,7 @@ def test_clip_at_lengths_near_the_clip(fit_intercept, n_outputs):
             assert_within_clip(g, max_norm)
 
 
+@pytest.mark.compiled  # float32, as above
 def test_one_row_reaches_the_clip():
     """The bound is not met by adding nothing: a misclassified row of full length adds C, less room for rounding."""
     for dtype in DTYPES:
@@ -576,6 +578,7 @@ def test_kernels_stand_alone_and_keep_ieee_arithmetic(path):
         assert not names & {"fastmath", "parallel"}
 
 
+@pytest.mark.compiled
 def test_compiled_kernels_have_no_fastmath():
     kernels = [
         (name, kernel) for module in (_bits, _linear) for name, kernel in vars(module).items()
@@ -609,6 +612,7 @@ def peak_above(work):
     return status("VmHWM") - before
 
 
+@pytest.mark.compiled  # 200,000 rows
 @pytest.mark.skipif(not pathlib.Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("lots", [False, True])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp._random import SecretStream
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
@@ -63,3 +64,78 @@ def test_mechanism_is_frozen():
 def test_noise_without_a_price_is_refused(bad):
     with pytest.raises(ValueError, match="noise_multiplier"):
         _ = GaussianMechanism(bad, 1.0).event
+
+
+# --- a mechanism alone ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "shape"),
+    [
+        (3.0, float, ()),
+        (7, float, ()),
+        (np.float32(2.5), float, ()),
+        ([1, 2, 3], np.ndarray, (3,)),
+        (np.ones((2, 3), np.float32), np.ndarray, (2, 3)),
+        (np.array([True, False]), np.ndarray, (2,)),
+    ],
+)
+def test_a_number_or_an_array_is_released_in_its_shape(value, kind, shape):
+    released = GaussianMechanism(1e-6, 1e-3).release(value)
+    assert isinstance(released, kind)
+    assert np.shape(released) == shape
+    np.testing.assert_allclose(released, np.asarray(value, float), atol=1e-7)
+
+
+def test_a_release_alone_is_charged_once_with_its_own_event():
+    accountant, mechanism = PrivacyAccountant(2.0, 1e-5), GaussianMechanism(8.0, 1.0)
+    mechanism.release([1.0, 2.0], accountant=accountant, adjacency="replace_one", label="two counts")
+    (charge,) = accountant.history
+    assert (charge.event, charge.label, charge.adjacency) == (mechanism.event, "two counts", "replace_one")
+
+
+def test_a_release_that_the_ceiling_refuses_draws_no_noise(monkeypatch):
+    accountant, drawn = PrivacyAccountant(0.01, 1e-9), []
+    monkeypatch.setattr(SecretStream, "normal", lambda *arguments: drawn.append(arguments))
+    with pytest.raises(BudgetExceededError):
+        GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant)
+    assert not drawn
+    assert not accountant.history
+
+
+def test_the_charge_stands_when_noise_is_drawn(monkeypatch):
+    accountant, seen = PrivacyAccountant(), []
+    normal = SecretStream.normal
+    monkeypatch.setattr(
+        SecretStream, "normal", lambda *arguments: seen.append(len(accountant.history)) or normal(*arguments)
+    )
+    GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant)
+    assert seen == [1]
+
+
+@pytest.mark.parametrize(
+    "bad", [float("nan"), [1.0, np.inf], "17", ["17"], None, 1 + 2j, [[1.0], [2.0, 3.0]], [object()]], ids=repr
+)
+def test_what_is_no_finite_number_is_refused_without_its_value(bad):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"^value holds what is no finite real number: [a-z ]+\.$") as refused:
+        GaussianMechanism(1.0, 1.0).release(bad, accountant=accountant)
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+    assert not accountant.history
+
+
+def test_a_seed_makes_the_noise_reproducible_and_is_a_leak():
+    mechanism = GaussianMechanism(1.0, 1.0)
+    with pytest.warns(PrivacyLeakWarning, match="random_state=3"):
+        first = mechanism.release(0.0, random_state=3)
+    with pytest.warns(PrivacyLeakWarning):
+        assert mechanism.release(0.0, 3) == first
+    assert mechanism.release(0.0) != mechanism.release(0.0)
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        mechanism.release(0.0, random_state=3)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), "1"])
+def test_a_sensitivity_that_bounds_nothing_is_refused(bad):
+    with pytest.raises(ValueError, match="sensitivity"):
+        GaussianMechanism(1.0, bad)

@@ -609,7 +609,7 @@ def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
 
 
 def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch):
-    monkeypatch.setattr(skdp._search.plan, "SHAPES", (math.inf,))
+    monkeypatch.setattr(skdp._search.plan, "LAWS", (math.inf,))
     accountant, events = PrivacyAccountant(), []
     for count in (0, 2):
         monkeypatch.setattr(NumberOfTries, "draw", lambda self, words, count=count: count)
@@ -626,14 +626,14 @@ def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch
 
 
 def test_poisson_is_not_drawn_without_a_refit(monkeypatch):
-    monkeypatch.setattr(skdp._search.plan, "SHAPES", (math.inf, 1.0))
+    monkeypatch.setattr(skdp._search.plan, "LAWS", (math.inf, 1.0))
     assert search(refit=False).fit(X, Y).privacy_event_.shape == 1.0
 
 
 @pytest.mark.parametrize("n_candidates", [2, 6, 40])
 def test_laws_are_compared_at_an_equal_chance_to_try_a_good_candidate(n_candidates):
     missed = 1.0 - max(0.1, 1.0 / n_candidates)
-    means = {s: skdp._search.plan._mean_of_equal_chance(s, 8.0, n_candidates) for s in skdp._search.plan.SHAPES}
+    means = {s: skdp._search.plan._mean_of_equal_chance(s, 8.0, n_candidates) for s in skdp._search.plan.LAWS}
     assert means[math.inf] < means[1.0] == 8.0 < means[0.0]
     chances = [NumberOfTries(mean, shape).pgf(missed) for shape, mean in means.items()]
     assert max(chances) == pytest.approx(min(chances), rel=1e-4)
@@ -651,8 +651,8 @@ def test_means_at_the_ends():
 
 def test_the_law_that_needs_least_noise_is_taken(monkeypatch):
     noises = {}
-    for shapes in (*((shape,) for shape in skdp._search.plan.SHAPES), skdp._search.plan.SHAPES):
-        monkeypatch.setattr(skdp._search.plan, "SHAPES", shapes)
+    for shapes in (*((shape,) for shape in skdp._search.plan.LAWS), skdp._search.plan.LAWS):
+        monkeypatch.setattr(skdp._search.plan, "LAWS", shapes)
         noises[shapes] = search().fit(X, Y).score_noise_
     *alone, of_all = noises.values()
     assert of_all == min(alone)
@@ -724,7 +724,7 @@ BY_LEVEL = PrivateScore("level", lambda estimator, X, y: np.full(len(y), estimat
 def test_the_choice_has_its_exact_law(shape, monkeypatch):
     """Best of K draws of an even mixture of N(level, s): density of candidate j at x is f_j(x) phi'(F(x)) / 2."""
 
-    monkeypatch.setattr(skdp._search.plan, "SHAPES", (shape,))
+    monkeypatch.setattr(skdp._search.plan, "LAWS", (shape,))
     once, plans = skdp._search.search.plan_search, []
     monkeypatch.setattr(
         skdp._search.search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]

@@ -329,11 +329,12 @@ class InterruptAt:
         return self
 
     def __enter__(self):
+        self.found = sys.gettrace()  # coverage's, or a debugger's
         sys.settrace(self)
         return self
 
     def __exit__(self, *raised):
-        sys.settrace(None)
+        sys.settrace(self.found)
         return raised[0] is KeyboardInterrupt
 
 

@@ -8,7 +8,6 @@ shapes and names of columns. No check depends on scikit-learn's ``assume_finite`
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -19,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
+from skdp._config import warn
 from skdp._fitting.cells import (
     COMPLEX,
     GAP,
@@ -297,11 +297,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
 
 def _check_label_shape(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected: pass y.ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
         return labels[:, 0]
     if labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
         raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")

@@ -19,12 +19,12 @@ from skdp.accounting import (
 from skdp.pipeline import PrivatePipeline
 
 MOST_TRIES = 10
-"""Expected number of tries if nothing is said: twice as many cost more than they find (docs/model_selection.md)."""
+"""Expected number of tries if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
 LAWS = (1.0, 0.0, math.inf)
 """Laws of the number of tries, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
 _MOST_MEAN = 1e4  # what can be drawn
 REFIT_SHARE = 0.75
-"""Part of the budget's mu**2 that goes to the final fit on all rows (measured: docs/model_selection.md)."""
+"""Part of the budget's mu**2 that goes to the final fit on all rows (measured: benchmarks/README.md)."""
 
 
 class SearchTerms(NamedTuple):

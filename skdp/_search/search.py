@@ -20,17 +20,25 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._classifier import classes_of, number_of_columns
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.payment import Payment
+from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
 from skdp._fitting.rows import check_labels
 from skdp._fitting.running import table_shape
 from skdp._random import SecretStream
-from skdp._search.candidates import FitPlan, candidate, private_template, refuse_terms_of_the_budget, seen_by_the_user
+from skdp._search.candidates import (
+    FitPlan,
+    make_candidate,
+    private_template,
+    refuse_terms_of_the_budget,
+    seen_by_the_user,
+)
 from skdp._search.plan import SearchPlan, SearchTerms, check_rows, plan_search
 from skdp._search.scores import SCORES, PrivateScore, score_of
 from skdp._validation import check_choice, check_real
-from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
-from skdp.base import JointPrice, Price, PrivateEstimator, refusals_recorded, warn_of_weak_delta
+from skdp.accounting import DpEvent, get_epsilon
+from skdp.base import JointPrice, Price, warn_of_weak_delta
 from skdp.mechanisms import GaussianMechanism
 from skdp.pipeline import PrivatePipeline
 
@@ -87,27 +95,25 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     def _search(self, X: Any, y: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
         terms, template, accountant = self._check(y)
-        if not isinstance(template.steps[0][1], PrivateEstimator):
+        if not is_private(template.steps[0][1]):
             check_types(X)  # of a list, before it is an array
         stream, X = self._root_stream(), _rows_of(X)
         n_samples, n_features = table_shape(X)
-        n = template._private_parts()[0]._public_n_samples(n_samples)
+        n = private_steps(template.steps)[0][1].public_n_samples(n_samples)
         grid = self._checked_candidates(stream)
-        made = [candidate(template, parameters) for parameters in ({}, *grid)]
+        made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
         labels = _name_classes(made, y, n_samples)
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
         get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
         warn_of_weak_delta(terms.delta, n)
         report_foreign_fit(self)
-        if accountant is not None:
-            accountant.check(plan.event, terms.adjacency, parameters=self._kept(plan))
-        with refusals_recorded(accountant, type(self).__name__, terms.adjacency):
-            named = getattr(made[0]._private_parts()[-1], "classes", None)
+        payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan))
+        payment.check(plan.event)
+        with payment.recording_refusals():
+            named = getattr(_last_of(made[0]), "classes", None)
             y = check_labels(y, n_samples, classes=named, columns=True) if labels is None else labels
             check_rows(plan, X, y)
-        if accountant is not None:
-            kept, label = self._kept(plan), type(self).__name__
-            accountant.spend(plan.event, label, adjacency=terms.adjacency, parameters=kept)
+        payment.charge(plan.event)
 
         with _nothing_said():
             tried = [] if len(grid) == 1 else self._try_all(plan, n, X, y, stream)
@@ -132,9 +138,9 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
         template = private_template(self.estimator, epsilon, delta)
         self._check_scoring(seen_by_the_user(template), y)
-        parts = template._private_parts()
-        accountant = next((found for part in parts if (found := resolve_accountant(part.accountant))), None)
-        terms = SearchTerms(epsilon, delta, parts[0].adjacency, self.strategy, n_tries, bool(self.refit))
+        steps = [step for _, step in private_steps(template.steps)]
+        accountant = next((step.accountant for step in steps if step.accountant is not None), None)
+        terms = SearchTerms(epsilon, delta, steps[0].adjacency, self.strategy, n_tries, bool(self.refit))
         return terms, template, accountant
 
     def _check_scoring(self, estimator: Any, y: Any) -> None:
@@ -230,7 +236,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             return best.estimator
         alone = len(plan.tried) == 1
         final = plan.finals[0 if alone or best is None else best.number + 1]
-        return final.fitted(plan.scale, self._seed(stream, -1), X, y)
+        return final.run(plan.scale, self._seed(stream, -1), X, y)
 
     def _seed(self, stream: SecretStream, number: int) -> int | None:
         return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
@@ -239,13 +245,14 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 
     def _take(self, fitted: PrivatePipeline, template: PrivatePipeline, event: DpEvent, terms: SearchTerms) -> None:
         """Take over the winner, with the accountant that it came with and the price of the whole search."""
-        given = next((own.accountant for own in template._private_parts() if own.accountant is not None), None)
-        for part in fitted._private_parts():
-            part.set_params(accountant=given)
+        owners = [step.estimator for _, step in private_steps(template.steps)]
+        given = next((own.accountant for own in owners if own.accountant is not None), None)
+        for _, step in private_steps(fitted.steps):
+            step.estimator.set_params(accountant=given)
         estimator, paid = seen_by_the_user(fitted), (new_release(event, terms.adjacency),)
-        if isinstance(estimator, PrivateEstimator):
+        if is_private(estimator):
             epsilon = get_epsilon(event, terms.delta, adjacency=terms.adjacency)
-            estimator._set_price(Price(event, epsilon, terms.delta), paid)
+            step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)
         estimator._fitted_releases = paid
         self._fitted_releases, self.best_estimator_ = paid, estimator
         self.delta_, self.adjacency_ = terms.delta, terms.adjacency
@@ -402,7 +409,7 @@ def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArra
 
     The labels, where they had to be read for that.
     """
-    last = [each._private_parts()[-1] for each in made]
+    last = [_last_of(each) for each in made]
     unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
     if not unnamed or number_of_columns(y) > 1:
         return None
@@ -414,6 +421,11 @@ def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArra
     for each in unnamed:
         each.set_params(classes=classes_of(labels).tolist())
     return labels
+
+
+def _last_of(pipeline: PrivatePipeline) -> Any:
+    """The last private estimator of a candidate, which is the one that labels are for."""
+    return private_steps(pipeline.steps)[-1][1].estimator
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:
@@ -433,7 +445,7 @@ def _fit_and_total(
 ) -> tuple[PrivatePipeline, float]:  # fmt: skip
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
-        fitted = plan.fitted(scale, seed, X, y)
+        fitted = plan.run(scale, seed, X, y)
         return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import cast
+from typing import Any, cast
 
 from .events import (
     ComposedDpEvent,
@@ -21,7 +21,7 @@ from .events import (
     ZCDpEvent,
 )
 
-__all__ = ["MOST_RELEASES", "check_is_event", "compose", "flatten"]
+__all__ = ["MOST_RELEASES", "check_is_event", "compose", "dominate", "flatten"]
 
 # Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
@@ -70,12 +70,27 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     return parts[0] if len(parts) == 1 else ComposedDpEvent(parts)
 
 
+def dominate(event: DpEvent) -> DpEvent:
+    """The event itself, or what a third party's event says is private wherever it is (``docs/extending.md``)."""
+    find: Any = getattr(event, "__dominating_event__", None)
+    if find is None:
+        return event
+    dominating = find()
+    if not isinstance(dominating, DpEvent):
+        raise TypeError(
+            f"event={type(event).__name__}: __dominating_event__ returned a {type(dominating).__name__}; return a "
+            "composition of events of skdp.accounting."
+        )
+    return dominating
+
+
 def _single(event: DpEvent) -> DpEvent:
     """An event that is applied to one sample, in its simplest equal form.
 
     Several Gaussian releases from the same sample are one Gaussian release: rescale and stack them
     (McMahan et al. 2018, arXiv:1812.06210, Section 3).
     """
+    event = dominate(event)
     if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
         return event
     found = flatten(event)
@@ -131,7 +146,7 @@ def _simplified(event: DpEvent) -> DpEvent:
         return NoOpDpEvent()
     if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
         return NoOpDpEvent()
-    return event
+    return dominate(event)
 
 
 def _simplest(event: DpEvent) -> DpEvent:

@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 import urllib.request
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from skdp.datasets import _tables as tables
+from skdp.exceptions import warn
 
 __all__ = ["fetch_acs_pums", "load_pums", "make_census", "recode_acs"]
 
@@ -367,7 +367,7 @@ def _is_intact(path: Path) -> bool:
     seal = path.with_suffix(".zip.sha256")
     if seal.is_file() and seal.read_text().strip() == _compute_digest(path):
         return True
-    warnings.warn(f"{path} does not match {seal.name}: it is damaged and is downloaded again", stacklevel=3)
+    warn(f"{path} does not match {seal.name}: it is damaged and is downloaded again")
     return False
 
 

@@ -17,12 +17,11 @@ import contextlib
 import os
 import secrets
 import sqlite3
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from skdp.exceptions import BudgetFileError
+from skdp.exceptions import BudgetFileError, warn
 
 from .admission import admitted
 from .charges import Charge, Terms
@@ -106,11 +105,9 @@ class Store:
         path = absolute(path)
         if wanted is not None and not os.path.lexists(path):
             if wanted.epsilon is None:
-                warnings.warn(
+                warn(
                     f"path={path!r}: there was no such file, and a budget without a ceiling was begun; give "
-                    "epsilon and delta, or PrivacyAccountant.open(path) for a file that exists.",
-                    UserWarning,
-                    stacklevel=3,
+                    "epsilon and delta, or PrivacyAccountant.open(path) for a file that exists."
                 )
             _create(path, wanted)
         wait_until_made(path)

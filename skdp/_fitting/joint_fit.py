@@ -1,0 +1,153 @@
+"""One fit of several steps at the noise that was allotted to the private ones, on copies of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, step_of
+from skdp._fitting.public_steps import check_types, rounds_by_place
+from skdp._fitting.running import rehearse, run_after_the_charge, run_publicly, table_shape
+from skdp.accounting import DpEvent, compose
+
+_MADE_UP = 12  # rows that are nobody's
+
+
+class Allocation(NamedTuple):
+    """Plans of the private steps, in order, and the noise multiplier of each."""
+
+    plans: list[StepPlan]
+    noises: tuple[float, ...]
+
+    @property
+    def event(self) -> DpEvent:
+        """What all of them cost together."""
+        return compose(plan.event_at(sigma) for plan, sigma in zip(self.plans, self.noises, strict=True))
+
+    def scaled(self, scale: float) -> Allocation:
+        """The same with all noise times `scale`."""
+        return Allocation(self.plans, tuple(scale * sigma for sigma in self.noises))
+
+
+class JointFit:
+    """A fit through all its phases, each method one of them, to be called in this order.
+
+    Parameters
+    ----------
+    steps : iterable of (str, estimator)
+        Copied. Private steps and public ones.
+    allocation : Allocation
+    delta : float
+    fit_params : dict of str to dict or None
+        Parameters of ``fit`` by name of the step.
+    seed : int or None
+        Seed of the first private step, those after it counting up; None leaves their own.
+
+    Attributes
+    ----------
+    steps : list of (str, estimator)
+        The copies, fitted by `learn`.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[tuple[str, Any]],
+        allocation: Allocation,
+        delta: float,
+        fit_params: dict[str, dict[str, Any]] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self._fit_params = fit_params or {}
+        self._private: dict[str, PrivateStep] = {}
+        self.steps: list[tuple[str, Any]] = []
+        allotted = zip(allocation.plans, allocation.noises, strict=True)
+        for name, step in steps:
+            copied = clone(step, safe=False)
+            if is_private(step):
+                self._private[name] = step_of(step).allot(*next(allotted), delta)
+                copied = self._private[name].estimator
+                if seed is not None:
+                    copied.set_params(random_state=seed + len(self._private) - 1)
+            self.steps.append((name, copied))
+        for private in self._private.values():
+            private.begin()
+        self._first = next(i for i, (name, _) in enumerate(self.steps) if name in self._private)
+
+    @property
+    def event(self) -> DpEvent:
+        """What the fitted steps say that they cost together."""
+        return compose(private.estimator.privacy_event_ for private in self._private.values())
+
+    def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
+        """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
+        for number, (name, _) in enumerate(self.steps):
+            if name in self._private:
+                self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
+
+    def prepare(self, X: Any, y: Any) -> None:
+        """Run the leading public steps, and check all that can be checked of rows and labels."""
+        self._n, self._y = table_shape(X)[0], y
+        public = [step for _, step in self.steps[: self._first]]
+        name = self.steps[self._first][0]
+        first = self._private[name]
+        if public:
+            shifts = first.adjacency == "add_remove"
+            check_types(X, double=shifts and any(rounds_by_place(step) for step in public))
+        for leading, step in self.steps[: self._first]:
+            X = run_publicly(leading, step, X, y, self._params_of(leading))
+        self._rows, self._checked = X, first.check_rows(X)
+        if self._checked.shape[0] != self._n:
+            raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
+        first.check_parameters(self._n, self._checked.shape[1])
+        self._rehearse(self._checked.shape[1])
+        for name, private in self._private.items():
+            private.check_targets(y, self._n, **self._params_of(name))
+
+    def _params_of(self, name: str) -> dict[str, Any]:
+        return self._fit_params.get(name, {})
+
+    def _rehearse(self, width: int) -> None:
+        """Run what stands behind the first private step on rows that are nobody's: it must not fail after the charge.
+
+        Not behind a step that chooses its width by what it releases; a last step that is private takes any width.
+        """
+        behind = self.steps[self._first :]
+        last = behind[-1][1]
+        if len(behind) == 1 or (len(behind) == 2 and is_private(last) and not hasattr(last, "transform")):
+            return
+        rows: Any = np.random.default_rng(0).uniform(-1.0, 1.0, (_MADE_UP, width))
+        for number, (name, step) in enumerate(behind):
+            private = self._private.get(name)
+            if private is None:
+                rows = rehearse(name, step, rows, None, {})
+                continue
+            private.check_parameters(self._n, table_shape(rows)[1])
+            if number == len(behind) - 1 or not private.width_is_public:
+                return
+            rows = private.rehearse(rows, self._n)
+
+    def learn(
+        self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
+    ) -> tuple[Any, str]:
+        """Fit the first private step and all after it; the last one's rows, and where an interrupt cut a step short."""
+        rows, last, interrupted = self._rows, len(self.steps) - 1, ""
+        for number, (name, step) in enumerate(self.steps):
+            if number < self._first:
+                continue
+            with contextlib.nullcontext() if timed is None else timed(number, name):
+                private = self._private.get(name)
+                if private is not None:
+                    checked = self._checked if number == self._first else private.check_rows(rows)
+                    interrupted = private.learn(checked, self._n) or interrupted
+                    rows = rows if number == last else step.transform(rows)
+                else:
+                    made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
+                    rows = made if number < last else rows
+        return rows, interrupted
+
+
+__all__ = ["Allocation", "JointFit"]

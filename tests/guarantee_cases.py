@@ -1,0 +1,103 @@
+"""Estimators by gradient descent, what they publish, and comparisons of their fits."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+
+from skdp import (
+    DPLogisticRegression,
+    DPMLPClassifier,
+)
+from skdp._training.linear import LinearModel
+from skdp._training.network import NetworkModel
+
+FALSE_ALARM = 1e-6
+POISSON = {"sampling_rate": 0.5, "max_iter": 20}
+FULL = {"max_iter": 30}
+ESTIMATORS = {
+    "linear": (DPLogisticRegression, LinearModel, {}),
+    "network": (DPMLPClassifier, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
+}
+
+
+def seeded(n_classes=2, kind="linear", **parameters):
+    estimator, _, defaults = ESTIMATORS[kind]
+    if parameters.get("lot_size"):
+        defaults = {**defaults, "sampling_rate": None}
+    return estimator(**{"classes": range(n_classes), "random_state": 0, **defaults, **parameters})
+
+
+def model_place(kind):
+    """The module that binds rows to a model, and the name by which it does."""
+    estimator, model, _ = ESTIMATORS[kind]
+    return inspect.getmodule(estimator), model.__name__
+
+
+def released(model):
+    """The names of the attributes that noise is in."""
+    return {name for name in vars(model) if name in ("coef_", "intercept_", "coefs_", "intercepts_")}
+
+
+def assert_same_value(name, one, other):
+    assert type(one) is type(other), name
+    if isinstance(one, list) and one and isinstance(one[0], np.ndarray):
+        for each, its_other in zip(one, other, strict=True):
+            assert_same_value(name, each, its_other)
+    elif isinstance(one, np.ndarray):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype), name
+        np.testing.assert_array_equal(one, other, err_msg=name)
+    else:
+        assert one == other, name
+
+
+def assert_only_releases_differ(one, other, bound):
+    assert len(one.inputs) == len(other.inputs) == one.attributes["n_steps_"]
+    moves = [np.linalg.norm(a - b) for a, b in zip(one.inputs, other.inputs, strict=True)]
+    assert max(moves) <= bound * (1 + 1e-6)
+    assert one.attributes.keys() == other.attributes.keys()
+    for name in one.attributes:
+        assert_same_value(name, one.attributes[name], other.attributes[name])
+    assert one.messages == other.messages
+    assert one.plans == other.plans  # sampling, clip, noise, steps and divisor; and what a step does with a gradient
+    return moves
+
+
+# The allow-list. A new attribute needs a line here and a reason why it may be seen.
+ALL_PUBLISH = {
+    "classes_": "the parameter `classes`; read from y only with a warning",
+    "n_features_in_": "the schema is public",
+    "feature_names_in_": "the schema is public",
+    "epsilon_": "function of the plan",
+    "delta_": "the parameter `delta`",
+    "adjacency_": "the parameter `adjacency`",
+    "privacy_event_": "the plan",
+    "noise_multiplier_": "solved from epsilon, delta, sampling and steps",
+    "sampling_rate_": "from public n",
+    "max_grad_norm_": "rule in public n, d, epsilon, delta",
+    "data_norm_": "the parameter `data_norm` or sqrt(n_features)",
+    "n_iter_": "the plan's; fewer only after an interrupt from outside",
+    "n_steps_": "the plan's; fewer only after an interrupt from outside",
+}
+UNDOCUMENTED = {
+    "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
+    "_fitted_releases": "the plans, each with a random name",
+}
+PUBLISHED = {
+    DPLogisticRegression: {
+        **ALL_PUBLISH,
+        "coef_": "post-processing of noisy sums",
+        "intercept_": "post-processing of noisy sums",
+        "learning_rate_": "rule in public n, epsilon, delta",
+    },
+    DPMLPClassifier: {
+        **ALL_PUBLISH,
+        "coefs_": "post-processing of noisy sums",
+        "intercepts_": "post-processing of noisy sums",
+        "learning_rate_init_": "the parameter, or a rule in public n, epsilon, delta",
+        "n_layers_": "the parameter `hidden_layer_sizes`",
+        "n_outputs_": "the number of classes, or of columns of y",
+        "out_activation_": "the number of columns of y, and of the classes",
+    },
+}

@@ -1,0 +1,13 @@
+"""What the tests of DPLogisticRegression share."""
+
+from __future__ import annotations
+
+from skdp import (
+    DPLogisticRegression,
+)
+
+POISSON = {"sampling_rate": 0.1, "max_iter": 3}
+
+
+def binary(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], **parameters})

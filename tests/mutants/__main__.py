@@ -1,0 +1,148 @@
+"""Plant known mistakes, one at a time, and show that a test goes red for each.
+
+    python tests/mutants                run all
+    python tests/mutants --check        every mutant still fits the code and its tests exist; runs no test
+    python tests/mutants --list         names and what they plant
+    python tests/mutants --only NAME    one of them (may be repeated)
+    python tests/mutants --jobs 2       two at a time
+
+Each mutant is a copy of the package and its tests in a temporary directory, with an empty Numba cache, in which some
+text is replaced. Text that is not found exactly once is an error, so a mutant cannot quietly become a no-op when the
+code changes. Only the tests that are meant to catch it are run. Tests that fail without any mutant are no catch: they
+are left out, and reported.
+
+The table is in `table/`, by subject; the paths of the files that it changes are in `paths.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+from mutant import DoesNotPlant, Mutant, planted_texts
+from table import MUTANTS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Outcome(NamedTuple):
+    verdict: str
+    seconds: float
+
+
+def copy_project(target: pathlib.Path) -> None:
+    ignore = shutil.ignore_patterns("__pycache__", ".hypothesis", ".pytest_cache")
+    for name in ("skdp", "tests", "examples", "docs"):
+        if (ROOT / name).exists():
+            shutil.copytree(ROOT / name, target / name, ignore=ignore)
+    for name in ("pyproject.toml", "setup.py", "README.md"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, target / name)
+
+
+def faults(mutants: list[Mutant]) -> list[str]:
+    """What is wrong with a table, a line each: names that are not unique, mutants that do not plant."""
+    names = [each.name for each in mutants]
+    found = [f"two mutants are called {name!r}" for name in sorted(set(names)) if names.count(name) > 1]
+    for each in mutants:
+        try:
+            planted_texts(ROOT, each)
+        except DoesNotPlant as error:
+            found.append(str(error))
+    return found
+
+
+def run_tests(target: pathlib.Path, tests: list[str], *options: str) -> tuple[int, str]:
+    """pytest's return code and output, on the copy alone: its own package, an empty Numba cache, one thread."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(target / "numba"),
+        "PYTHONPATH": str(target),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    where = [sys.executable, "-c", "import skdp; print(skdp.__file__)"]
+    found = subprocess.run(where, cwd=target, env=environment, capture_output=True, text=True, check=True).stdout
+    if not found.startswith(str(target)):
+        raise SystemExit(f"the tests would run on {found.strip()} and not on the copy in {target}")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *options, *tests]
+    done = subprocess.run(command, cwd=target, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def failures(output: str) -> list[str]:
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, flags=re.MULTILINE)
+
+
+def red_without_mutant(tests: list[str]) -> list[str]:
+    with tempfile.TemporaryDirectory() as place:
+        target = pathlib.Path(place).resolve()
+        copy_project(target)
+        code, output = run_tests(target, tests, "--tb=no")
+        if code not in (0, 1):
+            raise SystemExit(f"the tests do not run at all without a mutant:\n{output[-3000:]}")
+        return failures(output)
+
+
+def judge(planted: Mutant, known_red: list[str]) -> Outcome:
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        target = pathlib.Path(place).resolve()
+        copy_project(target)
+        for path, text in planted_texts(ROOT, planted).items():
+            (target / path).write_text(text)
+        options = ["-x", "--tb=line", *(f"--deselect={test}" for test in known_red)]
+        options += ["-k", planted.select] if planted.select else []
+        code, output = run_tests(target, list(planted.tests), *options)
+    seconds = time.perf_counter() - started
+    if code == 1:
+        return Outcome(f"red: {failures(output)[0]}", seconds)
+    if code == 0:
+        return Outcome("SURVIVED", seconds)
+    return Outcome(f"BROKEN (pytest ended with {code}): {' / '.join(output.splitlines()[-4:])}", seconds)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only check that each edit fits the code exactly once")
+    parser.add_argument("--list", action="store_true", help="name the mutants and end")
+    parser.add_argument("--only", action="append", metavar="NAME", help="run this one; may be repeated")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
+    arguments = parser.parse_args()
+    chosen = [each for each in MUTANTS if not arguments.only or each.name in arguments.only]
+    if unknown := set(arguments.only or ()) - {each.name for each in MUTANTS}:
+        parser.error(f"no mutant is called {', '.join(sorted(unknown))}; see --list")
+    if arguments.list:
+        for each in chosen:
+            print(f"{each.name:58} {', '.join(sorted({edit.path for edit in each.edits}))}")
+        return 0
+
+    if found := faults(chosen):  # all of them fit the code, before any time is spent
+        print("\n".join(found))
+        return 1
+    if arguments.check:
+        print(f"All of {len(chosen)} mutants plant.")
+        return 0
+    known_red = red_without_mutant(sorted({test for each in chosen for test in each.tests}))
+    for test in known_red:
+        print(f"red without any mutant, left out: {test}")
+
+    survived = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for each, outcome in zip(chosen, pool.map(lambda each: judge(each, known_red), chosen), strict=True):
+            survived += not outcome.verdict.startswith("red")
+            print(f"{each.name:58} {outcome.seconds:6.1f} s  {outcome.verdict}", flush=True)
+    print(f"{len(chosen) - survived} of {len(chosen)} mutants were caught.")
+    return 1 if survived or known_red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What a mutant is, and how its edits are planted."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import NamedTuple
+
+BY_PROPERTY = (
+    "not plain_reading and not reference_loop and not sums_at_other and not may_repeat and not come_from_one_object"
+)
+"""Leaves out the comparisons with the plain reading, which see everything: the property itself has to be tested."""
+
+
+class Edit(NamedTuple):
+    path: str
+    old: str
+    new: str
+
+
+class Mutant(NamedTuple):
+    """A mistake, the edits that plant it, and the test files (with -k expressions) that must notice."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+    select: str = ""
+
+
+class DoesNotPlant(Exception):
+    """The code has changed under a mutant."""
+
+
+def mutant(name: str, *edits: tuple[str, str, str], tests: str, select: str = "") -> Mutant:
+    paths = tuple(f"tests/test_{test}.py" for test in tests.split())
+    return Mutant(name, tuple(Edit(*edit) for edit in edits), paths, select)
+
+
+def planted_texts(root: pathlib.Path, planted: Mutant) -> dict[str, str]:
+    """The files that a mutant changes, by path, with its edits made one after the other.
+
+    Raises
+    ------
+    DoesNotPlant
+        If the old text of an edit is not found exactly once, an edit changes nothing, or a test file is missing: a
+        mutant must not become a no-op in silence when the code changes.
+    """
+    texts: dict[str, str] = {}
+    for path, old, new in planted.edits:
+        if not (root / path).is_file():
+            raise DoesNotPlant(f"mutant {planted.name!r} does not plant: there is no {path}")
+        text = texts.get(path) or (root / path).read_text()
+        if text.count(old) != 1 or old == new:
+            found = f"{path} contains {text.count(old)} times, not once" if old != new else f"{path}: no change"
+            raise DoesNotPlant(f"mutant {planted.name!r} does not plant: {found}: {old!r}")
+        texts[path] = text.replace(old, new)
+    if missing := [test for test in planted.tests if not (root / test).is_file()]:
+        raise DoesNotPlant(f"mutant {planted.name!r} does not plant: there is no {', '.join(missing)}")
+    return texts

@@ -1,0 +1,186 @@
+"""Mistakes in clipping a row and in summing the clipped gradients."""
+
+from mutant import BY_PROPERTY, mutant
+from paths import (
+    DENSE,
+    GRAM_KERNEL,
+    KERNEL,
+    MODELS,
+    NETWORKS,
+    TRAINING,
+)
+
+CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
+CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
+
+MUTANTS = [
+    mutant(
+        "clip after averaging",
+        (KERNEL, CLIP_BINARY, "factor = 1.0"),
+        (KERNEL, CLIP_SOFTMAX, "factor[i] = 1.0"),
+        (
+            TRAINING,
+            "            gradient = mechanism.release",
+            "            total = total * min(1.0, plan.max_grad_norm / max(np.linalg.norm(total), 1e-300))\n"
+            "            gradient = mechanism.release",
+        ),
+        tests="linear_kernels training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "no clip",
+        (KERNEL, "factor = 1.0 if size <= max_norm else max_norm / size", "factor = 1.0"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "clip to twice the bound",
+        (KERNEL, "factor = 1.0 if size <= max_norm else max_norm / size", "factor = min(1.0, 2.0 * max_norm / size)"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "each class clipped for itself, billed as one clip",
+        (
+            KERNEL,
+            "clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0",
+            "clipped = z[k, i] * _clip_factor(abs(z[k, i]) * length[i], max_norm) if factor[i] > 0.0 else 0.0",
+        ),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "intercept left out of the clip",
+        (KERNEL, "length = math.hypot(facts[SCALE, i] * norm, icpt)", "length = facts[SCALE, i] * norm"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "unclipped row used after the clip",
+        (KERNEL, "feature_part[i] = _representable(clipped * scale[i])", "feature_part[i] = clipped"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "unclipped row used after the clip (softmax)",
+        (KERNEL, "feature_part[k, i] = _representable(clipped * scale[i])", "feature_part[k, i] = clipped"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "lengths of float32 rows rounded to nearest",
+        (KERNEL, "    if facts[LENGTH, i] < length:\n", "    if False:\n"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "norms that lost their digits taken as they are",
+        (KERNEL, "return max(top * math.sqrt(square), _SMALLEST_NORMAL)", "return top * math.sqrt(square)"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "NaN among zeros taken for a zero",
+        (KERNEL, "        return np.nan\n", "        return 0.0\n"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows with NaN multiplied by 0",
+        (MODELS, "_zero_muted_rows(X, facts[kernel.SCALE])", "X"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows with NaN multiplied by 0 (network)",
+        (
+            DENSE,
+            "            chunk[i, :] = 0.0  # infinity times zero is NaN\n            continue\n",
+            "            pass\n",
+        ),
+        (NETWORKS, "                each[muted] = 0.0\n", "                pass\n"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: NaN among zeros taken for a zero",
+        (GRAM_KERNEL, "which NaN is not larger than\n        row[:] = 0.0\n", "\n"),
+        tests="gram",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows not brought to the public norm",
+        (KERNEL, "unit * (radius / norm) if norm > radius else unit", "unit"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "rows clipped, their norm taken before",
+        (KERNEL, "length = math.hypot(facts[SCALE, i] * norm, icpt)", "length = math.hypot(unit * norm, icpt)"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "weight applied after the clip",
+        (KERNEL, "residual = weight[i] * (probability - label[i])", "residual = probability - label[i]"),
+        (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = weight[i] * residual * factor"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "a null record keeps its intercept",
+        (KERNEL, "        icpt_part[i] = clipped * icpt", "        icpt_part[i] = (probability - label[i]) * icpt"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "guard against NaN and overflow removed",
+        (KERNEL, "return factor if factor >= _SMALLEST_NORMAL else 0.0", "return factor"),
+        (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = residual * factor"),
+        (KERNEL, "clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0", "clipped = z[k, i] * factor[i]"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "tiny rows taken for rows of zeros, which no weight can make long",
+        (KERNEL, "    if 1e-280 < square < 1e280:\n", "    if square >= 0.0:\n"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "residuals that lose digits or become infinite",
+        (KERNEL, "return value if _SMALLEST_NORMAL <= abs(value) < np.inf else 0.0", "return value"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "fastmath",
+        (KERNEL, '"error_model": "numpy"}', '"error_model": "numpy", "fastmath": True}'),
+        tests="linear_kernels",
+        select="fastmath",
+    ),
+    mutant(
+        "a block summed in the dtype of the rows",
+        (
+            KERNEL,
+            "        _add_rows(X, rows, feature_part[k], total[k])\n",
+            "        block_sum = np.zeros(d, X.dtype)\n"
+            "        _add_rows(X, rows, feature_part[k].astype(X.dtype), block_sum)\n"
+            "        for j in range(d):\n"
+            "            total[k, j] += block_sum[j]\n",
+        ),
+        tests="guarantees_neighbours",
+    ),
+    mutant(
+        "the sum's order depends on the threads",
+        (MODELS, "        n_segments = self._n_segments(n)", "        n_segments = 1 if self._pool is None else 3"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the last rows of a sum forgotten",
+        (MODELS, "n * (segment + 1) // n_segments", "n * (segment + 1) // n_segments // 4 * 4"),
+        tests="linear_kernels",
+        select=BY_PROPERTY,
+    ),
+]

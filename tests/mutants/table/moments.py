@@ -1,0 +1,123 @@
+"""Mistakes in second moments and their release."""
+
+from mutant import BY_PROPERTY, mutant
+from paths import GRAM, GRAM_KERNEL, PCA
+
+MUTANTS = [
+    mutant(
+        "PCA: sensitivity off by n",
+        (PCA, "sensitivity(weight, self.adjacency))", "sensitivity(weight, self.adjacency) / max(n, 1))"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: rows not divided by their bound",
+        (GRAM_KERNEL, "return 1.0 / norm if norm > radius else 1.0 / radius", "return min(1.0, radius / norm)"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: R where R squared belongs",
+        (PCA, '"noise_scale_": noise * radius**2', '"noise_scale_": noise * radius'),
+        (
+            PCA,
+            "variances = np.maximum(values[:k], 0.0) * radius**2",
+            "variances = np.maximum(values[:k], 0.0) * radius",
+        ),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: unclipped rows multiplied",
+        (GRAM_KERNEL, "return 1.0 / norm if norm > radius else 1.0 / radius", "return 1.0 / radius"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: norms clipped, the block as it came multiplied",
+        (GRAM, "            self.ball.bring_in(block, rows)\n", "            np.copyto(rows, block)\n"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: off-diagonal entries released at half their weight",
+        (GRAM, "self._triangle * (math.sqrt(2.0) / self.rounding)", "self._triangle / self.rounding"),
+        (GRAM, "triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)", "pass"),
+        (GRAM, "* (self.rounding / math.sqrt(2.0))", "* self.rounding"),
+        (GRAM, "        triangle[_diagonal(d)] *= math.sqrt(2.0)\n", ""),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: mean unpaid",
+        (GRAM, "    return math.sqrt(1.0 + weight**2)\n", "    return 1.0\n"),
+        (GRAM, "return (1.0 + weight**2 / 2.0) / math.sqrt(2.0)", "return 1.0 / math.sqrt(2.0)"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: mean without noise",
+        (
+            PCA,
+            "        fitted = self._decompose(moments,",
+            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
+        ),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: exact trace",
+        (PCA, "total = max(float(np.trace(covariance)) * radius**2,", "total = max(self._exact_trace * radius**2,"),
+        (
+            PCA,
+            "        fitted = self._decompose(moments,",
+            "        self._exact_trace = float(np.trace(sums.moments(sums.isometric).gram)) / n\n"
+            "        fitted = self._decompose(moments,",
+        ),
+        tests="decomposition",
+        select="follows",
+    ),
+    mutant(
+        "PCA: halved sensitivity under every adjacency",
+        (GRAM, 'if adjacency == "replace_one":', "if adjacency:"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: float32 products where rows shift",
+        (
+            GRAM,
+            "np.float32 if self._by_position and np.can_cast(X.dtype, np.float32)",
+            "np.float32 if np.can_cast(X.dtype, np.float32)",
+        ),
+        tests="decomposition",
+        select="shift",
+    ),
+    mutant(
+        "PCA: rounding in float32 not paid for",
+        (
+            GRAM,
+            "return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))",
+            "return 1.0 + 1e-9",
+        ),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: charge after the blocks are drawn",
+        (PCA, "        work._payment().charge(plan.event)\n", ""),
+        (
+            PCA,
+            "        publish(self, work)\n",
+            "        work._payment().charge(plan.event)\n        publish(self, work)\n",
+        ),
+        tests="decomposition",
+        select="charge or ceiling or aborted",
+    ),
+    mutant(
+        "PCA: a private n under add_remove",
+        (PCA, "self._check_data_norm(), self._public_n_samples(n_samples)", "self._check_data_norm(), n_samples"),
+        tests="decomposition",
+        select=BY_PROPERTY,
+    ),
+]

@@ -1,0 +1,236 @@
+"""Mistakes in the noise, in the draw of rows, and in what follows a release."""
+
+from mutant import BY_PROPERTY, mutant
+from paths import (
+    AVERAGING,
+    BITS,
+    CLASSIFIER,
+    MECHANISMS,
+    OPTIMIZERS,
+    RANDOM,
+    SAMPLING,
+    TRAINING,
+)
+
+RELEASE = "gradient = mechanism.release(total, noise_stream)\n"
+DIVIDE = "gradient /= plan.expected_lot_size\n"
+
+MUTANTS = [
+    # --- the noise ---
+    mutant(
+        "noise divided by the root of the lot",
+        (
+            TRAINING,
+            RELEASE,
+            "noise = mechanism.release(0 * total, noise_stream) * plan.expected_lot_size**0.5\n"
+            "            gradient = total + noise\n",
+        ),
+        tests="training neural_network",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "divisor by the realised lot",
+        (
+            TRAINING,
+            DIVIDE,
+            "gradient /= max(1, len(rows) if rows is not None else model.n_rows)\n",
+        ),
+        tests="training neural_network",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "noise without the sensitivity",
+        (MECHANISMS, "return self.noise_multiplier * self.sensitivity", "return self.noise_multiplier"),
+        tests="mechanisms training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "noise added after the division",
+        (TRAINING, RELEASE, "gradient = mechanism.release(total / plan.expected_lot_size, noise_stream)\n"),
+        (TRAINING, f"            {DIVIDE}", ""),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "noise of a release alone drawn before its charge",
+        (
+            MECHANISMS,
+            "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n"
+            "        noisy = self._add_noise(exact, stream)\n",
+            "        noisy = self._add_noise(exact, stream)\n"
+            "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n",
+        ),
+        tests="mechanisms",
+        select="stands_when or refuses_draws",
+    ),
+    mutant(
+        "priced at another noise than runs",
+        (
+            MECHANISMS,
+            "return GaussianDpEvent(self.noise_multiplier)",
+            "return GaussianDpEvent(1.1 * self.noise_multiplier)",
+        ),
+        tests="mechanisms plan",
+    ),
+    mutant(
+        "one normal for all parameters",
+        (MECHANISMS, "stream.normal(value.size)", "stream.normal(1)"),
+        tests="mechanisms training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the same noise at each step",
+        (TRAINING, RELEASE, RELEASE.replace("noise_stream", 'stream.spawn("noise")')),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "one stream for sampling and noise",
+        (TRAINING, 'stream.spawn("sampling"), stream.spawn("noise")', '(stream.spawn("noise"),) * 2'),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "two copies of one stream for sampling and noise",
+        (TRAINING, 'stream.spawn("sampling"), stream.spawn("noise")', 'stream.spawn("noise"), stream.spawn("noise")'),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "purposes ignored by spawn",
+        (RANDOM, "repr(purpose).encode()", 'b"purpose"'),
+        tests="random",
+    ),
+    mutant(
+        "instalments reuse the noise",
+        (CLASSIFIER, 'spawn("from step", before[0])', 'spawn("from step", 0)'),
+        tests="neural_network linear_model_runs",
+        select="instalments",
+    ),
+    mutant(
+        "a key that is always the same",
+        (RANDOM, "return cls(os.urandom(32))", "return cls(bytes(32))"),
+        tests="random",
+    ),
+    mutant(
+        "noise from numpy's global generator",
+        (
+            RANDOM,
+            "normals_from_words(self.words(_NORMALS_AHEAD), self._normals)",
+            "self._normals = np.random.standard_normal(_NORMALS_AHEAD)",
+        ),
+        tests="random",
+    ),
+    mutant(
+        "left-over normals drawn twice",
+        (RANDOM, "self._normals = self._normals[taken:]", "self._normals = self._normals[taken // 2 :]"),
+        tests="random",
+    ),
+    mutant(
+        "a stream that can be pickled",
+        (
+            RANDOM,
+            'raise TypeError("A SecretStream cannot',
+            'return SecretStream, (self._key,), str("A SecretStream cannot',
+        ),
+        tests="random",
+    ),
+    mutant(
+        "tail of the normals cut at 2**-32",
+        (
+            BITS,
+            "radii[i] = math.sqrt(-2.0 * _log_unit(words[i]))",
+            "radii[i] = math.sqrt(-2.0 * _log_unit(words[i] & np.uint64(0xFFFFFFFF00000000)))",
+        ),
+        tests="bits",
+    ),
+    mutant(
+        "half of the angles",
+        (BITS, "sign = (word & np.uint64(1)) << np.uint64(63)", "sign = (word & np.uint64(0)) << np.uint64(63)"),
+        tests="bits",
+    ),
+    # --- sampling ---
+    mutant(
+        "lots of fixed size billed as Poisson",
+        (
+            SAMPLING,
+            "return stream.poisson_rows(n, self.rate)",
+            "return np.sort(np.argsort(stream.words(n))[: round(n * self.rate)])",
+        ),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "shuffling billed as Poisson",
+        (
+            SAMPLING,
+            "return stream.poisson_rows(n, self.rate)",
+            "size = max(1, round(n * self.rate))\n"
+            "        first = int(stream.words(1)[0]) % max(1, n - size + 1)\n"
+            "        return np.arange(first, min(n, first + size))",
+        ),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "all rows at every step, billed as Poisson",
+        (SAMPLING, "return stream.poisson_rows(n, self.rate)", "return np.arange(n)"),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "sampled at another rate than is priced",
+        (SAMPLING, "stream.poisson_rows(n, self.rate)", "stream.poisson_rows(n, min(1.2 * self.rate, 0.999))"),
+        tests="sampling training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "full batch billed as half a batch",
+        (SAMPLING, "        return inner\n", "        return PoissonSampledDpEvent(0.5, inner)\n"),
+        tests="sampling plan",
+    ),
+    mutant(
+        "gap of a sampled row off by one",
+        (BITS, "last += 1 + np.int64(gaps[i])", "last += 2 + np.int64(gaps[i])"),
+        tests="bits random",
+    ),
+    mutant(
+        "lot cut off at its expected size and four deviations",
+        (RANDOM, "        while last < n:\n", "        for _ in range(1 if last < n else 0):\n"),
+        tests="random",
+    ),
+    mutant(
+        "last lot dropped when empty",
+        (
+            TRAINING,
+            "            total = model.clipped_gradient_sum",
+            "            if rows is not None and len(rows) == 0:\n                continue\n"
+            "            total = model.clipped_gradient_sum",
+        ),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "no noise on an empty lot",
+        (TRAINING, RELEASE, f"gradient = total if rows is not None and not len(rows) else {RELEASE[11:]}"),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    # --- what follows the release ---
+    mutant(
+        "the penalty taken of noisy data instead of theta",
+        (
+            OPTIMIZERS,
+            "        return _shrink(new_theta, rate, penalty), MomentumState(new_velocity, n_done + 1)",
+            "        return new_theta - penalty * new_velocity, MomentumState(new_velocity, n_done + 1)",
+        ),
+        tests="optimizers training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the first half averaged too",
+        (AVERAGING, "if step >= start else state", "if step >= 0 else state"),
+        tests="training averaging",
+        select=BY_PROPERTY,
+    ),
+]

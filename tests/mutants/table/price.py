@@ -1,0 +1,223 @@
+"""Mistakes in the price of a run and in what a ceiling admits."""
+
+from mutant import BY_PROPERTY, mutant
+from paths import (
+    ACCOUNTANT,
+    ADMISSION,
+    BASE,
+    CLASSIFIER,
+    FILTERS,
+    LEDGER,
+    LOG,
+    METHODS,
+    PLAN,
+    TRAINING,
+)
+
+CHARGE = "        work._charge_once(plan)\n"
+
+MUTANTS = [
+    # --- the price ---
+    mutant(
+        "event with one step fewer",
+        (PLAN, "return self.event_of(self.n_steps)", "return self.event_of(self.n_steps - 1)"),
+        tests="plan training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "one step more than is priced",
+        (TRAINING, "while state.n_done < plan.n_steps:", "while state.n_done < plan.n_steps + 1:"),
+        tests="training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "replace_one priced as add_remove",
+        (
+            METHODS,
+            'return max(_epsilon(found, delta, method, adjacency == "replace_one"), sys.float_info.min)',
+            "return max(_epsilon(found, delta, method, False), sys.float_info.min)",
+        ),
+        tests="plan accounting_pld",
+    ),
+    mutant(
+        "noise solved for without adjacency",
+        (PLAN, "method=accounting, adjacency=adjacency)", "method=accounting)"),
+        tests="plan",
+    ),
+    mutant(
+        "accountant spent in a forked process",
+        (LOG, "return self._detached or self._process != os.getpid()", "return self._detached"),
+        tests="accounting_accountant",
+        select="forked",
+    ),
+    mutant(
+        "accountant lost in clone",
+        (ACCOUNTANT, "def __sklearn_clone__(self)", "def _no_clone(self)"),
+        (ACCOUNTANT, "def __copy__(self)", "def _no_copy(self)"),
+        (ACCOUNTANT, "def __deepcopy__(self, memo", "def _no_deepcopy(self, memo"),
+        tests="accounting_accountant linear_model_tools",
+        select="clone or ledger",
+    ),
+    mutant(
+        "a pickled accountant that spends",
+        (LOG, "        self._detached = True\n", ""),
+        tests="accounting_accountant",
+    ),
+    # --- what a ceiling admits ---
+    mutant(
+        "delta not halved between two filters",
+        (FILTERS, 'delta if family == "gaussian" else 0.5 * delta', "delta"),
+        tests="accounting_filters",
+        select="shares or half_of_delta",
+    ),
+    mutant(
+        "the whole delta for each Rényi filter",
+        (
+            FILTERS,
+            "renyi_epsilon_at(order, 0.0, rule.renyi / len(rule.orders))",
+            "renyi_epsilon_at(order, 0.0, rule.renyi)",
+        ),
+        tests="accounting_filters",
+        select="shares or mix",
+    ),
+    mutant(
+        "order chosen after outputs were seen",
+        (LEDGER, "        if self.rule is not None:\n            return self.rule\n", ""),
+        (LEDGER, "(first_rule, first)", "(rule_for, found)"),
+        tests="accounting_filters",
+        select="order or first_version",
+    ),
+    mutant(
+        "a rule that is not kept",
+        (ADMISSION, "replace(entry, rule=ledger.rule_with(found, entry.adjacency))", "entry"),
+        tests="accounting_filters",
+        select="order or rule or chain",
+    ),
+    mutant(
+        "an entry made in the ledger that others read",
+        (LOG, "            ledger = self.read()\n", "            ledger = self._ledger\n"),
+        tests="accounting_store_races",
+        select="no_entry_in_part",
+    ),
+    mutant(
+        "the order of an old ledger by the prices of today",
+        (
+            FILTERS,
+            "_best_order(first, epsilon, delta, replace_one, _first_cost)",
+            "_best_order(first, epsilon, delta, replace_one)",
+        ),
+        tests="accounting_filters",
+        select="first_version",
+    ),
+    mutant(
+        "an old ledger under a new rule",
+        (LEDGER, "(first_rule, first)", "(rule_for, first)"),
+        tests="accounting_filters",
+        select="first_version",
+    ),
+    mutant(
+        "failure probabilities that do not add up",
+        (FILTERS, "[n * count * delta for found, n in charges", "[delta for found, n in charges"),
+        tests="accounting_filters",
+        select="fail or known_epsilon",
+    ),
+    mutant(
+        "failure probabilities for nothing",
+        (FILTERS, "if failures_of(charges) <= self.failures else math.inf", "if True else math.inf"),
+        tests="accounting_filters",
+        select="fail or known_epsilon or delta_is",
+    ),
+    mutant(
+        "a raised ceiling held by the filter",
+        (
+            LEDGER,
+            "        if self.raised:\n            return share(self._odometer",
+            "        if False:\n            return share(self._odometer",
+        ),
+        tests="accounting_filters",
+        select="raised",
+    ),
+    mutant(
+        "a raise below what was spent",
+        (ADMISSION, "    if figure > epsilon:\n", "    if False:\n"),
+        tests="accounting_filters budget_cli",
+        select="raise",
+    ),
+    mutant(
+        "a refusal that is not recorded",
+        (ACCOUNTANT, "            self._log.append(entry)\n", "            pass\n"),
+        tests="accounting_filters",
+        select="refus",
+    ),
+    mutant(
+        "more releases than any method prices",
+        (ADMISSION, "if not ledger.has_room(entry.event):", "if False:"),
+        tests="accounting_filters",
+        select="no_more_releases",
+    ),
+    mutant(
+        "a charge that no method prices with the others",
+        (ADMISSION, "if not ledger.priced_with(found, entry.adjacency):", "if False:"),
+        tests="accounting_filters",
+        select="joint_price",
+    ),
+    mutant(
+        "a figure of what is left rounded up",
+        (
+            ADMISSION,
+            "told, least = rounded(needed, digits, up=True), rounded(left, digits)",
+            "told, least = rounded(needed, digits, up=True), rounded(left * 1.01, digits, up=True)",
+        ),
+        tests="accounting_filters",
+        select="affordable",
+    ),
+    mutant(
+        "the seed on the ledger",
+        (BASE, '"n_jobs", "random_state", "verbose")', '"n_jobs", "verbose")'),
+        tests="accounting_store",
+        select="leaves_on_the_bill",
+    ),
+    mutant(
+        "charge after the data are read",
+        (CLASSIFIER, CHARGE, ""),
+        (CLASSIFIER, "        publish(self, work)\n", f"{CHARGE}        publish(self, work)\n"),
+        tests="guarantees_charges",
+        select="charge or ceiling or aborted",
+    ),
+    mutant(
+        "earlier instalments not billed",
+        (BASE, "event if earlier is None else compose([earlier, event])", "event"),
+        tests="linear_model_runs",
+        select="instalments",
+    ),
+    mutant(
+        "labels read from y without a word",
+        (
+            CLASSIFIER,
+            '        report_leak(\n            "classes=None:',
+            '        (lambda *_, **__: None)(\n            "classes=None:',
+        ),
+        tests="linear_model_runs",
+        select="leak or warnings",
+    ),
+    mutant(
+        "the seed used without a word",
+        (
+            BASE,
+            "        if self.random_state is not None:\n            report_leak(",
+            "        if False:\n            str(",
+        ),
+        tests="linear_model_runs",
+        select="leak or warnings",
+    ),
+    mutant(
+        "rate and divisor from a private n",
+        (
+            CLASSIFIER,
+            "run = self._plan_run(terms.budget, n, shape[1],",
+            "run = self._plan_run(terms.budget, shape[0], shape[1],",
+        ),
+        tests="guarantees_neighbours",
+        select="removing or add_remove",
+    ),
+]

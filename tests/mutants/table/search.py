@@ -1,0 +1,130 @@
+"""Mistakes in a private search."""
+
+from mutant import mutant
+from paths import CANDIDATES, PIPELINE, SCORES, SEARCH, SEARCH_PLAN
+
+MUTANTS = [
+    mutant(
+        "the score of a search released without noise",
+        (
+            SEARCH,
+            'noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))',
+            "noisy = [total for _, total in totals]",
+        ),
+        tests="model_selection",
+        select="noise_of_its_price or what_ran",
+    ),
+    mutant(
+        "the refit of a search not charged",
+        (
+            SEARCH_PLAN,
+            "return compose([choice, _worst_of([each.event(scale) for each in possible])]) if finals else choice",
+            "return choice",
+        ),
+        tests="model_selection",
+        select="what_ran or every_try",
+    ),
+    mutant(
+        "a search that charges training and not scores",
+        (SEARCH_PLAN, "return tries.event(_worst_of([*trained, scored]))", "return tries.event(_worst_of(trained))"),
+        tests="model_selection",
+        select="what_ran",
+    ),
+    mutant(
+        "one of all tries charged where all are tried",
+        (
+            SEARCH_PLAN,
+            "return _worst_of([compose(trained), compose([scored] * len(tried))])",
+            "return _worst_of([trained[0], scored])",
+        ),
+        tests="model_selection",
+        select="every_try",
+    ),
+    mutant(
+        "a search that is split by the labels",
+        (
+            SEARCH,
+            'scored = self._split(len(y), stream.spawn("split"), plan.adjacency)',
+            'scored = self._split(len(y), stream.spawn("split", repr(y.tolist())), plan.adjacency)',
+        ),
+        tests="model_selection",
+        select="labels_move_nobody",
+    ),
+    mutant(
+        "sensitivity of log-loss 1",
+        (
+            SCORES,
+            'PrivateScore("neg_log_loss", _log_losses, LOSS_BOUND,',
+            'PrivateScore("neg_log_loss", _log_losses, 1.0,',
+        ),
+        (SCORES, "worst), 0.0, self.bound)", "worst), 0.0, LOSS_BOUND)"),
+        tests="model_selection",
+        select="within_the_bound or exchanged",
+    ),
+    mutant(
+        "contributions of rows that are not cut off",
+        (SCORES, "np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)", "np.nan_to_num(found)"),
+        tests="model_selection",
+        select="cut_off",
+    ),
+    mutant(
+        "NaN counts as the best loss",
+        (SCORES, "return 0.0 if self.greater_is_better else self.bound", "worst = 0.0"),
+        tests="model_selection",
+        select="as_the_worst or diverged",
+    ),
+    mutant(
+        "infinite contributions cut off where they are best",
+        (SCORES, "np.where(np.isfinite(found), found, self._worst)", "np.where(np.isnan(found), worst, found)"),
+        tests="model_selection",
+        select="as_the_worst",
+    ),
+    mutant(
+        "the winner priced as one fit",
+        (
+            SEARCH,
+            "            step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)\n",
+            "            pass\n",
+        ),
+        tests="model_selection",
+        select="charged_once",
+    ),
+    mutant(
+        "scores of all tries shown under random stopping",
+        (
+            SEARCH,
+            "for each in tried if plan.tries is None else filter(None, [best]):",
+            "for each in tried:",
+        ),
+        tests="model_selection",
+        select="not_told",
+    ),
+    mutant(
+        "progress of tries shown under random stopping",
+        (SEARCH, "shown = self.verbose if plan.tries is None else 0", "shown = self.verbose"),
+        tests="model_selection",
+        select="not_told",
+    ),
+    mutant(
+        "tries that charge the accountant each",
+        (CANDIDATES, '_SILENT = {"accountant": None, ', "_SILENT = {"),
+        tests="model_selection",
+        select="charged_once",
+    ),
+    mutant(
+        "a cache that hands the noise of one try to another",
+        (PIPELINE, 'for parameter in ("memory", "transform_input"):', 'for parameter in ("transform_input",):'),
+        tests="model_selection",
+        select="cache",
+    ),
+    mutant(
+        "the search asks the ceiling after its rows are read",
+        (
+            SEARCH,
+            "        payment.check(plan.event)\n",
+            "        np.asarray(X)\n        payment.check(plan.event)\n",
+        ),
+        tests="model_selection refusals",
+        select="rows_are_read or no_row or before_the_rows",
+    ),
+]

@@ -1,0 +1,83 @@
+"""Budget files on file systems without hard links."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import signal
+import threading
+
+import pytest
+from ledger_files import CREATE, NO_LINKS, THIRD, THREE, fresh, one_line, refused, start, together
+
+from skdp import PrivacyAccountant
+from skdp.exceptions import BudgetFileError
+
+
+@pytest.mark.parametrize("how", [errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, None])
+def test_a_file_is_made_without_hard_links(tmp_path, path, monkeypatch, how):
+    def no_link(*arguments):
+        raise OSError(how, os.strerror(how))
+
+    if how is None:
+        monkeypatch.delattr(os, "link")
+    else:
+        monkeypatch.setattr(os, "link", no_link)
+    accountant = PrivacyAccountant(**THREE, path=path)
+    accountant.spend(THIRD)
+    assert fresh(path).verify() == 1
+    assert os.listdir(tmp_path) == ["census.budget"]
+    with pytest.raises(ValueError, match="not written over"):
+        PrivacyAccountant.from_json(accountant.to_json(), resume=True, path=path)
+
+
+def test_other_errors_of_links_are_told(path, monkeypatch):
+    def no_link(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "link", no_link)
+    with pytest.raises(BudgetFileError, match="cannot be used") as error:
+        PrivacyAccountant(**THREE, path=path)
+    one_line(error)
+    assert not os.path.exists(path)
+
+
+def test_scripts_that_create_the_file_at_once_share_it_without_hard_links(tmp_path, path):
+    found = together(tmp_path, path, NO_LINKS + CREATE, 6, 2)
+    assert sum(found) == PrivacyAccountant.open(path).verify() == 3
+    assert sorted(os.listdir(tmp_path)) == ["census.budget", "go"]
+
+
+DIES_COPYING = (
+    NO_LINKS
+    + """
+fsync = os.fsync
+def dying(number):
+    fsync(number)
+    if os.path.exists(path) and os.path.samestat(os.fstat(number), os.stat(path)):
+        os.kill(os.getpid(), 9)
+os.fsync = dying
+PrivacyAccountant(2.0, 1e-5, path=path)
+"""
+)
+
+
+def test_death_while_the_file_is_copied_leaves_none_that_can_be_charged(path, rows):
+    child = start(DIES_COPYING, path, "-")
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    assert pathlib.Path(path).read_bytes()[:100] == bytes(100)
+    refused(path, rows, "not a budget file|damaged")
+    with pytest.raises(BudgetFileError, match=r"not a budget file|damaged"):
+        PrivacyAccountant(**THREE, path=path)
+
+
+def test_who_comes_while_the_file_is_copied_waits_for_it(path):
+    PrivacyAccountant(**THREE, path=path + ".made")
+    content = pathlib.Path(path + ".made").read_bytes()
+    pathlib.Path(path).touch()
+    finishing = threading.Timer(0.2, lambda: pathlib.Path(path).write_bytes(content))
+    finishing.start()
+    assert PrivacyAccountant.open(path).remaining(THIRD) == 3
+    finishing.join()

@@ -1,0 +1,156 @@
+"""Made-up people and the tables they are drawn from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from census_files import PREDICTORS, one_line, people
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from skdp.datasets import _tables as tables
+from skdp.datasets import make_census
+
+
+def test_make_census_shape_and_public_facts():
+    bunch = make_census(500, random_state=0)
+    assert bunch.feature_names == PREDICTORS
+    assert bunch.data.shape == (500, 11)
+    assert bunch.data.dtype == np.float32
+    assert bunch.data.flags.c_contiguous
+    assert bunch.target.dtype == np.int8
+    assert bunch.bounds["age"] == (18, 93)
+    assert bunch.classes == (0, 1)
+    assert bunch.sample_weight is None
+    assert "no privacy to lose" in bunch.DESCR
+    assert make_census(random_state=0).data.shape == (20_000, 11)
+
+
+def test_same_seed_same_people():
+    one, two, other = (make_census(2000, random_state=seed) for seed in (7, np.random.RandomState(7), 8))
+    np.testing.assert_array_equal(one.data, two.data)
+    np.testing.assert_array_equal(one.target, two.target)
+    assert not np.array_equal(one.data, other.data)
+    all_of_them = make_census(2000, random_state=7, features="all")
+    age = all_of_them.feature_names.index("age")
+    np.testing.assert_array_equal(all_of_them.data[:, age], one.data[:, PREDICTORS.index("age")])
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "9"])
+def test_make_census_wants_a_positive_integer(n):
+    with pytest.raises(ValueError, match="n_samples") as error:
+        make_census(n)
+    one_line(error)
+
+
+def test_make_census_has_no_divorced():
+    with pytest.raises(ValueError, match="no column divorced"):
+        make_census(10, features=["divorced"])
+    assert make_census(10, random_state=0, target="married").target_name == "married"
+
+
+def test_made_up_people_stay_in_bounds_and_derived_columns_follow():
+    frame = people()
+    for column in frame.columns:
+        low, high = tables.bounds([column], tables.CENSUS_2000_AGE)[column]
+        assert (frame[column].min(), frame[column].max()) == (low, high)
+    np.testing.assert_array_equal(frame["collegedegree"], frame["educ"] >= 13)
+    np.testing.assert_array_equal(frame["blackfemale"], frame["black"] * frame["sex"])
+
+
+@pytest.mark.parametrize(
+    "table", [[b[2] for b in tables.AGE_BANDS], [o[1] for o in tables.ORIGINS], *tables.EDUC], ids=str
+)
+def test_tables_are_round_and_sum_to_one(table):
+    assert math.isclose(sum(table), 1.0, abs_tol=1e-12)
+    assert all(p >= 0 and math.isclose(100 * p, round(100 * p), abs_tol=1e-9) for p in table)
+
+
+def cells():
+    """Every written probability as (name, successes, trials, probability)."""
+    f = people()
+    band = np.digitize(f["age"], [first for first, _, _ in tables.AGE_BANDS]) - 1
+
+    def cell(name, who, what, probability):
+        return name, int(np.sum(who & what)), int(np.sum(who)), probability
+
+    everybody = np.ones(len(f), dtype=bool)
+    yield cell("female", everybody, f["sex"] == 1, tables.FEMALE)
+    for i, (first, last, p) in enumerate(tables.AGE_BANDS):
+        yield cell(f"age {first}", everybody, band == i, p)
+        years = last - first + 1
+        for age in range(first, min(last, 93) + 1):
+            share = (years - (93 - first)) / years if age == 93 else 1 / years
+            yield cell(f"age {age}", band == i, f["age"] == age, share)
+    for flags, p, citizen, english, english_foreign in tables.ORIGINS:
+        who = (f[["latino", "black", "asian"]].to_numpy() == flags).all(axis=1)
+        yield cell(f"origin {flags}", everybody, who, p)
+        yield cell(f"citizen {flags}", who, f["uscitizen"] == 1, citizen)
+        yield cell(f"english {flags}", who & (f["uscitizen"] == 1), f["englishability"] == 1, english)
+        yield cell(f"english, foreign {flags}", who & (f["uscitizen"] == 0), f["englishability"] == 1, english_foreign)
+    row = np.where(f["englishability"] == 1, np.array(tables.EDUC_ROW)[band], 0)
+    for i, k in itertools.product(range(4), range(16)):
+        yield cell(f"educ {k + 1} in row {i}", row == i, f["educ"] == k + 1, tables.EDUC[i][k])
+    for sex, i in itertools.product((0, 1), range(8)):
+        who = (f["sex"] == sex) & (band == i)
+        yield cell(f"military {sex} {i}", who, f["militaryservice"] == 1, tables.MILITARY[sex][i])
+        for black, factor in ((0, 1.0), (1, tables.MARRIED_BLACK)):
+            p = tables.MARRIED[sex][i] * factor
+            yield cell(f"married {sex} {i} {black}", who & (f["black"] == black), f["married"] == 1, p)
+    for college, i in itertools.product((0, 1), range(8)):
+        p = tables.DISABILITY[i] * (tables.DISABILITY_COLLEGE if college else 1.0)
+        who = (f["collegedegree"] == college) & (band == i)
+        yield cell(f"disability {college} {i}", who, f["disability"] == 1, p)
+
+
+def test_made_up_people_follow_the_written_tables():
+    """Exact binomial tests, Bonferroni: a false alarm in at most 1e-6 of seeds."""
+    found = list(cells())
+    assert len(found) > 200
+    for name, successes, trials, probability in found:
+        assert trials > 0, name
+        p_value = stats.binomtest(successes, trials, probability).pvalue
+        assert p_value > 1e-6 / len(found), (name, successes, trials, probability)
+
+
+def log_odds(person):
+    """The score read off the table, one person at a time."""
+    peak, unit, height = tables.EMPLOYED_AGE
+    score = tables.EMPLOYED_CONSTANT + height * ((person["age"] - peak) / unit) ** 2
+    return score + sum(w for term, w in tables.EMPLOYED.items() if all(person[column] for column in term))
+
+
+def test_employment_follows_the_written_score():
+    """In 20 groups by score the number employed is a sum of known Bernoullis; false alarm at most about 1e-6."""
+    frame = people().head(40_000)
+    p = np.array([1 / (1 + math.exp(-log_odds(person))) for person in frame.to_dict("records")])
+    employed = frame["employed"].to_numpy()
+    limit = stats.norm.isf(0.5e-6 / 40)
+    for group in [
+        *np.array_split(np.argsort(p), 20),
+        *(np.flatnonzero(frame[c] == 1) for c in tables.BINARY if c in frame and c != "employed"),
+    ]:
+        spread = math.sqrt(np.sum(p[group] * (1 - p[group])))
+        # The half keeps the normal limit honest where few are employed.
+        assert abs(employed[group].sum() - p[group].sum()) < limit * spread + 0.5
+
+
+def test_employment_is_as_hard_to_predict_as_it_should_be():
+    bunch = make_census(60_000, random_state=3)
+    assert 0.61 < bunch.target.mean() < 0.65
+    low, high = np.array([bunch.bounds[c] for c in bunch.feature_names]).T
+    X = (bunch.data - low) / (high - low)
+    model = LogisticRegression(C=100.0, max_iter=500).fit(X[:30_000], bunch.target[:30_000])
+    score = roc_auc_score(bunch.target[30_000:], model.predict_proba(X[30_000:])[:, 1])
+    assert 0.75 < score < 0.80
+
+
+def test_a_million_people_take_a_moment():
+    start = time.process_time()
+    make_census(1_000_000, random_state=0)
+    assert time.process_time() - start < 6.0  # about 0.5 s; the rest is for a busy machine

@@ -1,0 +1,169 @@
+"""A charge stands before training sees a row, and what a fit publishes is on a list."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from guarantee_cases import ESTIMATORS, POISSON, PUBLISHED, UNDOCUMENTED, assert_same_value, model_place, seeded
+
+from skdp import (
+    BudgetExceededError,
+    PrivacyAccountant,
+)
+from skdp.accounting import (
+    compose,
+    flatten,
+    get_epsilon,
+)
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+
+# --- charges ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_the_charge_stands_before_training_sees_the_rows(draw, monkeypatch, method, kind):
+    accountant, seen = PrivacyAccountant(), []
+    estimator, bound, _ = ESTIMATORS[kind]
+
+    class Watched(bound):
+        def __init__(self, *arguments, **keywords):
+            seen.append(accountant.history)
+            super().__init__(*arguments, **keywords)
+
+    monkeypatch.setattr(*model_place(kind), Watched)
+    X, y = draw(60)
+    model = getattr(seeded(kind=kind, accountant=accountant, **POISSON), method)(X, y)
+    ((charge,),) = seen
+    assert charge.event == model.privacy_event_
+    assert charge.label == estimator.__name__
+    assert charge.adjacency == "zero_out"
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_training_never_sees_the_rows_of_a_fit_above_the_ceiling(draw, monkeypatch, kind):
+    def refuse(*arguments, **keywords):
+        raise AssertionError("the rows were bound to a model")
+
+    monkeypatch.setattr(*model_place(kind), refuse)
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        seeded(kind=kind, accountant=accountant).fit(*draw(60))
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("place", ["__init__", "clipped_gradient_sum"])
+@pytest.mark.parametrize("error", [MemoryError, FloatingPointError])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch, place, error, kind):
+    def fail(*arguments, **keywords):
+        raise error("planted")
+
+    accountant = PrivacyAccountant()
+    model = seeded(kind=kind, accountant=accountant)
+    with monkeypatch.context() as patch:
+        patch.setattr(ESTIMATORS[kind][1], place, fail)
+        with pytest.raises(error, match="planted"):
+            model.fit(*draw(60))
+    assert len(accountant.history) == 1
+    assert not any(name in PUBLISHED[type(model)] for name in vars(model) if name != "n_features_in_")
+    assert seeded(kind=kind).fit(*draw(60)).privacy_event_ == accountant.event
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_an_aborted_instalment_leaves_the_model_before_it(draw, monkeypatch, kind):
+    X, y = draw(60)
+    accountant = PrivacyAccountant()
+    model = seeded(kind=kind, accountant=accountant).fit(X, y)
+    before = {name: getattr(model, name) for name in PUBLISHED[type(model)] if hasattr(model, name)}
+    monkeypatch.setattr(ESTIMATORS[kind][1], "clipped_gradient_sum", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.partial_fit(X, y)
+    assert len(accountant.history) == 2
+    for name, value in before.items():
+        assert_same_value(name, getattr(model, name), value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("first_sampled", [False, True])
+def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
+    """Property 18, in one process: fits of sizes chosen by a user who looks at what was admitted."""
+    X, y = draw(60)
+    rng = np.random.default_rng(seed)
+    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
+    admitted = refused = 0
+    while refused < 12:
+        size = accountant.remaining() * rng.uniform(0.05, 1.5) + 0.01
+        sampling = POISSON if (admitted == 0) == first_sampled else {}
+        model = seeded(accountant=accountant, epsilon=size, random_state=None, **sampling)
+        try:
+            model.fit(X, y)
+            admitted += 1
+        except BudgetExceededError:
+            refused += 1
+        assert len(accountant.history) == admitted
+        assert accountant.get_epsilon() <= 2.0
+    assert admitted >= 1
+
+
+@pytest.mark.parametrize("accounting", ["pld", "rdp"])
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, accounting, adjacency, kind):
+    """Every release that ran, over all instalments, is in `privacy_event_`, and `epsilon_` is its price."""
+    ran = []
+    release = GaussianMechanism.release
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, *arguments: ran.append(self) or release(self, *arguments)
+    )
+    X, y = draw(60)
+    model = seeded(kind=kind, accounting=accounting, adjacency=adjacency, n_samples_public=60, max_iter=200)
+    model.fit(X, y)
+    model.set_params(epsilon=0.5, max_iter=10).partial_fit(X, y)
+    model.set_params(warm_start=True, epsilon=0.3).fit(X, y)
+    assert sum(flatten(model.privacy_event_).values()) == len(ran) == model.n_steps_ == 220
+    assert flatten(model.privacy_event_) == flatten(compose(mechanism.event for mechanism in ran))
+    price = get_epsilon(model.privacy_event_, model.delta_, method=accounting, adjacency=adjacency)
+    assert model.epsilon_ == price
+
+
+# --- what is published ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("life", ["fit", "partial_fit twice", "warm_start", "verbose"])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
+    X, y = draw(60)
+    options = {"warm_start": life == "warm_start", "verbose": int(life == "verbose")}
+    model = seeded(kind=kind, accountant=PrivacyAccountant(), **options)
+    parameters = set(model.get_params())
+    model = model.partial_fit(X, y).partial_fit(X, y) if life == "partial_fit twice" else model.fit(X, y)
+    expected = PUBLISHED[type(model)].keys() | UNDOCUMENTED.keys()
+    assert set(vars(model)) - parameters == expected - {"feature_names_in_"}
+
+
+@pytest.mark.parametrize("estimator", PUBLISHED, ids=lambda estimator: estimator.__name__)
+def test_the_list_is_the_documented_one(estimator):
+    section = inspect.getdoc(estimator).split("Attributes\n----------\n")[1].split("\nSee Also\n")[0]
+    entries = re.findall(r"(?m)^(\w.*) : ", section)
+    assert {name for entry in entries for name in entry.split(", ")} == PUBLISHED[estimator].keys()
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_refused_fit_leaves_the_fitted_model_whole(draw, kind):
+    X, y = draw(40)
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    model = seeded(kind=kind, accountant=accountant).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    before = model.predict(pd.DataFrame(X, columns=list("abcd")))
+    with pytest.raises(BudgetExceededError):
+        model.fit(np.hstack([X, X]), y)
+    assert model.n_features_in_ == 4
+    assert list(model.feature_names_in_) == list("abcd")
+    np.testing.assert_array_equal(model.predict(pd.DataFrame(X, columns=list("abcd"))), before)

@@ -1,0 +1,373 @@
+"""Change one row, watch the output: what the docstrings promise, held to the word.
+
+A *replay* fits on D and on a neighbour D' with the same seed. What the first run released is handed to the second in
+place of its own releases, so that both see the same history; then what went into each release may differ by the
+declared sensitivity, and nothing else may differ at all.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from guarantee_cases import (
+    ESTIMATORS,
+    FULL,
+    POISSON,
+    PUBLISHED,
+    assert_only_releases_differ,
+    assert_same_value,
+    released,
+    seeded,
+)
+
+import skdp._classifier
+import skdp.linear_model
+import skdp.neural_network
+from skdp import (
+    DPMLPClassifier,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    config_context,
+)
+from skdp._training.plan import DPSGDPlan
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+
+# --- replay -----------------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What a fit put into its releases, and all that it let out."""
+
+    inputs: list[np.ndarray]
+    attributes: dict[str, object]
+    messages: list[tuple[type, str]]
+    plans: list[tuple[DPSGDPlan, str]]
+
+
+@pytest.fixture
+def replay(monkeypatch):
+    """A function that fits on D and on D', the second time with what was released the first time."""
+    release, run = GaussianMechanism.release, skdp._classifier.run_dpsgd
+
+    def fit(model, data, outputs):
+        inputs, plans, fresh = [], [], not outputs
+
+        def recorded_release(mechanism, value, stream):
+            inputs.append(np.array(value))
+            if fresh:
+                outputs.append(release(mechanism, value, stream))
+            return outputs[len(inputs) - 1].copy()
+
+        def recorded_run(bound_model, plan, optimizer, *arguments, **keywords):
+            ones = np.ones(bound_model.n_parameters)
+            step = optimizer.update(ones, optimizer.init(ones), ones)
+            plans.append((plan, repr(step)))
+            return run(bound_model, plan, optimizer, *arguments, **keywords)
+
+        monkeypatch.setattr(GaussianMechanism, "release", recorded_release)
+        monkeypatch.setattr(skdp._classifier, "run_dpsgd", recorded_run)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(*data)
+        return Outcome(inputs, dict(vars(model)), [(w.category, str(w.message)) for w in caught], plans)
+
+    def both(make_model, one, other):
+        outputs = []
+        return fit(make_model(), one, outputs), fit(make_model(), other, outputs)
+
+    return both
+
+
+class Neighbours(NamedTuple):
+    """Rows, and the number of the one that a neighbour mutes, with the weight that it has before."""
+
+    X: np.ndarray
+    y: np.ndarray
+    row: int
+    weight: float = 1.0
+
+
+def only_record_of_a_class(X, y):
+    y = np.where(y == 0, 1, y)
+    y[7] = 0
+    return Neighbours(X, y, 7)
+
+
+def holder_of_a_maximum(X, y):
+    X[11, 2] = 5.0
+    return Neighbours(X, y, 11)
+
+
+def the_one_value_in_a_constant_column(X, y):
+    X[:, 1] = 0.0
+    X[3, 1] = -1.0
+    return Neighbours(X, y, 3)
+
+
+def one_of_two_equal_rows(X, y):
+    X[5], y[5] = X[6], y[6]
+    return Neighbours(X, y, 5)
+
+
+def row_of_enormous_norm(X, y):
+    X[0] *= 1e9
+    return Neighbours(X, y, 0)
+
+
+def row_whose_norm_overflows(X, y):
+    X[0] = np.finfo(X.dtype).max
+    return Neighbours(X, y, 0)
+
+
+def row_of_zeros(X, y):
+    X[2] = 0.0
+    return Neighbours(X, y, 2)
+
+
+def row_of_enormous_weight(X, y):
+    return Neighbours(X, y, 9, weight=1e6)
+
+
+def last_row(X, y):
+    return Neighbours(X, y, len(X) - 1)
+
+
+KINDS = [
+    only_record_of_a_class, holder_of_a_maximum, the_one_value_in_a_constant_column, one_of_two_equal_rows,
+    row_of_enormous_norm, row_whose_norm_overflows, row_of_zeros, row_of_enormous_weight, last_row,
+]  # fmt: skip
+FORMS = [
+    ("linear", np.asarray, 2, FULL),
+    ("linear", np.asarray, 3, FULL),
+    ("linear", np.asarray, 2, POISSON),
+    ("linear", np.asarray, 3, {**POISSON, "fit_intercept": False}),
+    ("linear", np.asarray, 2, {**FULL, "fit_intercept": False, "max_grad_norm": 0.05}),
+    ("linear", sp.csr_array, 2, POISSON),
+    ("linear", sp.csr_array, 3, {**FULL, "max_grad_norm": 2.0, "data_norm": 0.5}),
+    (
+        "linear", sp.csr_array, 2,
+        {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL},
+    ),
+    ("network", np.asarray, 2, FULL),
+    ("network", np.asarray, 3, {**POISSON, "clipping": "automatic", "solver": "adam", "adam_noise_floor": 0.1}),
+    ("network", np.asarray, 3, {"clipping": "per_layer", "max_grad_norm": (0.1, 0.2, 0.3), "activation": "tanh"}),
+    ("network", sp.csr_array, 2, {**POISSON, "hidden_layer_sizes": (), "data_norm": 0.5, "learning_rate": "cosine"}),
+    ("network", sp.csr_array, 3, {"activation": "logistic", "max_grad_norm": 20.0, "batch_size": 7}),
+    (
+        "network", sp.csr_array, 2,
+        {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": "tail", **FULL},
+    ),
+]  # fmt: skip
+
+
+def muted(case, to_X):
+    """D, where the row has its weight, and D', where it is the null record."""
+    weights = np.ones(len(case.y))
+    weights[case.row] = case.weight
+    without = weights.copy()
+    without[case.row] = 0.0
+    X = to_X(case.X)
+    return (X, case.y, weights), (X, case.y, without)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("estimator", "to_X", "n_classes", "parameters"), FORMS, ids=[f"{f[0]}-{f[1].__name__}-{f[2:]}" for f in FORMS]
+)
+def test_muting_a_row_moves_releases_by_the_clip_and_nothing_else(
+    draw, replay, kind, estimator, to_X, n_classes, parameters
+):
+    """Properties 5, 13 and 21."""
+    X, y = draw(60, n_classes=n_classes)
+    case = kind(X, y)
+    one, other = replay(lambda: seeded(n_classes, estimator, **parameters), *muted(case, to_X))
+    clip = one.attributes["max_grad_norm_"]
+    moves = assert_only_releases_differ(one, other, bound=clip)
+    if kind is row_whose_norm_overflows or (kind is row_of_zeros and not parameters.get("fit_intercept", True)):
+        assert max(moves) == 0.0  # such a row is a null record
+    else:
+        assert max(moves) > 0.01 * clip  # the row was there
+    if kind is row_of_enormous_weight:
+        assert max(moves) == pytest.approx(clip, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+def test_muting_a_row_in_single_precision(draw, replay, kind, parameters):
+    X, y = draw(60)
+    case = kind(X.astype(np.float32), y)
+    one, other = replay(lambda: seeded(**parameters), *muted(case, np.asarray))
+    clip = one.attributes["max_grad_norm_"]
+    # A sum of 60 float32 terms, none above C, is exact to 60 roundings of at most 60 C: worst case, Higham (2002, 4.2).
+    rounding = 2 * 60 * 60 * np.finfo(np.float32).eps / 2
+    assert_only_releases_differ(one, other, bound=clip * (1 + rounding))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("parameters", [{"clipping": "flat"}, {"clipping": "per_layer", **POISSON}], ids=str)
+def test_muting_a_row_in_single_precision_in_a_network(draw, replay, kind, parameters):
+    """Whose sums are rounded, and whose clip leaves room for it: C is C here."""
+    X, y = draw(60)
+    case = kind(X.astype(np.float32), y)
+    one, other = replay(lambda: seeded(kind="network", **parameters), *muted(case, np.asarray))
+    clip = one.attributes["max_grad_norm_"]
+    assert max(assert_only_releases_differ(one, other, bound=clip)) <= clip
+
+
+def test_muting_a_row_of_several_labels(draw, replay):
+    """The one record that has a label, and one that has all."""
+    X, _ = draw(60)
+    labels = np.zeros((60, 3), int)
+    labels[4] = labels[5, 1] = 1
+    for row in (4, 5, 6):
+        data = muted(Neighbours(X, labels, row), np.asarray)
+        one, other = replay(lambda: seeded(classes=None, kind="network"), *data)
+        moves = assert_only_releases_differ(one, other, bound=one.attributes["max_grad_norm_"])
+        assert max(moves) > 0.01 * one.attributes["max_grad_norm_"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("to_X", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_removing_a_row_moves_releases_by_the_clip_and_nothing_else(draw, replay, kind, n_classes, to_X, estimator):
+    """Properties 13 and 21 for add_remove, where the number of rows is private too."""
+    X, y = draw(60, n_classes=n_classes)
+    case = kind(X, y)
+    kept = np.arange(60) != case.row
+    parameters = {"adjacency": "add_remove", "n_samples_public": 50, "delta": 0.05, **FULL}
+    data, data_without = (to_X(case.X), case.y), (to_X(case.X[kept]), case.y[kept])
+    one, other = replay(lambda: seeded(n_classes, estimator, **parameters), data, data_without)
+    assert_only_releases_differ(one, other, bound=one.attributes["max_grad_norm_"])
+    assert any("delta=0.05 is at least 1/n for n=50 rows" in message for _, message in one.messages)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_plan_and_price_under_add_remove_do_not_see_the_number_of_rows(draw, kind):
+    """Poisson lots of another number of rows are other lots; the plan, the price and what is published stand still."""
+    X, y = draw(60)
+    models = [
+        seeded(kind=kind, adjacency="add_remove", n_samples_public=100, lot_size=10, max_iter=5).fit(X[:n], y[:n])
+        for n in (20, 59, 60)
+    ]
+    for model in models[1:]:
+        for name in PUBLISHED[type(model)].keys() - released(model) - {"feature_names_in_"}:
+            assert_same_value(name, getattr(models[0], name), getattr(model, name))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_exchanging_a_row_moves_releases_by_twice_the_clip(draw, replay, kind, n_classes, parameters, estimator):
+    X, y = draw(60, n_classes=n_classes)
+    case = kind(X, y)
+    X_other, y_other = case.X.copy(), case.y.copy()
+    X_other[case.row], y_other[case.row] = -1e3, (case.y[case.row] + 1) % n_classes
+    parameters = {"adjacency": "replace_one", "max_grad_norm": 0.1, **parameters}
+    one, other = replay(lambda: seeded(n_classes, estimator, **parameters), (case.X, case.y), (X_other, y_other))
+    moves = assert_only_releases_differ(one, other, bound=0.2)
+    assert max(moves) > 0.05
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_row_opposed_to_its_exchange_moves_the_sum_by_all_of_twice_the_clip(draw, replay, kind):
+    """Half of a bound is not a bound: this pair reaches it."""
+    X, y = draw(60)
+    y_other = y.copy()
+    y_other[4] = 1 - y[4]
+    one, other = replay(
+        lambda: seeded(kind=kind, adjacency="replace_one", max_grad_norm=0.05, **FULL), (X, y), (X, y_other)
+    )
+    assert max(assert_only_releases_differ(one, other, bound=0.1)) == pytest.approx(0.1, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_copies_of_a_row_move_the_sum_by_so_many_clips(draw, replay, kind):
+    """Property 1: the clip is a row's, not the sum's; this is why a bootstrap is refused."""
+    X, y = draw(60)
+    X[:20], y[:20] = X[0], y[0]
+    weights = np.ones(60)
+    weights[:20] = 0.0
+    one, other = replay(lambda: seeded(kind=kind, max_grad_norm=0.05, **FULL), (X, y, np.ones(60)), (X, y, weights))
+    first_move = np.linalg.norm(one.inputs[0] - other.inputs[0])
+    assert first_move == pytest.approx(20 * 0.05, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw, kind):
+    """The one live row muted, the one label of a class unread: these neighbours are told apart, and before a charge."""
+    X, y = draw(60)
+    accountant = PrivacyAccountant()
+    alone = np.zeros(60)
+    alone[3] = 1.0
+    seeded(kind=kind, accountant=accountant).fit(X, y, alone)
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        seeded(kind=kind, accountant=accountant).fit(X, y, np.zeros(60))
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="classes were read from the labels"):
+        seeded(kind=kind, classes=None, random_state=None, accountant=accountant).fit(X, y)
+    assert len(accountant.history) == 1
+
+
+def rows_on_the_edge_of_rounding(n_blocks):
+    """Float32 rows whose sums round differently when all of them shift by one place.
+
+    Casacuberta et al. (2022), "Widespread underestimation of sensitivity in differentially private libraries", for
+    sums in float32 by blocks of 512 rows. The last row is the one that leaves.
+    """
+    even = np.concatenate([np.full(255, 1.0), np.full(257, 2.0**-18 * 1.02 / 2)])
+    odd = np.concatenate([np.zeros(511), [1.0]])
+    return np.tile(np.concatenate([even, odd]), n_blocks // 2).astype(np.float32)[:, None]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rounding_does_not_add_up_to_more_than_the_clip(n_jobs, monkeypatch):
+    """All rows behind the one that leaves are summed in other blocks: the sum may still move by one clip only."""
+    released = []
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, value, stream: released.append(value.copy()) or value
+    )
+    X = rows_on_the_edge_of_rounding(2048)
+    for rows in (X, X[:-1]):
+        seeded(
+            epsilon=None, noise_multiplier=1.0, adjacency="add_remove", n_samples_public=10**4, max_iter=1,
+            fit_intercept=False, max_grad_norm=0.5, n_jobs=n_jobs,
+        ).fit(rows, np.zeros(len(rows), int))  # fmt: skip
+    assert abs(released[0] - released[1])[0] <= 0.5 * (1 + 1e-6)
+
+
+def test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip(monkeypatch):
+    """The first row leaves and 1,000,000 rows move up by one place: in float32 blocks of 256 would make 3 C of it."""
+    released = []
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, value, stream: released.append(value.copy()) or value
+    )
+    small = 2.0**-17 * 1.02
+    pair = np.concatenate([np.ones(128), np.full(128, small), np.full(255, 1e-20), [1.0]])
+    weights = np.tile(pair, 2048).astype(np.float32)  # of gradients (1/2, 1/2, 1/2, 1/2) in the intercepts: of norm 1
+    X, labels = np.zeros((len(weights), 2), np.float32), np.zeros((len(weights), 4), np.int8)
+    for kept in (slice(None), slice(1, None)):
+        DPMLPClassifier(
+            (), epsilon=None, noise_multiplier=1.0, delta=1e-9, adjacency="add_remove", n_samples_public=10**6,
+            sampling_rate=1.0, max_iter=1, max_grad_norm=1.01,
+        ).fit(X[kept], labels[kept], weights[kept])  # fmt: skip
+    moved = np.linalg.norm(released[0] - released[1])
+    assert 0.99 < moved <= 1.01
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_one_more_class_among_the_labels_is_not_told(draw, kind):
+    """scikit-learn warns when more than half of the labels differ; with `classes` given nobody must learn that."""
+    X, _ = draw(40)
+    y = np.arange(40) % 20
+    for labels in (y, np.concatenate([[20], y[1:]])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            seeded(21, kind, random_state=None, delta=1e-3, max_iter=1).fit(X, labels)

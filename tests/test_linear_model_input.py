@@ -1,0 +1,217 @@
+"""What DPLogisticRegression refuses, before any charge."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from logistic import binary
+from sklearn.base import clone
+
+from skdp import (
+    BudgetExceededError,
+    BudgetFileError,
+    PrivacyAccountant,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+
+X_GOOD = np.linspace(-1.0, 1.0, 80).reshape(40, 2)
+Y_GOOD = np.arange(40) % 2
+
+
+def spoilt(value):
+    X = X_GOOD.copy()
+    X[3, 1] = value
+    return X
+
+
+def weights_with(value):
+    weights = np.ones(40)
+    weights[7] = value
+    return weights
+
+
+# What is changed, and what the message must contain: the parameter, its value (data are not quoted), the remedy.
+BAD_INPUT = [
+    ({"epsilon": 0}, ["epsilon=0 ", "choose a number above 0"]),
+    ({"epsilon": -1}, ["epsilon=-1 ", "choose a number above 0"]),
+    ({"epsilon": math.nan}, ["epsilon=nan ", "choose a number above 0"]),
+    ({"epsilon": math.inf}, ["epsilon=inf ", "choose a number above 0"]),
+    ({"epsilon": "1"}, ["epsilon='1' ", "choose a number above 0"]),
+    ({"epsilon": True}, ["epsilon=True ", "choose a number above 0"]),
+    ({"delta": 0}, ["delta=0 ", "choose a number in (0, 1)"]),
+    ({"delta": 1}, ["delta=1 ", "choose a number in (0, 1)"]),
+    ({"delta": -1}, ["delta=-1 ", "choose a number in (0, 1)"]),
+    ({"delta": math.nan}, ["delta=nan ", "choose a number in (0, 1)"]),
+    ({"delta": None}, ["delta=None ", "choose a number in (0, 1)"]),
+    ({"noise_multiplier": 1.0}, ["epsilon=1.0 and noise_multiplier=1.0", "set exactly one"]),
+    ({"epsilon": None}, ["epsilon=None and noise_multiplier=None", "set exactly one"]),
+    ({"epsilon": None, "noise_multiplier": 0}, ["noise_multiplier=0 ", "choose a number from 1e-3 to 1e9"]),
+    ({"epsilon": None, "noise_multiplier": -1}, ["noise_multiplier=-1 ", "choose a number from 1e-3 to 1e9"]),
+    ({"epsilon": None, "noise_multiplier": math.inf}, ["noise_multiplier=inf ", "choose a number from 1e-3 to 1e9"]),
+    ({"epsilon": None, "noise_multiplier": 1e200}, ["noise_multiplier=1e+200"]),
+    ({"epsilon": 1e-12, "delta": 1e-15}, ["epsilon=1e-12, delta=1e-15", "cannot be reached", "raise epsilon or delta"]),
+    ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
+    ({"lot_size": 0}, ["lot_size=0 ", "from 1 to the 40"]),
+    ({"lot_size": math.nan}, ["lot_size=nan ", "from 1 to the 40"]),
+    ({"sampling_rate": 0}, ["sampling_rate=0 ", "choose a probability from 1e-9 to 1"]),
+    ({"sampling_rate": 1.5}, ["sampling_rate=1.5 ", "choose a probability from 1e-9 to 1"]),
+    ({"sampling_rate": 1e-300}, ["sampling_rate=1e-300 ", "choose a probability from 1e-9 to 1"]),
+    ({"lot_size": 1e-320}, ["lot_size=1e-320 ", "from 1 to the 40"]),
+    ({"lot_size": 20, "sampling_rate": 0.5}, ["lot_size=20 and sampling_rate=0.5", "at most one"]),
+    ({"max_iter": 0}, ["max_iter=0 ", "choose a whole number"]),
+    ({"max_iter": 1.5}, ["max_iter=1.5 ", "choose a whole number"]),
+    ({"max_iter": True}, ["max_iter=True ", "choose a whole number"]),
+    ({"momentum": 1}, ["momentum=1 ", "choose a number in [0, 1)"]),
+    ({"momentum": -0.1}, ["momentum=-0.1 ", "choose a number in [0, 1)"]),
+    ({"learning_rate": 0}, ["learning_rate=0 ", "choose a number above 0, or 'auto'"]),
+    ({"learning_rate": "x"}, ["learning_rate='x' ", "choose a number above 0, or 'auto'"]),
+    ({"max_grad_norm": 0}, ["max_grad_norm=0 ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"max_grad_norm": -1}, ["max_grad_norm=-1 ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"max_grad_norm": "x"}, ["max_grad_norm='x' ", "choose a number from 1e-30 to 1e30, or 'auto'"]),
+    ({"data_norm": 0}, ["data_norm=0 ", "choose a public bound from 1e-30 to 1e30"]),
+    ({"data_norm": -1}, ["data_norm=-1 ", "choose a public bound from 1e-30 to 1e30"]),
+    ({"data_norm": math.inf}, ["data_norm=inf ", "choose a public bound from 1e-30 to 1e30"]),
+    ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
+    ({"adjacency": "x"}, ["adjacency='x' ", "use one of 'zero_out', 'add_remove', 'replace_one'"]),
+    ({"accounting": "x"}, ["accounting='x' ", "use one of 'pld', 'rdp'"]),
+    ({"adjacency": "add_remove"}, ["n_samples_public=None with adjacency='add_remove'", "give n_samples_public"]),
+    ({"n_samples_public": 0}, ["n_samples_public=0 ", "give a whole number above 0"]),
+    ({"n_samples_public": 40.0}, ["n_samples_public=40.0 ", "give a whole number above 0"]),
+    ({"random_state": "x"}, ["random_state='x' ", "pass None"]),
+    ({"random_state": True}, ["random_state=True ", "pass None"]),
+    ({"n_jobs": 0}, ["n_jobs=0 "]),
+    ({"n_jobs": "x"}, ["n_jobs='x' "]),
+    ({"classes": None, "y": np.ones(40)}, ["y holds one class only and classes=None", "name all classes"]),
+    ({"y": Y_GOOD + 0.5}, ["not in classes=[0, 1]", "y is continuous"]),
+    ({"classes": [0, 2]}, ["not in classes=[0, 2]", "list every class"]),
+    ({"classes": ["0", "1"]}, ["not in classes=['0', '1']", "list every class"]),
+    ({"y": np.array(["a", "b"])[Y_GOOD]}, ["not in classes=[0, 1]", "in the type that y has"]),
+    ({"y": Y_GOOD + np.array([0] * 39 + [7])}, ["not in classes=[0, 1]", "list every class"]),
+    ({"classes": [1]}, ["classes=[1] ", "list every class"]),
+    ({"classes": [1, 1]}, ["classes=[1, 1] ", "list every class"]),
+    ({"classes": []}, ["classes=[] ", "list every class"]),
+    ({"classes": 2}, ["classes=2 ", "no sequence"]),
+    ({"classes": "no"}, ["classes='no' ", "no sequence"]),
+    ({"classes": [0, None]}, ["classes=[0, None] ", "all of one type"]),
+    ({"epsilon": 10**400}, ["epsilon=1000", "choose a number above 0"]),
+    ({"epsilon": None, "noise_multiplier": 1e-160}, ["noise_multiplier=1e-160 ", "choose a number from 1e-3 to 1e9"]),
+    ({"max_grad_norm": 1e-320}, ["max_grad_norm=1e-320 ", "choose a number from 1e-30"]),
+    ({"accounting": "moments", "adjacency": "replace_one", "lot_size": 20}, ["replace_one", "pld"]),
+    ({"w": weights_with(-1.0)}, ["sample_weight has negative entries", "0 (no influence) or above"]),
+    ({"w": np.zeros(40)}, ["sample_weight is zero for every row", "give at least one"]),
+    ({"w": np.ones(39)}, ["sample_weight has shape (39,) where X has 40 rows", "give one weight a row"]),
+    ({"w": np.ones((40, 1))}, ["sample_weight has shape (40, 1)", "give one weight a row"]),
+    ({"w": weights_with(math.nan)}, ["sample_weight", "NaN"]),
+    ({"w": weights_with(math.inf)}, ["sample_weight", "infinity"]),
+    ({"y": Y_GOOD[:39]}, ["inconsistent numbers of samples", "[40, 39]"]),
+    ({"y": Y_GOOD + np.array([0.0] * 39 + [math.nan])}, ["NaN"]),
+]
+# scikit-learn's own validation speaks here, in its own words: it names X, some of its messages have several lines.
+BAD_X = [
+    ({"X": spoilt(math.nan)}, ["Input X contains NaN"]),
+    ({"X": spoilt(math.inf)}, ["Input X contains infinity"]),
+    ({"X": sp.csr_array(spoilt(math.nan))}, ["Input X contains NaN"]),
+    ({"X": X_GOOD[:, 0]}, ["Expected 2D array, got 1D array"]),
+    ({"X": X_GOOD[:, :, None]}, ["dim 3"]),
+    ({"X": X_GOOD[:, :0]}, ["0 feature(s)"]),
+    ({"X": X_GOOD[:0], "y": Y_GOOD[:0]}, ["0 sample(s)"]),
+    ({"X": np.full((40, 2), "a")}, ["strings in column 0"]),
+    ({"y": np.column_stack([Y_GOOD, Y_GOOD])}, ["y should be a 1d array"]),
+]
+
+
+def name_of(case):
+    return ", ".join(f"{k}={np.asarray(v).shape if k in 'Xyw' else v!r}" for k, v in case.items())
+
+
+REFUSALS = [
+    pytest.param(method, *case, id=f"{name_of(case[0])}-{method}")
+    for cases in (BAD_INPUT, BAD_X)
+    for case in cases
+    for method in ("fit", "partial_fit")
+    if method == "fit" or case[0].get("classes", 0) is not None  # else it asks for classes before it looks at y
+]
+
+
+@pytest.mark.parametrize(("method", "changes", "fragments"), REFUSALS)
+def test_bad_input_is_refused_in_one_line_before_any_charge(method, changes, fragments):
+    accountant = PrivacyAccountant()
+    parameters = {key: value for key, value in changes.items() if key not in "Xyw"}
+    X, y, weights = (changes.get(key, good) for key, good in (("X", X_GOOD), ("y", Y_GOOD), ("w", None)))
+    model = binary(accountant=accountant, **parameters)
+    with pytest.raises(ValueError) as caught:
+        getattr(model, method)(X, y, sample_weight=weights)
+    message = str(caught.value)
+    for fragment in fragments:
+        assert fragment in message
+    assert "\n" not in message
+    assert accountant.history == ()
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "epsilon_")
+
+
+@pytest.mark.parametrize("accountant", [1.0, b"x", PrivacyAccountant], ids=str)
+def test_an_accountant_of_another_kind_is_refused(accountant):
+    with pytest.raises(TypeError, match=r"accountant=.* is not valid; give a PrivacyAccountant, the path of a ledger"):
+        binary(accountant=accountant).fit(X_GOOD, Y_GOOD)
+
+
+def test_a_path_names_the_ledger_of_a_file_that_exists(tmp_path, monkeypatch):
+    """It is made absolute where it is given: a later change of folder does not change what is charged."""
+    monkeypatch.chdir(tmp_path)
+    model = binary(accountant="census.budget")
+    assert model.accountant == str(tmp_path / "census.budget")
+    assert clone(model).accountant == model.accountant
+    with pytest.raises(BudgetFileError, match=r"names no file .* create it by `python -m skdp.budget create"):
+        model.fit(X_GOOD, Y_GOOD)
+    ledger = PrivacyAccountant(3.0, 1e-5, path="census.budget")
+    monkeypatch.chdir("/")
+    for _ in range(2):
+        model.fit(X_GOOD, Y_GOOD)
+    assert [charge.event for charge in ledger.history] == [model.privacy_event_] * 2
+    assert binary(accountant=pathlib.Path(ledger.path)).fit(X_GOOD, Y_GOOD).epsilon_ > 0.9
+    assert len(ledger.history) == 3
+
+
+def test_passing_the_ceiling_is_refused():
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    model = binary(epsilon=1.1, accountant=accountant)
+    with pytest.raises(BudgetExceededError, match=r"needs epsilon 1\.[01].*, 1 is left .*epsilon=1\.0") as caught:
+        model.fit(X_GOOD, Y_GOOD)
+    assert "\n" not in str(caught.value)
+    assert accountant.history == ()
+    assert not hasattr(model, "coef_")
+    model.set_params(epsilon=1.0).fit(X_GOOD, Y_GOOD)  # the plan that fills the ceiling is admitted
+    before = model.coef_.copy(), model.epsilon_, model.privacy_event_
+    with pytest.raises(BudgetExceededError, match="nothing was charged") as caught:
+        model.partial_fit(X_GOOD, Y_GOOD)
+    assert "\n" not in str(caught.value)
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(model.coef_, before[0])
+    assert (model.epsilon_, model.privacy_event_) == before[1:]
+
+
+def test_one_bill_holds_one_adjacency():
+    accountant = PrivacyAccountant()
+    binary(accountant=accountant).fit(X_GOOD, Y_GOOD)
+    with pytest.raises(ValueError, match="adjacency='replace_one' cannot be mixed with 'zero_out'"):
+        binary(accountant=accountant, adjacency="replace_one").fit(X_GOOD, Y_GOOD)
+    assert len(accountant.history) == 1
+
+
+def test_numbers_of_other_types_are_numbers():
+    model = binary(
+        epsilon=np.float32(1),
+        delta=np.float64(1e-5),
+        lot_size=np.int64(20),
+        max_iter=np.int32(2),
+        random_state=np.int64(3),
+    )
+    assert model.fit(X_GOOD, Y_GOOD).n_steps_ == 4

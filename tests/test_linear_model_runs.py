@@ -1,0 +1,307 @@
+"""Runs of DPLogisticRegression: instalments, labels, seeds, progress and interruption."""
+
+from __future__ import annotations
+
+import _thread
+import io
+import sys
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from logistic import POISSON, binary
+
+from skdp import (
+    DPLogisticRegression,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    config_context,
+)
+from skdp.accounting import compose, get_epsilon
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+
+# --- instalments (property 20) ----------------------------------------------------------------------------------------
+
+
+def by_partial_fit(model, X, y, weights=None):
+    return model.partial_fit(X, y, sample_weight=weights)
+
+
+def by_warm_start(model, X, y, weights=None):
+    return model.set_params(warm_start=True).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("again", [by_partial_fit, by_warm_start])
+@pytest.mark.parametrize("sampling", [{}, POISSON], ids=str)
+def test_instalments_are_billed_jointly(table, again, sampling):
+    accountant = PrivacyAccountant()
+    model = again(binary(accountant=accountant, **sampling), *table)
+    one, event, n_steps, n_iter = model.epsilon_, model.privacy_event_, model.n_steps_, model.n_iter_
+    first = model.coef_.copy()
+    again(model, *table)
+    both = compose([event, event])
+    assert model.privacy_event_ == both == accountant.event
+    assert model.epsilon_ == get_epsilon(both, 1e-5) == accountant.get_epsilon(1e-5)
+    assert one < model.epsilon_ < 2 * one
+    assert (model.n_steps_, model.n_iter_, len(accountant.history)) == (2 * n_steps, 2 * n_iter, 2)
+    assert not np.array_equal(model.coef_, first)
+
+
+def test_instalments_with_other_parameters_are_billed_jointly(table):
+    model = binary(epsilon=0.5).fit(*table)
+    first = model.privacy_event_
+    model.set_params(warm_start=True, epsilon=None, noise_multiplier=9.0, **POISSON).fit(*table)
+    second = binary(epsilon=None, noise_multiplier=9.0, **POISSON).fit(*table).privacy_event_
+    assert model.privacy_event_ == compose([first, second])
+
+
+def test_a_new_fit_starts_a_new_bill(table):
+    accountant = PrivacyAccountant()
+    model = binary(accountant=accountant).fit(*table)
+    price = model.epsilon_
+    assert model.fit(*table).epsilon_ == price
+    assert accountant.get_epsilon(1e-5) > price
+
+
+@pytest.mark.parametrize("again", [by_partial_fit, by_warm_start])
+def test_instalments_of_one_seed_have_different_noise(draw, again):
+    """Rows that weigh next to nothing leave the noise alone: the way from zero, and then the way from there."""
+    X, y = draw(n=100, d=100)
+    model = binary(max_iter=1, momentum=0.0, average=False, learning_rate=1.0, random_state=0)
+    first = again(model, X, y, np.full(100, 1e-300)).coef_[0].copy()
+    second = again(model, X, y, np.full(100, 1e-300)).coef_[0] - first
+    # Of 100 independent pairs the correlation is beyond 0.47 once in a million: t = r sqrt(98 / (1 - r^2)) = 5.24.
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.47
+
+
+def test_partial_fit_needs_the_classes_once(table):
+    X, y = table
+    model = DPLogisticRegression()
+    with pytest.raises(ValueError, match="classes=None at the first call of partial_fit: name all classes"):
+        model.partial_fit(X, y)
+    model.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
+    with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from the \[0, 1\] of earlier runs"):
+        model.partial_fit(X, y, classes=[0, 2])
+
+
+def test_instalments_under_two_adjacencies_are_refused(table):
+    """An epsilon of zero_out and one of replace_one are not the same promise: they must not be added up."""
+    model = binary().fit(*table).set_params(adjacency="replace_one")
+    with pytest.raises(ValueError, match="adjacency='replace_one'"):
+        model.partial_fit(*table)
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["no", "yes"], ["yes", "no"]),
+        ([False, True], [False, True]),
+        ([0, 1], range(2)),
+        ([0, 1], (1, 0)),
+        ([-1, 1], np.array([-1, 1])),
+        ([0.0, 1.0], [0, 1]),
+        (["a", "b"], pd.Index(["b", "a"])),
+        (["a", "b"], np.array(["a", "b"], dtype=object)),
+        ([3, 7], {3, 7}),
+    ],
+    ids=str,
+)
+def test_labels_of_any_kind(table, names, classes):
+    X, y = table
+    plain = binary(random_state=0).fit(X, y)
+    named = DPLogisticRegression(classes=classes, random_state=0).fit(X, np.array(names)[y])
+    np.testing.assert_array_equal(named.classes_, sorted(names))
+    np.testing.assert_array_equal(named.coef_, plain.coef_)
+    np.testing.assert_array_equal(named.predict(X), np.array(sorted(names))[plain.predict(X)])
+
+
+def test_classes_that_nobody_is_in(draw):
+    X, y = draw(2000)
+    model = DPLogisticRegression(classes=range(4), random_state=0).fit(X, y)
+    assert model.predict_proba(X).shape == (2000, 4)
+    assert set(model.predict(X)) <= {0, 1}
+    only_ones = binary(random_state=0).fit(X, np.ones(2000))
+    assert np.all(only_ones.predict(X) == 1)
+
+
+# --- randomness -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampling", [{}, {"sampling_rate": 0.6, "max_iter": 6}], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_seed_fixes_every_bit_for_any_number_of_threads(draw, sampling, dtype):
+    X, y = draw(30_000, 12)  # large enough for several segments, and for threads to be used
+    X = X.astype(dtype)
+    first, again, threads = (binary(random_state=5, n_jobs=j, **sampling).fit(X, y) for j in (1, 1, 2))
+    for other in (again, threads):
+        assert other.coef_.tobytes() == first.coef_.tobytes()
+        assert other.intercept_.tobytes() == first.intercept_.tobytes()
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert binary(random_state=5, **sampling).fit(X, y).coef_.tobytes() == first.coef_.tobytes()
+
+
+def test_without_a_seed_no_two_runs_agree(table):
+    runs = [binary().fit(*table).coef_ for _ in range(2)]
+    assert not np.any(runs[0] == runs[1])
+
+
+def test_other_seeds_other_noise(table):
+    runs = [binary(random_state=seed).fit(*table).coef_ for seed in (0, 1)]
+    assert not np.any(runs[0] == runs[1])
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_warnings_point_at_the_users_line(table, method):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(binary(random_state=0, delta=0.01), method)(*table)
+        if method == "fit":
+            getattr(DPLogisticRegression(), method)(*table)
+    messages = {str(warning.message).split()[0]: warning for warning in caught}
+    expected = {"random_state=0", "delta=0.01"} | ({"classes=None:"} if method == "fit" else set())
+    assert set(messages) == expected
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"random_state": 0}, "random_state=0 makes the noise reproducible"),
+        ({"random_state": np.random.RandomState(0)}, "random_state=RandomState.* makes the noise reproducible"),
+        ({"classes": None}, "classes=None: the classes were read from the labels"),
+    ],
+    ids=["int", "RandomState", "classes"],
+)
+def test_leaks_warn_or_raise_before_any_charge(table, parameters, message):
+    accountant = PrivacyAccountant()
+    model = binary(accountant=accountant, **parameters)
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
+        model.fit(*table)
+    assert accountant.history == ()
+    assert not hasattr(model, "coef_")
+    with pytest.warns(PrivacyLeakWarning, match=message):
+        model.fit(*table)
+    assert len(accountant.history) == 1
+
+
+def test_nothing_leaks_with_classes_and_no_seed(table):
+    with config_context(on_leak="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        binary().fit(*table)
+
+
+@pytest.mark.parametrize(("delta", "warns"), [(1 / 400, True), (0.1, True), (1 / 401, False)])
+def test_weak_delta(table, delta, warns):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        binary(delta=delta).fit(*table)
+    assert len(caught) == warns
+    assert all(str(w.message).startswith(f"delta={delta!r} is at least 1/n for n=400 rows") for w in caught)
+
+
+# --- progress and interruption ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_shows_the_price_and_changes_nothing(table, with_tqdm, capsys, monkeypatch):
+    if with_tqdm:
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # what an import then does: ImportError
+    quiet = binary(random_state=0).fit(*table)
+    assert capsys.readouterr() == ("", "")
+    loud = binary(random_state=0, verbose=1).fit(*table)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"epsilon so far {loud.epsilon_:.4g}" in shown.err
+    assert "200/200" in shown.err
+    assert loud.coef_.tobytes() == quiet.coef_.tobytes()
+
+
+def test_progress_counts_earlier_instalments(table, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    model = binary(verbose=1).fit(*table)
+    capsys.readouterr()
+    model.partial_fit(*table)
+    prices = [float(part.split()[3]) for part in capsys.readouterr().err.split(", ")[1:]]
+    assert prices == sorted(prices)
+    assert prices[0] > binary().fit(*table).epsilon_
+    assert prices[-1] == pytest.approx(model.epsilon_, rel=1e-3)
+
+
+class StderrThat(io.StringIO):
+    """A standard error that does something at one of the writes of the progress line."""
+
+    def __init__(self, at, action):
+        super().__init__()
+        self.remaining, self.action = at, action
+
+    def write(self, text):
+        self.remaining -= bool(text)
+        if self.remaining == 0 and text:
+            self.action()
+        return super().write(text)
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("readings", [1, 7, 15])
+def test_interrupted_fit_keeps_model_and_full_charge(table, readings, monkeypatch):
+    """The progress line is written at every 10th of 200 steps; at one of these writes the user presses Ctrl-C."""
+    X, y = table
+    accountant = PrivacyAccountant()
+    model = binary(accountant=accountant, random_state=0, verbose=1)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", StderrThat(readings, interrupt))
+        with pytest.warns(UserWarning, match="interrupted after .* full charge"):
+            model.fit(X, y)
+    planned = binary().fit(X, y)
+    assert model.n_steps_ == model.n_iter_ == 10 * readings < 200
+    assert model.privacy_event_.count == planned.n_steps_ == 200
+    assert model.epsilon_ == planned.epsilon_ == accountant.get_epsilon(1e-5)
+    assert len(accountant.history) == 1
+    assert np.all(np.isfinite(model.coef_))
+    assert np.any(model.coef_ != 0)
+    assert model.predict_proba(X).shape == (400, 2)
+    model.partial_fit(X, y)
+    assert model.n_steps_ == 10 * readings + 200
+    assert model.privacy_event_.count == 400
+
+
+def test_interrupted_model_is_that_of_the_steps_done(table, monkeypatch):
+    X, y = table
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    common = {"epsilon": None, "noise_multiplier": 9.0, "random_state": 0, "learning_rate": 1.0, "max_grad_norm": 0.5}
+    cut = binary(verbose=1, **common)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", StderrThat(4, interrupt))
+        with pytest.warns(UserWarning, match="interrupted after 40 of 200 steps"):
+            cut.fit(X, y)
+    short = binary(max_iter=40, average=False, **common).fit(X, y)
+    np.testing.assert_array_equal(cut.coef_, short.coef_)
+
+
+def test_a_real_interrupt_from_outside(table, monkeypatch):
+    """Some seconds of steps, and a signal 50 ms after the first progress line, as the terminal would send it."""
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    timer = threading.Timer(0.05, _thread.interrupt_main)
+    model = binary(epsilon=None, noise_multiplier=1000.0, max_iter=200_000, verbose=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", StderrThat(1, timer.start))
+        with pytest.warns(UserWarning, match="interrupted after"):
+            model.fit(*table)
+    timer.join()
+    assert 10_000 <= model.n_steps_ < 200_000
+    assert model.privacy_event_.count == 200_000
+    assert np.all(np.isfinite(model.predict_proba(table[0])))

@@ -1,0 +1,277 @@
+"""DPLogisticRegression among scikit-learn's tools, and its pickles."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from logistic import POISSON, binary
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+import skdp._random
+from skdp import (
+    AccountantDetachedError,
+    DPLogisticRegression,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from skdp.accounting import SelfComposedDpEvent, get_epsilon
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+
+# --- life among scikit-learn's tools ----------------------------------------------------------------------------------
+
+
+SEXES, REGIONS = ["f", "m"], ["east", "north", "south", "west"]
+
+
+@pytest.fixture(scope="module")
+def people():
+    """A frame with two categories and a number, and whether somebody is in work."""
+    rng = np.random.default_rng(3)
+    n = 3000
+    frame = pd.DataFrame(
+        {"sex": rng.choice(SEXES, n), "region": rng.choice(REGIONS, n), "age": rng.integers(18, 90, n).astype(float)}
+    )
+    works = (frame.age < 65) & ((frame.sex == "m") | (frame.region != "west"))
+    return frame, np.where(works ^ (rng.random(n) < 0.05), "yes", "no")
+
+
+# scikit-learn 1.6 speaks to polars by a protocol that polars 2 no longer has.
+POLARS_UNDERSTOOD = hasattr(FunctionTransformer(validate=True).fit(pl.DataFrame({"a": [1.0]})), "feature_names_in_")
+WITH_POLARS = pytest.mark.skipif(not POLARS_UNDERSTOOD, reason="this scikit-learn does not know this polars")
+
+
+def public_columns():
+    """Encodes by public categories and scales by public bounds, so that nothing is learnt here."""
+    encoder = OneHotEncoder(categories=[SEXES, REGIONS], handle_unknown="ignore", sparse_output=False)
+    scaler = FunctionTransformer(lambda ages: (ages - 18) / 72, feature_names_out="one-to-one")
+    return ColumnTransformer([("who", encoder, ["sex", "region"]), ("age", scaler, ["age"])])
+
+
+@pytest.mark.parametrize("output", ["default", "pandas", pytest.param("polars", marks=WITH_POLARS)])
+def test_pipeline(people, output):
+    frame, y = people
+    model = DPLogisticRegression(epsilon=4.0, classes=["no", "yes"], random_state=0)
+    pipeline = make_pipeline(public_columns(), model).set_output(transform=output).fit(frame, y)
+    peer = make_pipeline(public_columns(), LogisticRegression(C=1e6)).fit(frame, y)
+    assert pipeline.score(frame, y) > peer.score(frame, y) - 0.02  # three sd of 3,000 coin flips
+    if output == "default":
+        assert not hasattr(model, "feature_names_in_")
+    else:
+        names = ["who__sex_f", "who__sex_m", *(f"who__region_{name}" for name in REGIONS), "age__age"]
+        assert list(model.feature_names_in_) == names
+        assert list(pipeline[-1].feature_names_in_) == names
+
+
+@pytest.mark.parametrize("to_frame", [pd.DataFrame, pytest.param(pl.DataFrame, marks=WITH_POLARS)])
+def test_frames(table, to_frame):
+    X, y = table
+    frame = to_frame(dict(zip("abcd", X.T, strict=True)))
+    model = binary(random_state=0).fit(frame, y)
+    np.testing.assert_array_equal(model.feature_names_in_, list("abcd"))
+    assert model.feature_names_in_.dtype == object
+    np.testing.assert_allclose(model.coef_, binary(random_state=0).fit(X, y).coef_, rtol=1e-9)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        np.testing.assert_array_equal(model.predict(frame.to_numpy()), model.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(to_frame(dict(zip("dcba", X.T, strict=True))))
+
+
+def fit_grid_search(model, X, y):
+    GridSearchCV(model, {"max_grad_norm": [0.3, 0.6]}, cv=KFold(3)).fit(X, y)
+    return 7
+
+
+def fit_folds(model, X, y):
+    cross_val_score(model, X, y, cv=KFold(4))
+    return 4
+
+
+def fit_folds_in_threads(model, X, y):
+    with joblib.parallel_config("threading", n_jobs=2):
+        cross_val_score(model, X, y, cv=KFold(4))
+    return 4
+
+
+def fit_grid_search_in_threads(model, X, y):
+    with joblib.parallel_config("threading", n_jobs=2):
+        return fit_grid_search(model, X, y)
+
+
+def fit_pipeline_in_grid_search(model, X, y):
+    pipeline = make_pipeline(ColumnTransformer([("all", "passthrough", slice(0, 4))]), model)
+    GridSearchCV(pipeline, {"dplogisticregression__alpha": [0.0, 0.1]}, cv=KFold(2)).fit(X, y)
+    return 5
+
+
+def fit_clones(model, X, y):
+    clone(model).fit(X, y)
+    clone(clone(model)).fit(X, y)
+    model.fit(X, y)
+    return 3
+
+
+def fit_copies(model, X, y):
+    copy.deepcopy(model).fit(X, y)
+    copy.copy(model).fit(X, y)
+    copy.deepcopy(make_pipeline(model)).fit(X, y)
+    return 3
+
+
+def fit_one_against_rest(model, X, y):
+    OneVsRestClassifier(model).fit(X, y + (X[:, 0] > 0))
+    return 3
+
+
+def fit_one_against_rest_in_threads(model, X, y):
+    with joblib.parallel_config("threading", n_jobs=2):
+        return fit_one_against_rest(model, X, y)
+
+
+def fit_bagging(model, X, y):
+    BaggingClassifier(model, n_estimators=3, bootstrap=False).fit(X, y)
+    return 3
+
+
+def fit_calibrated(model, X, y):
+    CalibratedClassifierCV(model, cv=KFold(3)).fit(X, y)
+    return 3
+
+
+WAYS = [value for name, value in sorted(globals().items()) if name.startswith("fit_")]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_one_bill_for_all_fits_wherever_they_are_made(table, way):
+    """Property 17: the total is the number of fits times their price."""
+    accountant = PrivacyAccountant()
+    model = binary(epsilon=None, noise_multiplier=80.0, accountant=accountant)
+    n_fits = way(model, *table)
+    one = binary(epsilon=None, noise_multiplier=80.0).fit(*table).privacy_event_
+    assert [charge.event for charge in accountant.history] == [one] * n_fits
+    assert accountant.get_epsilon(1e-5) == get_epsilon(SelfComposedDpEvent(one, n_fits), 1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_no_accountant_is_needed(table, way):
+    way(binary(), *table)
+
+
+def test_bagging_sets_seeds_and_is_told_so(table):
+    """scikit-learn hands every member an int seed: the noise is then foreseeable."""
+    with pytest.warns(PrivacyLeakWarning, match="random_state="):
+        BaggingClassifier(binary(), n_estimators=1, bootstrap=False).fit(*table)
+
+
+def test_grid_search_finds_and_refits(draw):
+    X, y = draw(3000)
+    search = GridSearchCV(binary(epsilon=4.0, random_state=0), {"alpha": [0.0, 1e3]}, cv=KFold(3)).fit(X, y)
+    assert search.best_params_ == {"alpha": 0.0}
+    assert search.score(X, y) > 0.8
+
+
+def test_processes_cannot_spend(table):
+    """A pickled accountant cannot know what other processes spend, so it refuses, and says what to do."""
+    accountant = PrivacyAccountant()
+    search = GridSearchCV(binary(accountant=accountant), {"alpha": [0.0]}, cv=KFold(2), error_score="raise")
+    with (
+        joblib.parallel_config("loky", n_jobs=2),
+        pytest.raises(AccountantDetachedError, match="n_jobs=1 or with threads"),
+    ):
+        search.fit(*table)
+    assert accountant.history == ()
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert cross_val_score(binary(), *table, cv=KFold(2), error_score="raise").shape == (2,)
+
+
+def test_metadata_routing_of_weights(draw):
+    X, y = draw()
+    y[::2] = 1 - y[::2]
+    weights = np.arange(400.0) % 2  # mutes the rows whose labels were turned round
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = binary(epsilon=8.0, random_state=0).set_fit_request(sample_weight=True)
+        direct = clone(model).fit(X, y, sample_weight=weights)
+        piped = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y, sample_weight=weights)
+        searched = GridSearchCV(clone(model).set_score_request(sample_weight=True), {"alpha": [0.0]}, cv=KFold(2))
+        searched.fit(X, y, sample_weight=weights)
+        refused = binary().set_fit_request(sample_weight=None)
+        with pytest.raises(ValueError, match="sample_weight"):
+            make_pipeline(FunctionTransformer(), refused).fit(X, y, sample_weight=weights)
+    assert not np.allclose(direct.coef_, clone(model).fit(X, y).coef_)
+    np.testing.assert_array_equal(piped[-1].coef_, direct.coef_)
+    np.testing.assert_array_equal(searched.best_estimator_.coef_, direct.coef_)
+
+
+def test_muted_rows_do_not_count(draw):
+    X, y = draw()
+    weights = np.arange(400.0) % 2
+    noise = np.random.default_rng(0).integers(0, 2, 400)
+    model = binary(random_state=0)
+    one, other = (clone(model).fit(X, labels, weights) for labels in (y, np.where(weights == 0, noise, y)))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(clone(model).fit(X, y, np.ones(400)).coef_, clone(model).fit(X, y).coef_)
+
+
+# --- pickles ----------------------------------------------------------------------------------------------------------
+
+
+def through_pickle(model, path):
+    return pickle.loads(pickle.dumps(model))
+
+
+def through_joblib(model, path):
+    joblib.dump(model, path)
+    return joblib.load(path)
+
+
+@pytest.mark.parametrize("through", [through_pickle, through_joblib])
+def test_a_pickled_model_predicts_the_same_and_cannot_spend(table, tmp_path, through):
+    X, y = table
+    accountant = PrivacyAccountant()
+    model = binary(accountant=accountant).fit(X, y)
+    restored = through(model, tmp_path / "model.joblib")
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+    assert restored.privacy_event_ == model.privacy_event_
+    assert restored.accountant.get_epsilon(1e-5) == accountant.get_epsilon(1e-5)
+    with pytest.raises(AccountantDetachedError, match=r"a copy \(pickled"):
+        restored.fit(X, y)
+    assert len(restored.accountant.history) == len(accountant.history) == 1
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+    restored.set_params(accountant=None).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_no_key_is_left_behind(table, seed, monkeypatch):
+    keys = []
+    original = skdp._random.SecretStream.__init__
+
+    def remembering(self, key):
+        keys.append(key)
+        original(self, key)
+
+    monkeypatch.setattr(skdp._random.SecretStream, "__init__", remembering)
+    model = binary(random_state=seed, **POISSON).fit(*table)
+    assert len(keys) >= 3  # the root, sampling, noise
+    places = pickle.dumps(model), repr(model).encode(), repr(model.get_params()).encode(), repr(vars(model)).encode()
+    for key, place in itertools.product(keys, places):
+        for form in (key, key.hex().encode(), repr(key).encode()):
+            assert form not in place
+    kinds = {type(value).__name__ for value in vars(model).values()}
+    assert kinds.isdisjoint({"SecretStream", "Generator", "RandomState", "LinearModel", "ThreadPoolExecutor"})
