@@ -20,6 +20,7 @@ TEST = [
     "pytest>=8",
     "coverage>=7.10",
     "hypothesis>=6.100",
+    "numpydoc>=1.8",
     "mpmath>=1.3",
     "dp-accounting==0.6.0",  # oracles of the accountant
     "prv-accountant==0.2.0",

@@ -1,6 +1,6 @@
-"""Private estimators in scikit-learn's manner.
+"""Differentially private estimators for scikit-learn.
 
-Importing the package costs next to nothing: a public name is loaded when it is first used (PEP 562).
+Importing the package is cheap: a public name is loaded when it is first used (PEP 562).
 """
 
 from __future__ import annotations

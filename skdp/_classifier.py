@@ -1,4 +1,4 @@
-"""What classifiers trained by noisy gradient descent share: instalments, charge, training, what is published."""
+"""Base of classifiers trained by noisy gradient descent: runs, charge, training and publication."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
 from skdp._fitting.releases import Release, new_release, publish, releases_of
-from skdp._fitting.rows import check_labels, check_table, check_weights, distinct_classes, encode_labels
+from skdp._fitting.rows import check_classes, check_labels, check_table, check_weights, encode_labels
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.loop import run_dpsgd
 from skdp._training.optimizers import Optimizer, Vector
-from skdp._training.plan import DPSGDPlan, event_of_steps, noise_multiplier_for
+from skdp._training.plan import DPSGDPlan, calibrate_noise, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run_lock import RunLock
 from skdp._validation import check_count, check_real
@@ -41,7 +41,7 @@ from skdp.base import (
 
 
 class Outputs(NamedTuple):
-    """The classes, the number of outputs that they take, and whether each output is a label of its own."""
+    """Classes, number of outputs, and whether each output is a label of its own."""
 
     classes: NDArray[Any]
     n_outputs: int
@@ -49,14 +49,14 @@ class Outputs(NamedTuple):
 
     @classmethod
     def of_classes(cls, classes: NDArray[Any]) -> Outputs:
-        """One class a row: one output for two classes, one a class for more."""
+        """Outputs of one class per row: one output for two classes, one per class for more."""
         return cls(classes, 1 if len(classes) == 2 else len(classes))
 
 
 class Targets(NamedTuple):
-    """What each row has to be given, checked.
+    """Labels and weights of the rows, checked.
 
-    `labels` are numbers of classes, of shape (n,), or one column of 0 and 1 a label, of shape (n, n_outputs).
+    `labels` holds numbers of classes, of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
     """
 
     outputs: Outputs
@@ -65,7 +65,7 @@ class Targets(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A plan and the public constants that a run of it needs beside."""
+    """A plan, and the other public constants that a run of it needs."""
 
     plan: DPSGDPlan
     shape: Any
@@ -76,7 +76,10 @@ class Run(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All that is decided about a fit before its rows are read."""
+    """Everything that is decided about a fit before its rows are read.
+
+    `earlier` holds the releases of earlier runs, and `before` their steps and epochs, if the fit starts from them.
+    """
 
     run: Run
     outputs: Outputs
@@ -86,7 +89,7 @@ class Plan(NamedTuple):
     earlier: tuple[Release, ...]
     before: tuple[int, int]
     checkpoint: Checkpoint | None
-    go_on: bool
+    warm: bool
 
     @property
     def event(self) -> DpEvent:
@@ -94,11 +97,11 @@ class Plan(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What the charge bears, so that a run that is resumed finds it."""
+        """Note of the charge, by which a resumed run finds it."""
         return "" if self.checkpoint is None else f"checkpoint {self.checkpoint.receipt}"
 
     def release(self, adjacency: str) -> Release:
-        """What the charge paid for; that of a run with a file is the same in each part of the run."""
+        """Release that the charge pays for; a run with a checkpoint keeps its id when it resumes."""
         if self.checkpoint is None:
             return new_release(self.event, adjacency)
         return Release(self.checkpoint.receipt, self.event, adjacency)
@@ -108,31 +111,30 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     """Base class of classifiers trained by DP-SGD.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, classes, data_norm,
-    max_grad_norm, lot_size, sampling_rate, max_iter, warm_start, verbose``, and say by the methods below what it is
-    that is trained.
+    max_grad_norm, lot_size, sampling_rate, max_iter, warm_start, verbose``. They define the model by the methods below.
     """
 
     n_steps_: int
     n_iter_: int
-    _fitted_before: tuple[int, int]  # steps and epochs of all instalments but the last
-    _takes_labels = False  # several labels a row, as columns of y
+    _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
+    _takes_labels = False  # several labels per row, as columns of y
 
-    # --- what a subclass says ---
+    # --- methods of subclasses ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        """How rows will be drawn, and how often; `n` is the public number of rows."""
+        """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
         raise NotImplementedError
 
     def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
-        """All that is decided before the data are read; `n` is the public number of rows."""
+        """Decide everything that precedes reading the data; `n` is the public number of rows."""
         raise NotImplementedError
 
-    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
-        """The parameters to start from: the present ones if `go_on`."""
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
-        """A context manager that gives the model of these rows."""
+        """Return a context manager that gives the model of these rows."""
         raise NotImplementedError
 
     def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
@@ -142,89 +144,93 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Scores of the outputs, of shape (n_samples, n_outputs)."""
         raise NotImplementedError
 
-    def _label_outputs(self, n_columns: int, classes: Any, *, go_on: bool) -> Outputs:
-        """Several labels a row, where `_takes_labels`."""
+    def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+        """Return the outputs for several labels per row, if `_takes_labels`."""
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+        """Fit the classifier.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private. float32 stays float32; C-ordered arrays and CSR matrices are used without a copy.
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, not negative. A weight multiplies its row's gradient before the clip, so it can mute a row but
-            not raise it above the clip. 0 makes the row a null record.
+            Private, nonnegative weights. A weight multiplies the gradient of its row before it is clipped, so a large
+            weight cannot raise a row above the clipping norm. A row of weight 0 is a null row.
 
         Returns
         -------
-        self
+        self : object
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            A parameter or the input is not usable; nothing was charged.
+            A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
-            The accountant's ceiling does not allow the fit; nothing was charged, and the rows were not trained on.
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
-        return self._fit_instalment(X, y, sample_weight, go_on=bool(self.warm_start) and self._has_instalment())
+        return self._fit_run(X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit one more instalment: all the steps of a ``fit``, from the present coefficients, at its full price.
+        """Continue training from the current coefficients, for the steps and the price of one ``fit``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows.
         y : array-like of shape (n_samples,)
+            Private labels.
         classes : sequence or None, default=None
-            All classes that can occur; needed at the first call unless the constructor names them.
+            All classes that can occur. Required in the first call, unless the constructor names them.
         sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, as for ``fit``.
 
         Returns
         -------
-        self
-            Whose `epsilon_` prices all instalments jointly, as if each had seen the same people.
+        self : object
+            Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
         """
-        go_on = self._has_instalment()
-        if classes is None and self.classes is None and not go_on:
+        warm = self._has_run()
+        if classes is None and self.classes is None and not warm:
             raise ValueError(
                 "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
                 "constructor."
             )
-        return self._fit_instalment(X, y, sample_weight, classes=classes, go_on=go_on)
+        return self._fit_run(X, y, sample_weight, classes=classes, warm=warm)
 
-    def _has_instalment(self) -> bool:
+    def _has_run(self) -> bool:
         return hasattr(self, "n_steps_")
 
-    def _fit_instalment(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, go_on: bool) -> Self:
-        """Fit on a copy, and publish what it learned; until then no other run has the file of this one."""
+    def _fit_run(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, warm: bool) -> Self:
+        """Fit a copy and publish what it learned, under the lock of the checkpoint."""
         work = copy(self)
         terms = work._check_terms()
         with RunLock(work.checkpoint) as lock:
             lock.take()
-            self._publish_fit_of(work, terms, X, y, sample_weight, classes=classes, go_on=go_on)
+            self._fit_and_publish(work, terms, X, y, sample_weight, classes=classes, warm=warm)
         return self
 
-    def _publish_fit_of(
-        self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, classes: Any, go_on: bool
+    def _fit_and_publish(
+        self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, classes: Any, warm: bool
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
-        outputs = work._named_outputs(y, classes, go_on=go_on)
+        outputs = work._resolve_outputs(y, classes, warm=warm)
         shape = public_shape(X)
         plan = None
-        if outputs is not None and shape is not None and not (go_on and shape[1] != work.n_features_in_):
-            plan = work._plan_instalment(terms, shape, outputs, go_on=go_on)
-            work._admit_once(plan)
+        if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
+            plan = work._plan_next_run(terms, shape, outputs, warm=warm)
+            work._admit_once(plan)  # the ledger is asked before a row is read
         with work._payment().recording_refusals():
-            rows = work._check_rows(X, go_on=go_on)
-            targets = work._checked_targets(y, sample_weight, rows.shape[0], outputs)
+            rows = work._check_rows(X, warm=warm)
+            targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
         if plan is None:  # the classes are read from the labels
-            plan = work._plan_instalment(terms, rows.shape, targets.outputs, go_on=go_on)
+            plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
         warn_of_weak_delta(terms.budget.delta, plan.n_public)
         if plan.checkpoint is not None:
@@ -232,6 +238,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         work._charge_once(plan)
         interrupted = work._learn(plan, rows, targets)
         publish(self, work)
+        # An interrupted run keeps its checkpoint, from which the next fit resumes.
         if interrupted:
             warn_of_interrupt(interrupted)
         elif plan.checkpoint is not None:
@@ -243,9 +250,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         sample_weight = fit_params.pop("sample_weight", None)
         refuse_fit_params(fit_params)
-        return self._checked_targets(y, sample_weight, n_samples, self._named_outputs(y, None, go_on=False))
+        return self._encode_targets(y, sample_weight, n_samples, self._resolve_outputs(y, None, warm=False))
 
-    def _checked_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
+    def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
         weights = check_weights(sample_weight, n_samples, np.float64)
         named = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=named, columns=self._takes_labels)
@@ -254,21 +261,21 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
         return Targets(outputs, coded, weights)
 
-    def _named_outputs(self, y: Any, classes: Any, *, go_on: bool) -> Outputs | None:
-        """The classes as far as they are public, None where they have to be read from the labels."""
+    def _resolve_outputs(self, y: Any, classes: Any, *, warm: bool) -> Outputs | None:
+        """Return the public classes, or None if they have to be read from the labels."""
         given = self.classes if classes is None else classes
         n_columns = number_of_columns(y) if self._takes_labels else 1
         if n_columns > 1:
-            return self._label_outputs(n_columns, given, go_on=go_on)
-        if go_on:
-            if given is not None and not np.array_equal(distinct_classes("classes", given), self.classes_):
+            return self._label_outputs(n_columns, given, warm=warm)
+        if warm:
+            if given is not None and not np.array_equal(check_classes("classes", given), self.classes_):
                 raise ValueError(
-                    f"classes={given!r} differs from the {self.classes_.tolist()!r} of earlier instalments: use the "
+                    f"classes={given!r} differs from the {self.classes_.tolist()!r} of earlier runs: use the "
                     "same, or start again with fit and warm_start=False."
                 )
             return Outputs.of_classes(self.classes_)
         if given is not None:
-            return Outputs.of_classes(distinct_classes("classes", given))
+            return Outputs.of_classes(check_classes("classes", given))
         report_leak(
             "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
             "can occur, e.g. classes=[0, 1]."
@@ -277,43 +284,43 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
-        classes = np.arange(2) if self.classes is None else distinct_classes("classes", self.classes)
+        classes = np.arange(2) if self.classes is None else check_classes("classes", self.classes)
         n = self._public_n_samples(n_samples)
         self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
         """See `PrivateEstimator`."""
-        return self._plan_instalment(terms, (n_samples, n_features), targets.outputs, go_on=False)
+        return self._plan_next_run(terms, (n_samples, n_features), targets.outputs, warm=False)
 
-    def _plan_instalment(self, terms: FitTerms, shape: tuple[int, int], outputs: Outputs, *, go_on: bool) -> Plan:
-        if go_on and self.adjacency != self.adjacency_:
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Outputs, *, warm: bool) -> Plan:
+        if warm and self.adjacency != self.adjacency_:
             raise ValueError(
-                f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier instalments, and two "
+                f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
         n = self._public_n_samples(shape[0])
         run = self._plan_run(terms.budget, n, shape[1], outputs)
-        earlier = releases_of(self) if go_on else ()
-        before = (self.n_steps_, self.n_iter_) if go_on else (0, 0)
-        checkpoint = self._checkpoint(run, outputs, earlier)
-        if checkpoint is not None and checkpoint.goes_on_in(earlier):
-            earlier, before = earlier[:-1], self._fitted_before  # the present state is that of this run, interrupted
-        if go_on:
+        earlier = releases_of(self) if warm else ()
+        before = (self.n_steps_, self.n_iter_) if warm else (0, 0)
+        checkpoint = self._make_checkpoint(run, outputs, earlier)
+        if checkpoint is not None and checkpoint.continues(earlier):
+            earlier, before = earlier[:-1], self._fitted_before  # the current state is of this run, interrupted
+        if warm:
             self._check_present(run, outputs)
         paid = compose(release.event for release in earlier) if earlier else None
         price = self._price(run.plan.event, paid, terms.budget.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
-        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, go_on)
+        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm)
 
     def _check_present(self, run: Run, outputs: Outputs) -> None:
-        """Refuse to go on where the present parameters do not fit the run."""
+        """Refuse a warm start if the current parameters do not fit the run."""
 
-    def _check_rows(self, X: Any, *, go_on: bool = False) -> Any:
+    def _check_rows(self, X: Any, *, warm: bool = False) -> Any:
         """See `PrivateEstimator`."""
-        return check_table(self, X, reset=not go_on, sparse=True)
+        return check_table(self, X, reset=not warm, sparse=True)
 
-    def _checkpoint(self, run: Run, outputs: Outputs, earlier: tuple[Release, ...]) -> Checkpoint | None:
-        """The file that this run is kept in, if one was asked for."""
+    def _make_checkpoint(self, run: Run, outputs: Outputs, earlier: tuple[Release, ...]) -> Checkpoint | None:
+        """Return the checkpoint of this run, if one was asked for."""
         if self.checkpoint is None:
             return None
         seeded = isinstance(self.random_state, int | np.integer)
@@ -329,7 +336,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             self._admit(plan.event)
 
     def _charge_once(self, plan: Plan) -> None:
-        """Charge, unless the run goes on from a file and this very ledger holds its charge already."""
+        """Charge, unless the run resumes from a file and this ledger already holds its charge."""
         if not self._is_charged(plan):
             self._payment().charge(plan.event, plan.note)
 
@@ -351,22 +358,23 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         self.data_norm_ = run.radius
         self._fitted_before = plan.before
         self.n_steps_ = n_done + steps
+        # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
         self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency)))
         return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
 
     def _train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
-        """The parameters after the plan, or after the steps done when it was interrupted, and the number of steps."""
+        """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
         run = plan.run
-        theta = self._start(run, plan.outputs, rows.dtype, plan.stream, go_on=plan.go_on)
-        progress = self._progress(plan)
+        theta = self._start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
+        progress = self._make_progress(plan)
         try:
-            with self._bind(rows, targets, _as_dtype(targets.weights, rows.dtype), run) as model:
+            with self._bind(rows, targets, _cast_weights(targets.weights, rows.dtype), run) as model:
                 return run_dpsgd(
                     model, run.plan, run.optimizer, theta, plan.stream,
                     averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
                 )  # fmt: skip
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # before the first step
             return theta, 0
         finally:
             if progress is not None:
@@ -375,41 +383,41 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     # --- checks of parameters ---
 
     def _check_radius(self, n_features: int) -> float:
-        """The norm to which rows are clipped."""
+        """Return the norm to which rows are clipped."""
         if self.data_norm is None:
             return math.sqrt(n_features)
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     def _check_clip(self) -> float | None:
-        """`max_grad_norm`, or None for the rule."""
+        """Return `max_grad_norm`, or None for the rule."""
         if isinstance(self.max_grad_norm, str) and self.max_grad_norm == "auto":
             return None
         remedy = "choose a number from 1e-30 to 1e30, or 'auto'"
         return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`. The sampling is fixed, as the rule for it may look at the final number of columns."""
+        """See `PrivateEstimator`. The sampling is fixed, since its rule may depend on the final number of columns."""
         n = self._public_n_samples(n_samples)
-        n_outputs = 1 if self.classes is None else len(distinct_classes("classes", self.classes))
+        n_outputs = 1 if self.classes is None else len(check_classes("classes", self.classes))
         sampling, n_steps = self._sampling_and_steps(n, n_features, n_outputs)
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
         return StepPlan(partial(event_of_steps, sampling, n_steps), fixed)
 
-    def _noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
-        """The noise multiplier that was given, or the one that spends epsilon."""
+    def _calibrate_noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
+        """Return the given noise multiplier, or the one that spends epsilon."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
         if budget.epsilon is None:
             raise ValueError("epsilon=None, noise_multiplier=None: set exactly one of them.")
-        return noise_multiplier_for(
+        return calibrate_noise(
             sampling, n_steps, budget.epsilon, budget.delta, accounting=self.accounting, adjacency=self.adjacency
         )
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
 
-    def _progress(self, plan: Plan) -> StepProgress | None:
+    def _make_progress(self, plan: Plan) -> StepProgress | None:
         if not self.verbose:
             return None
         paid = compose(release.event for release in plan.earlier) if plan.earlier else None
@@ -422,31 +430,64 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     # --- predictions ---
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Probabilities of the classes, of shape (n_samples, n_classes), in the order of `classes_`."""
-        scores = self._checked_scores(X)
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`.
+        """
+        scores = self._score_rows(X)
         if self._outputs_are_labels(scores):
             return expit(scores)
         return softmax(scores, axis=1) if scores.shape[1] > 1 else np.hstack([expit(-scores), expit(scores)])
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Logarithms of `predict_proba`."""
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable class of each row, of shape (n_samples,)."""
-        scores = self._checked_scores(X)
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Predicted classes; with several labels per row, 0 or 1 for each label.
+        """
+        scores = self._score_rows(X)
         if self._outputs_are_labels(scores):
             return (scores > 0).astype(np.intp)
         winners = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return self.classes_[winners]
 
-    def _checked_scores(self, X: Any) -> NDArray[np.floating]:
+    def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
         return self._scores(check_table(self, X, reset=False, sparse=True))
 
     def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
-        """Whether each output is a label of its own, not one class of several."""
+        """Whether each output is a label of its own, and not one of several classes."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -456,7 +497,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
 
 
 def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
-    """The distinct values of labels, at least two."""
+    """Distinct values of labels, at least two."""
     values = np.unique(labels)
     if len(values) < 2:
         raise ValueError(
@@ -466,27 +507,27 @@ def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
-    """Several labels a row, as numbers."""
+    """Convert several labels per row to numbers."""
     if not np.isin(labels, (0, 1)).all():
         raise ValueError("y has several columns with other values than 0 and 1: give one column of 0 and 1 a label.")
     return labels.astype(np.float32)
 
 
 def number_of_columns(y: Any) -> int:
-    """Labels a row, by the shape alone."""
+    """Number of labels per row, from the shape only."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def _as_dtype(weights: Any, dtype: Any) -> Any:
-    """Weights in the dtype of the rows; what is beyond its range is its largest number, as both meet the clip."""
+def _cast_weights(weights: Any, dtype: Any) -> Any:
+    """Cast weights to the dtype of the rows; a weight beyond its range becomes its largest number, as the clip acts."""
     if not isinstance(weights, np.ndarray):
         return weights
     return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
 
 
 def _ignore(n_done: int) -> None:
-    """What a step's observer does when nobody watches."""
+    """Observe a step without doing anything."""
 
 
 __all__ = ["GradientClassifier", "Outputs", "Run", "Targets", "classes_of"]

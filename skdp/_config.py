@@ -1,4 +1,4 @@
-"""What happens when something is read from private data without being paid for."""
+"""Settings for privacy leaks, and warnings at the caller's line."""
 
 from __future__ import annotations
 
@@ -12,20 +12,30 @@ from skdp.exceptions import PrivacyLeakWarning
 from skdp.exceptions import warn as warn
 
 _blocks: list[list[str]] = []
-"""What each open block asks for. Of the process and not of a thread: threads that a search starts must heed it too."""
+"""Settings of the open blocks. They apply to the process, so threads that a search starts obey them too."""
 
 
 @contextlib.contextmanager
 def config_context(*, on_leak: str = "warn") -> Iterator[None]:
-    """Settings for all fits of this process, in any thread, while a ``with`` block lasts.
+    """Set options for all fits of this process, in all threads, within a ``with`` block.
 
-    Of several open blocks the one entered last counts. Other processes (``n_jobs`` with loky) do not know of any.
+    The block entered last takes precedence over blocks around it. Other processes (``n_jobs`` with loky) are not
+    affected.
 
     Parameters
     ----------
-    on_leak : {"warn", "raise"}
-        Whether a leak (classes read from the labels, a noise seed that others can know) gives a
-        `PrivacyLeakWarning` or raises it.
+    on_leak : {"warn", "raise"}, default="warn"
+        Whether a privacy leak, such as reading the classes from the labels or using a known seed, issues a
+        `PrivacyLeakWarning` or raises it as an error.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    ValueError
+        `on_leak` is not known.
 
     Examples
     --------
@@ -44,7 +54,7 @@ def config_context(*, on_leak: str = "warn") -> Iterator[None]:
 
 
 def leaks_are_errors() -> bool:
-    """Whether the block that counts asks for that."""
+    """Whether the innermost block turns leaks into errors."""
     return bool(_blocks) and _blocks[-1] == ["raise"]
 
 
@@ -63,12 +73,12 @@ _filters_lock = threading.Lock()
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Ignore all warnings of this process, in any thread, while a block lasts.
+    """Ignore all warnings of this process, in any thread, within a block.
 
-    Of what a warning of rows would tell: that one of them has a gap, or how many tries a search made.
-    ``warnings.catch_warnings`` restores what it found: of two that overlap in threads, the one that ends last finds the
-    other's filters and leaves them there for good. Here each block adds a filter of its own and takes away that one, in
-    any order, so the filters are what they were when the last one has ended.
+    A warning about rows would reveal that one of them has a gap, or how many tries a search made.
+    ``warnings.catch_warnings`` restores the filters that it found. Of two such blocks that overlap in threads, the one
+    that ends last restores the filters of the other for good. Here each block adds a filter of its own and removes
+    only this one, in any order, so the filters are the initial ones once all blocks have ended.
     """
     mine = ("ignore", None, Warning, None, 0)
     found: Any = warnings.filters

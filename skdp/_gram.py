@@ -14,19 +14,20 @@ from skdp._kernels.gram import add_lower_triangle, rows_into_ball
 Doubles = NDArray[np.float64]
 
 BLOCK_ROWS: dict[type, int] = {np.float32: 512, np.float64: 2048}
-"""Rows of one product. With more, rounding in float32 would ask for more noise (here 1.6 %); fewer take longer."""
+"""Rows of one product. More rows need more noise for rounding in float32 (here 1.6 %); fewer rows take longer."""
 
 
 def mean_weight(share: float) -> float:
-    """Factor w of the sum of rows beside their Gram matrix for which a row in the unit ball spends `share` on it."""
+    """Return the factor w of the sum of rows for which a row in the unit ball spends `share` of mu**2 on that sum."""
     return math.sqrt(share / (1.0 - share))
 
 
 def sensitivity(weight: float, adjacency: str) -> float:
-    """The most that one row of the unit ball adds to (sum of x x', weight * sum of x), in Euclidean (Frobenius) norm.
+    """Return the largest norm of what one row of the unit ball adds to (sum of x x', weight * sum of x).
 
-    ``replace_one`` is priced at twice this number, which therefore is half the diameter of the set of such vectors.
-    The proofs are in the notes of `skdp.decomposition.DPPCA`; that for ``replace_one`` asks for weight**2 <= 2.
+    The norm is Euclidean (Frobenius). ``replace_one`` is priced at twice the result, which is therefore half the
+    diameter of the set of such vectors. The proofs are in the notes of `skdp.decomposition.DPPCA`; the one for
+    ``replace_one`` requires weight**2 <= 2.
     """
     if adjacency == "replace_one":
         return (1.0 + weight**2 / 2.0) / math.sqrt(2.0)
@@ -34,14 +35,14 @@ def sensitivity(weight: float, adjacency: str) -> float:
 
 
 class UnitBall(NamedTuple):
-    """How a row gets into the unit ball: ``(x - center) / max(radius, |x - center|)``, zero if that norm is not finite.
+    """Map of rows into the unit ball: ``(x - center) / max(radius, |x - center|)``, zero if that norm is not finite.
 
     Parameters
     ----------
     center : ndarray of shape (d,), float64
         Public.
     radius : float
-        Public. 0 scales every row but zero to norm 1.
+        Public. If 0, every row except zero is scaled to norm 1.
     """
 
     center: Doubles
@@ -49,30 +50,31 @@ class UnitBall(NamedTuple):
 
     def bring_in(self, X: NDArray[Any], rows: NDArray[np.floating]) -> None:
         """Write the rows of X to `rows`, a C-ordered array of float32 or float64."""
-        if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # the kernel is compiled for few
+        if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # compiled for few types
             np.copyto(rows, X)
             X = rows
         rows_into_ball(np.asarray(X), self.center.astype(rows.dtype), self.radius, rows)
 
 
 class Moments(NamedTuple):
-    """The lower triangle of a sum of x x', of shape (d, d), and the sum of x, of shape (d,)."""
+    """Lower triangle of a sum of x x', of shape (d, d), and sum of x, of shape (d,)."""
 
     gram: Doubles
     total: Doubles
 
 
 class MomentSum:
-    """Streams rows through a ball into the sum of x x' and, weighted, of x; never holds more than a block of them.
+    """Sum of x x' and weighted sum of x over rows mapped into a ball, computed block by block.
 
     Parameters
     ----------
     ball : UnitBall
+        Map of rows into the unit ball.
     weight : float
-        w, of the sum of x. 0 leaves that sum out.
+        Weight w of the sum of x. If 0, that sum is left out.
     by_position : bool
-        A neighbour has its other rows at the same places (zero_out, replace_one): float32 rows may then be multiplied
-        in float32. Under add_remove a row that leaves shifts all that follow, and with them all rounding errors.
+        Whether all other rows of a neighbour keep their places (zero_out, replace_one). float32 rows may then be
+        multiplied in float32. Under add_remove a row that leaves shifts all following rows, and all rounding errors.
 
     Notes
     -----
@@ -80,16 +82,17 @@ class MomentSum:
     if it holds NaN or infinity. The Euclidean norm of `isometric`, but for a factor that depends on dtype and width, is
     the Frobenius norm of the sums.
 
-    Proof. A symmetric matrix has as many degrees of freedom as its lower triangle; with the entries off the diagonal
-    times sqrt(2), the triangle's Euclidean norm is the matrix's Frobenius norm. In arithmetic of unit roundoff u a sum
-    of b products errs, whatever the order of its terms, by at most u times the sizes of the products and of all partial
-    sums as computed (Higham 2002, 4.2). BLAS adds the rows of a block in one order for all entries, so partial sums are
-    matrices: no longer, in Frobenius norm, than the number of their terms, times 1 + gamma for their own errors,
-    gamma = b u / (1 - b u). Over all partial sums these numbers add up to b (b + 1) / 2 - 1 at most. So a block errs by
-    no more than u (b (b + 1) / 2 + b) (1 + gamma), and two neighbouring blocks by twice that, relative to one row; the
-    sum of x likewise. A row brought into the ball is in it up to theta = 4 u + d 2**-52. `isometric` is divided by
-    `rounding`, which is one more than the former times (1 + theta)**2, and `moments` undoes it. Blocks are added in
-    float64, whose rounding is not in the price (``docs/pitfalls.md``).
+    Proof. A symmetric matrix has as many degrees of freedom as its lower triangle. With the entries off the diagonal
+    multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic of unit
+    roundoff u the error of a sum of b products is, for any order of its terms, at most u times the magnitudes of the
+    products and of all partial sums as computed (Higham 2002, 4.2). BLAS adds the rows of a block in one order for all
+    entries, so partial sums are matrices. Their Frobenius norm is at most the number of their terms, times 1 + gamma
+    for their own errors, gamma = b u / (1 - b u). Over all partial sums these numbers add up to at most
+    b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 + gamma), and that of two
+    neighbouring blocks twice that, relative to one row; likewise for the sum of x. A row mapped into the ball lies in
+    it up to theta = 4 u + d 2**-52. `isometric` is divided by `rounding`, which is (1 + the error of two blocks) times
+    (1 + theta)**2, and `moments` multiplies by it again. Blocks are added in float64, whose rounding is not in the
+    price (``docs/pitfalls.md``).
     """
 
     def __init__(self, ball: UnitBall, weight: float, *, by_position: bool) -> None:
@@ -110,10 +113,12 @@ class MomentSum:
             block = X[start : start + step]
             rows = buffer[: len(block)]
             self.ball.bring_in(block, rows)
-            syrk(1.0, rows.T, c=gram, overwrite_c=1)  # in Fortran's order, so the upper triangle is our lower one
+            # The transpose of a C-ordered block is Fortran-ordered, so nothing is copied; SYRK fills the upper triangle
+            # of `gram`, which is the lower one of its transpose.
+            syrk(1.0, rows.T, c=gram, overwrite_c=1)
             add_lower_triangle(gram.T, self._triangle)
             if self.weight:
-                self._total += rows.sum(axis=0)  # not by NumPy's BLAS: its threads and those of SciPy's would collide
+                self._total += rows.sum(axis=0)  # not by NumPy's BLAS, whose threads would compete with SciPy's
         self.n_rows += len(X)
 
     def _scratch_of(self, dtype: type) -> tuple[Any, Any]:
@@ -124,7 +129,7 @@ class MomentSum:
 
     @property
     def rounding(self) -> float:
-        """Factor by which rounding may lengthen what a row changes; depends on dtype and width alone."""
+        """Factor by which rounding may lengthen what a row changes. It depends on dtype and width only."""
         dtype = np.float32 if np.float32 in self._scratch else np.float64
         roundoff, b = 2.0**-24 if dtype is np.float32 else 2.0**-53, BLOCK_ROWS[dtype]
         gamma = b * roundoff / (1.0 - b * roundoff)
@@ -133,7 +138,8 @@ class MomentSum:
 
     @property
     def isometric(self) -> Doubles:
-        """The sums as a vector in which a row moves by no more than its norm in the ball says."""
+        """The sums as a vector, which one row changes by at most `sensitivity`."""
+        # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
         triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
         triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)
         if not self.weight:
@@ -141,7 +147,7 @@ class MomentSum:
         return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
 
     def moments(self, released: Doubles) -> Moments:
-        """`isometric` undone, for the vector itself or for a noisy one."""
+        """Convert a vector such as `isometric`, exact or noisy, back to sums."""
         d = len(self._total)
         triangle = released[: len(self._triangle)] * (self.rounding / math.sqrt(2.0))
         triangle[_diagonal(d)] *= math.sqrt(2.0)
@@ -152,6 +158,6 @@ class MomentSum:
 
 
 def _diagonal(d: int) -> NDArray[np.int64]:
-    """Where the diagonal of a (d, d) matrix lies in its lower triangle, taken row by row."""
+    """Return the positions of the diagonal of a (d, d) matrix in its lower triangle, stored row by row."""
     i = np.arange(d)
     return i * (i + 3) // 2

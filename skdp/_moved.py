@@ -1,6 +1,6 @@
-"""Modules under the names that pickles of version 0.1.0 know them by.
+"""Aliases of modules under their names in pickles of version 0.1.0.
 
-Each old name stands for the module that took its place, which is loaded when something is looked up in it.
+Each alias loads the module that replaced the old one when an attribute is looked up.
 """
 
 from __future__ import annotations

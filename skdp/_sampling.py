@@ -1,4 +1,4 @@
-"""Samplers of rows: the sampler that is priced is the sampler that runs."""
+"""Samplers of rows. The sampler that is priced is the sampler that runs."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ from skdp.accounting import DpEvent, PoissonSampledDpEvent
 
 @dataclass(frozen=True)
 class PoissonSampling:
-    """Each row is in a lot with probability `rate`, independently of all others.
+    """Poisson sampling: each row is in a lot with probability `rate`, independently of all others.
 
     Parameters
     ----------
     rate : float
-        q in (0, 1).
+        Sampling probability q in (0, 1).
     """
 
     rate: float
 
     def rows(self, n: int, stream: SecretStream) -> NDArray[np.int64]:
-        """The rows of one lot, ascending; there may be none."""
+        """Draw the rows of one lot, ascending. A lot may be empty."""
         return stream.poisson_rows(n, self.rate)
 
     def event(self, inner: DpEvent) -> DpEvent:
+        """Return the event of `inner` applied to one lot."""
         return PoissonSampledDpEvent(self.rate, inner)
 
 
 @dataclass(frozen=True)
 class FullBatch:
-    """Every row is in every lot."""
+    """Full batch: every row is in every lot."""
 
     @property
     def rate(self) -> float:
         return 1.0
 
     def rows(self, n: int, stream: SecretStream) -> None:
-        """None, which stands for all rows."""
+        """Return None, which stands for all rows."""
         return None
 
     def event(self, inner: DpEvent) -> DpEvent:
+        """Return `inner`: all rows take part."""
         return inner
 
 
@@ -51,5 +53,5 @@ Sampling = PoissonSampling | FullBatch
 
 
 def sampling_at(rate: float) -> Sampling:
-    """Poisson sampling, which at rate 1 is the full batch."""
+    """Return Poisson sampling at a rate, or the full batch at rate 1."""
     return FullBatch() if rate == 1.0 else PoissonSampling(rate)

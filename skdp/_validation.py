@@ -1,4 +1,4 @@
-"""Checks of public parameters; each failure is one line with the parameter, the value and the remedy."""
+"""Checks of public parameters. Each error message is one line with the parameter, its value and a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class WrongTypeError(TypeError, ValueError):
-    """A parameter of a type that it cannot have. Also a `ValueError`, as scikit-learn's own error for parameters is."""
+    """A parameter has the wrong type. Also a `ValueError`, like scikit-learn's own error for parameters."""
 
 
 def check_real(
@@ -25,7 +25,7 @@ def check_real(
     at_most: float = math.inf,
     remedy: str,
 ) -> float:
-    """`value` as a float, if it is a finite real number within the bounds."""
+    """Return `value` as a float if it is a finite real number within the bounds, else raise."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         _refuse_type(name, value, remedy)
     number = _to_float(value)
@@ -42,7 +42,7 @@ def _to_float(value: numbers.Real) -> float:
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
-    """`value` as an int, if it is a whole number of at least `at_least`."""
+    """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         _refuse_type(name, value, remedy)
     if int(value) >= at_least:
@@ -51,14 +51,14 @@ def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """`value`, if it is one of `choices`."""
+    """Return `value` if it is one of `choices`, else raise."""
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
 
 
 def show(value: Any) -> str:
-    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
+    """Format `value` in one line; only its type if it is not a scalar, as it may be private rows passed by mistake."""
     if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
         return " ".join(repr(value).split())
     return f"<{type(value).__name__}>"
@@ -69,7 +69,7 @@ def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
 
 
 def absolute_path(value: Any) -> Any:
-    """A path, made absolute where it is given, so that a later change of folder does not change its meaning."""
+    """Make a path absolute, so that a later change of the working directory does not change its meaning."""
     if isinstance(value, str | os.PathLike) and value and not os.path.isabs(value):
         return os.path.abspath(value)
     return value

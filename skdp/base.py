@@ -84,7 +84,7 @@ class PrivateEstimator(BaseEstimator):
     - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
       line the estimator is what it was or what it became, each with its own price.
     - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
-    - What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and names
+    - What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and names
       (the number of rows included, but for ``add_remove``) and of the classes.
     """
 
@@ -141,7 +141,18 @@ class PrivateEstimator(BaseEstimator):
         return self
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as of any estimator of scikit-learn's; a path is made absolute."""
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of the estimator. A path given as `accountant` is made absolute.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
         if "accountant" in params:
             params["accountant"] = absolute_path(params["accountant"])
         with PUBLICATION:

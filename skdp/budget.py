@@ -1,13 +1,13 @@
-"""What a ledger's file holds, on the command line.
+"""Command line for the file of a ledger.
 
     python -m skdp.budget create FILE --epsilon E --delta D [--unit U]   a new ledger with a ceiling
     python -m skdp.budget show FILE [--delta D] [--json]   the entries, what was spent and what is left
-    python -m skdp.budget verify FILE [--head HASH]        whether every entry is as it was written
+    python -m skdp.budget verify FILE [--head HASH]        check that no entry was altered
     python -m skdp.budget export FILE                      everything as JSON, with the hash to note elsewhere
     python -m skdp.budget raise FILE --epsilon E [--note TEXT]   a higher ceiling, as an entry of the ledger
 
-`show`, `verify` and `export` read the file and never write it. Exit codes: 0 all is well, 1 the file cannot be read or
-trusted, 2 the call is not right (such as no file of that name).
+`show`, `verify` and `export` never write to the file. Exit codes: 0 success, 1 the file cannot be read or trusted, 2
+the call is invalid (for example, no file has this name).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Those of the process if left out.
+        Arguments. If None, those of the process.
 
     Returns
     -------
     int
-        The exit code.
+        Exit code.
     """
     parser = _parser()
     given = parser.parse_args(arguments)
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command is _create and exists:
         parser.error(f"file={given.file!r} exists, and a ledger is not written over: give another name.")
     if given.command is not _create and not os.path.isfile(given.file):
-        told = "is not a file: give" if exists else "does not exist: create it, or give"
-        parser.error(f"file={given.file!r} {told} the file of a ledger.")
+        fault = "is not a file: give" if exists else "does not exist: create it, or give"
+        parser.error(f"file={given.file!r} {fault} the file of a ledger.")
     try:
         _print(given.command(given))
     except BudgetFileError as error:
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print(text: str) -> None:
-    """Print; whoever closes the pipe, as `head` does, has read enough."""
+    """Print. A reader that closes the pipe, as `head` does, has read enough."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _opened(given: argparse.Namespace) -> PrivacyAccountant:
+def _open(given: argparse.Namespace) -> PrivacyAccountant:
     from skdp.accounting import PrivacyAccountant
 
     return PrivacyAccountant.open(given.file)
@@ -108,7 +108,7 @@ def _show(given: argparse.Namespace) -> str:
     """Print the entries, what was spent and what is left."""
     from skdp.accounting.ledger.report import parameter_lines
 
-    accountant = _opened(given)
+    accountant = _open(given)
     text = accountant.to_json()
     content, read = json.loads(text), type(accountant).from_json(text)  # read once, while others may charge
     if given.json:
@@ -118,7 +118,7 @@ def _show(given: argparse.Namespace) -> str:
 
 
 def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
-    """Under a ceiling what was spent and is left; otherwise both figures at a delta."""
+    """Return what was spent and is left under a ceiling; without one, both figures at a delta."""
     if read.epsilon is not None and read.spent is not None:
         left = read.affordable()
         ceiling = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "left": left.epsilon}
@@ -140,25 +140,25 @@ def _spent(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | str:
-    """JSON has no infinity."""
+    """Convert infinity, which JSON does not have, to a string."""
     return value if math.isfinite(value) else str(value)
 
 
 def _verify(given: argparse.Namespace) -> str:
     """Check the file and the chain of its entries; print how many there are and the last hash."""
-    accountant = _opened(given)
+    accountant = _open(given)
     number = accountant.verify(given.head)
     return f"{accountant.path}: {number} entries, each as it was written\nhead: {accountant.head}"
 
 
 def _export(given: argparse.Namespace) -> str:
     """Print the ledger as JSON, as PrivacyAccountant.from_json reads it."""
-    return json.dumps(json.loads(_opened(given).to_json()), indent=2)
+    return json.dumps(json.loads(_open(given).to_json()), indent=2)
 
 
 def _raise(given: argparse.Namespace) -> str:
     """Raise the ceiling, as an entry of the ledger; from then on the odometer's figure decides."""
-    accountant = _opened(given)
+    accountant = _open(given)
     accountant.raise_ceiling(given.epsilon, delta=given.delta, note=given.note)
     return (
         f"{accountant.path}: epsilon={accountant.epsilon:g} at delta={accountant.delta:g}, spent={accountant.spent:g}"

@@ -33,26 +33,27 @@ from skdp.mechanisms import GaussianMechanism
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
 
-A mean has d entries and a Gram matrix d (d + 1) / 2, so little is enough. MNIST with 60 components would have .02
-(.001 more of the variance), tables with few components and a mean as long as their rows .1 (benchmarks/README.md).
+A mean has d entries and a Gram matrix d (d + 1) / 2, so a small share suffices. The best share is .02 for MNIST with 60
+components (.001 more of the variance), and .1 for tables with few components and a mean as long as their rows
+(benchmarks/README.md).
 """
 
 EDGE_MARGIN = 1.1
-"""An eigenvalue stands out of the noise if it is this many times the edge of the noise's own spectrum."""
+"""An eigenvalue stands out of the noise if it exceeds this multiple of the edge of the noise's spectrum."""
 
 _TRANSFORM_ROWS = 4096
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
 
 
 class _Centring(NamedTuple):
-    """`public` is subtracted before rows are clipped; a private mean, if asked for, is released beside the Gram."""
+    """Centering: `public` is subtracted before rows are clipped; a `private` mean is released with the Gram matrix."""
 
     public: Doubles | None
     private: bool
 
 
 class _Plan(NamedTuple):
-    """All that is decided about a fit before its rows are read; `n_public` is 0 where an iterator will tell."""
+    """Everything that is decided about a fit before its rows are read; `n_public` is 0 if it depends on an iterator."""
 
     centring: _Centring
     norm: float | None
@@ -70,78 +71,100 @@ class _Plan(NamedTuple):
 class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     """Principal component analysis with differential privacy for each row.
 
-    Every row is brought into the ball of radius `data_norm`, the sum of the rows' outer products (the Gram matrix) is
-    released once with symmetric Gaussian noise, and all that is fitted is computed from that release. The rows are read
-    once, block by block, so that a memmap or an iterator of blocks may hold more of them than memory.
+    Every row is scaled into the ball of radius `data_norm`. The sum of the outer products of the rows (the Gram matrix)
+    is released once, with symmetric Gaussian noise, and all fitted attributes are computed from this release. The rows
+    are read once, block by block, so a memmap or an iterator of blocks may hold more rows than fit in memory.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Components to keep, from 1 to n_features; None keeps all. "auto" keeps those whose noisy eigenvalue stands out
-        of the noise, and at least one; it costs nothing.
+        Number of components to keep, from 1 to n_features. None keeps all. "auto" keeps at least one component, and all
+        whose noisy eigenvalues stand out of the noise; this is post-processing and costs nothing.
     epsilon : float or None, default=1.0
-        The budget of one ``fit``; the noise is solved for. None if `noise_multiplier` is given.
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float, default=1e-5
-        Probability with which the guarantee may fail, well below 1/n.
+        Probability with which the guarantee may fail. Choose it well below 1/n.
     noise_multiplier : float or None, default=None
-        Standard deviation of the noise divided by what one row adds. None: solved for `epsilon`.
+        Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
+        `epsilon`.
     data_norm : float or None, default=None
-        R, the public bound on the Euclidean norm of a row (after a public `center` was subtracted); longer rows are
-        scaled down to it, here and in ``transform``, without a word: a warning would depend on the rows. None:
-        sqrt(n_features), which is right for columns in [-1, 1] and reads nothing.
+        Public bound R on the Euclidean norm of a row, after a public `center` is subtracted. Longer rows are scaled
+        down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. If None,
+        sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
     normalize : bool, default=False
-        Scale every row to norm 1, here and in ``transform``; rows of zeros stay. `data_norm` must then be None.
+        Whether to scale every row to norm 1, in ``fit`` and in ``transform``. Rows of zeros are unchanged. Requires
+        ``data_norm=None``.
     center : "private", False or array-like of shape (n_features,), default="private"
-        "private" releases the mean together with the Gram matrix, for 3 % of the budget; this is what PCA means.
-        False subtracts nothing: the components are those of the second moments about zero, the first of them usually
-        the mean's direction. An array is a public mean, subtracted for nothing before rows are clipped.
+        How rows are centered:
+
+        - "private" releases the mean together with the Gram matrix, for 3 % of the budget. This is PCA in the usual
+          sense.
+        - False subtracts nothing. The components are those of the second moments about zero; the first is usually the
+          direction of the mean.
+        - An array is a public mean, which is subtracted before rows are clipped and costs nothing.
     whiten : bool, default=False
-        Divide the columns of ``transform`` by the standard deviations of the components, those held above
+        Whether ``transform`` divides each column by the standard deviation of its component, held above
         sqrt(`noise_scale_`).
     n_samples_public : int or None, default=None
-        Public number of rows, used wherever a rule speaks of n. Required by ``adjacency="add_remove"``.
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        What a neighbour differs in: one row made void (it adds nothing to any sum; the number of rows is public), one
-        row more or less, one row exchanged for another.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Method that prices the release; ``docs/accounting.md`` tells them apart. The default is exact here.
+        Accounting method that prices the release. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Shared ledger that every fit is charged to, before it reads the rows. A path names the file of one, which has to
-        exist (``python -m skdp.budget create``) and is made absolute here.
+        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
-        None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features)
-        Orthonormal rows, by falling eigenvalue; the entry of largest size in each is positive.
+        Principal axes, as orthonormal rows in order of decreasing eigenvalue. The entry of largest magnitude in each
+        row is positive.
     explained_variance_ : ndarray of shape (n_components_,)
-        Eigenvalues of the noisy second moments, about the mean or about zero as `center` says, divided by n, and 0
-        where they are negative. By n, not n - 1: the noise is larger than the difference.
+        Eigenvalues of the noisy second moments, about the mean or about zero according to `center`, divided by n, with
+        negative values replaced by 0. The divisor is n and not n - 1: the noise is larger than the difference.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Shares of the noisy trace, or of the sum of `explained_variance_` where that is larger.
+        `explained_variance_` divided by the noisy trace, or by its own sum if that is larger.
     singular_values_ : ndarray of shape (n_components_,)
-        sqrt(n * explained_variance_).
+        Equal to ``sqrt(n_samples_ * explained_variance_)``.
     mean_ : ndarray of shape (n_features,)
-        The noisy mean of the clipped rows, projected as told below; or the public one; or zeros.
+        Noisy mean of the clipped rows, projected as described in the notes; or the public mean; or zeros.
     noise_variance_ : float
-        Average of what the noisy trace leaves to the other directions, 0 where that is negative.
+        Average variance that the noisy trace leaves to the discarded directions, 0 if that is negative.
     noise_scale_ : float
-        Standard deviation of the privacy noise on the variance of any one column; public.
-    n_components_, n_features_in_ : int
+        Standard deviation of the privacy noise on the variance of a single column. It is public.
+    n_components_ : int
+        Number of components kept.
     n_samples_ : int
-        n, the public number of rows.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only if X has string column names.
+        Public number n of rows.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
+        Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Kind of neighbours that `epsilon_` speaks of.
+        Neighbouring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
-        What `epsilon_` is the price of.
-    noise_multiplier_, data_norm_ : float
-        As used.
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the release.
+    data_norm_ : float
+        Norm to which rows are scaled down.
+
+    See Also
+    --------
+    DPLogisticRegression : Classifier that can follow in a pipeline.
+    allocate_budget : One budget for a pipeline of private steps.
 
     Notes
     -----
@@ -149,42 +172,46 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All that is fitted is a function of one noisy release and of public quantities.
-    - The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and
-      sigma R**2 / sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.
+    - The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 /
+      sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.
     - `accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are
       summed.
     - An array that is refused (NaN, infinity) is refused before any charge; a block of an iterator that is refused
       leaves the charge standing. Such a refusal depends on the data and is not covered.
 
-    **Proof.** Let rows be divided by R, so that they lie in the unit ball; R**2 comes back after the release. A
-    symmetric matrix A is written as the vector of its lower triangle, entries off the diagonal times sqrt(2), whose
-    Euclidean norm is the Frobenius norm of A. Normal noise of standard deviation s on that vector, divided by sqrt(2)
-    again off the diagonal, is the matrix s (G + G') / 2 with independent standard normal G. One row adds x x', and
-    \\|x x'\\|_F = \\|x\\|**2 <= 1: this is the sensitivity under ``zero_out`` and ``add_remove``. (Dwork et al. 2014
-    mirror one triangle, which is noise of standard deviation s off the diagonal too, for the same price.)
+    **Proof.** Divide the rows by R, so that they lie in the unit ball; the release is multiplied by R**2 afterwards.
+    Write a symmetric matrix A as the vector of its lower triangle, with entries off the diagonal multiplied by sqrt(2).
+    The Euclidean norm of this vector is the Frobenius norm of A. Normal noise of standard deviation s on this vector,
+    divided by sqrt(2) off the diagonal, is the matrix s (G + G') / 2 with independent standard normal G. One row adds x
+    x' with \\|x x'\\|_F = \\|x\\|**2 <= 1, which is the sensitivity under ``zero_out`` and ``add_remove``. (Dwork et
+    al. 2014 mirror one triangle, which gives noise of standard deviation s off the diagonal too, at the same price.)
 
-    With the mean, the vector is continued by w times the sum of the rows. One row adds (x x', w x), of norm
+    If the mean is private, w times the sum of the rows is appended to the vector. One row adds (x x', w x), of norm
     sqrt(\\|x\\|**4 + w**2 \\|x\\|**2) <= sqrt(1 + w**2). `MEAN_SHARE` is w**2 / (1 + w**2).
 
-    Under ``replace_one`` the price is that of a move by twice the sensitivity. An exchange of x for y moves the vector,
-    with t = x . y, by the root of \\|x\\|**4 + \\|y\\|**4 - 2 t**2 + w**2 (\\|x\\|**2 + \\|y\\|**2 - 2 t). For every t
-    this grows with both norms, so both are 1; what is left, 2 - 2 t**2 + 2 w**2 (1 - t), is largest at t = -w**2 / 2,
-    which is in [-1, 1] for w**2 <= 2, and is 2 (1 + w**2 / 2)**2 there. Half of its root is the sensitivity:
-    (1 + w**2 / 2) / sqrt(2), without a mean 1 / sqrt(2).
+    Under ``replace_one`` the event is priced for a change of twice the sensitivity. Replacing x by y changes the
+    vector, with t = x . y, by the root of \\|x\\|**4 + \\|y\\|**4 - 2 t**2 + w**2 (\\|x\\|**2 + \\|y\\|**2 - 2 t). For
+    every t this grows with both norms, so both are 1 in the worst case. The remaining 2 - 2 t**2 + 2 w**2 (1 - t) is
+    largest at t = -w**2 / 2, which lies in [-1, 1] for w**2 <= 2, and equals 2 (1 + w**2 / 2)**2 there. The sensitivity
+    is half of its root: (1 + w**2 / 2) / sqrt(2), or 1 / sqrt(2) without a mean.
 
-    Float32 rows are multiplied in float32 and added up in float64, except under ``add_remove``; the noise is 1.6 %
-    larger then, for what rounding may add to a row's influence (`skdp._gram.MomentSum`).
+    Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then 1.6 %
+    larger, to cover what rounding may add to the influence of a row (`skdp._gram.MomentSum`).
 
     **Edge of the noise.** The eigenvalues of s (G + G') / 2 lie within s sqrt(2 d) as d grows (Wigner's semicircle, of
-    variance s**2 / 2 off the diagonal). "auto" keeps what is beyond 1.1 times that. The noise of a private mean is
-    spread over all d directions, while the mean itself lies where second moments about zero are large; so it is
-    projected on their leading eigenvectors, those beyond 1.1 times the edge and at least `n_components`.
+    variance s**2 / 2 off the diagonal). ``n_components="auto"`` keeps eigenvalues above 1.1 times this edge. The noise
+    of a private mean spreads over all d directions, while the mean itself lies where second moments about zero are
+    large. The noisy mean is therefore projected onto their leading eigenvectors: those above 1.1 times the edge, and at
+    least `n_components`.
 
     References
     ----------
     Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss: optimal bounds for privacy-preserving principal component
-    analysis". Balle & Wang (2018), "Improving the Gaussian mechanism". Abadi et al. (2016), "Deep learning with
-    differential privacy", section 4, for `normalize` and ``center=False``.
+    analysis".
+
+    Balle & Wang (2018), "Improving the Gaussian mechanism".
+
+    Abadi et al. (2016), "Deep learning with differential privacy", section 4, for `normalize` and ``center=False``.
 
     Examples
     --------
@@ -233,26 +260,27 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or iterator of such blocks
-            Private. A memmap is read once more than an iterator, for NaN, before the charge.
+            Private rows. An array is read once more than an iterator, to check for NaN before the charge.
         y : None
             Ignored.
 
         Returns
         -------
-        self
+        self : DPPCA
+            Fitted estimator.
 
         Raises
         ------
         ValueError
-            A parameter or the input is not usable. Nothing was charged, unless the message says that it was a block.
+            A parameter or the input is invalid. Nothing was charged, unless the message names a block of an iterator.
         BudgetExceededError
-            The accountant's ceiling does not allow the fit; nothing was charged, and no block was drawn.
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
         work = copy(self)
         terms = work._check_terms()
         stream = isinstance(X, Iterator)
         shape = None if stream else public_shape(X)
-        n_samples, n_features = shape or (0, None)  # an iterator's are not known before it ends
+        n_samples, n_features = shape or (0, None)  # the shape of an iterator is not known before it ends
         plan = work._plan_fit(terms, n_samples, n_features, None)
         work._admit(plan.event)
         if not stream:
@@ -262,22 +290,24 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         work._payment().charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
-        if stream:  # only now is it known how many rows there were
+        if stream:  # the number of rows is known only now
             warn_of_weak_delta(plan.price.delta, work.n_samples_)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
-        """``fit(X).transform(X)``; X is an array, since an iterator can be read only once.
+        """Fit the components and transform the same rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Private rows. An iterator is refused, since it can be read only once.
         y : None
             Ignored.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components_)
+            Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
         return self.fit(X).transform(X)
@@ -285,7 +315,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     # --- the phases ---
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
-        """See `PrivateEstimator`: labels are not looked at."""
+        """See `PrivateEstimator`: labels are ignored."""
         refuse_fit_params(fit_params)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
@@ -302,7 +332,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             self._check_width(n_features, centring)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
-        """See `PrivateEstimator`. An iterator's numbers of rows and columns, 0 and None, are not known yet."""
+        """See `PrivateEstimator`. For an iterator, whose shape is not known yet, they are 0 and None."""
         self._check_parameters(terms, n_samples, n_features)
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
@@ -321,7 +351,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
-        fitted = self._decomposed(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
+        fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
         self._set_price(plan.price, (new_release(plan.event, self.adjacency),))
@@ -330,7 +360,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
         sums: MomentSum | None = None
-        for block in self._checked_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
+        for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
             if sums is None:
                 sums = MomentSum(_ball(plan.centring, plan.norm, block.shape[1]), plan.weight, by_position=by_position)
             sums.add(block)
@@ -338,7 +368,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
         return sums
 
-    def _checked_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
+    def _check_blocks(self, blocks: Iterator[Any], centring: _Centring) -> Iterator[NDArray[Any]]:
         for number, block in enumerate(blocks):
             refusal = ""
             try:
@@ -350,7 +380,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
                 raise ValueError(refusal)
             yield rows
 
-    # --- checks, and what is decided before the data are read ---
+    # --- checks and decisions before the data are read ---
 
     def _check_n_components(self) -> None:
         if self.n_components is not None and not self._by_edge():
@@ -395,14 +425,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
-    # --- after the release: all of it is free ---
+    # --- post-processing of the release ---
 
-    def _decomposed(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
-        """The fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
+    def _decompose(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
+        """Compute the fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
         least, most = (1, d) if self._by_edge() else (int(self.n_components or d),) * 2
-        mean = _within_signal(moments.total / n, moments.gram / n, edge, least)
+        mean = _project_on_signal(moments.total / n, moments.gram / n, edge, least)
         covariance = moments.gram / n - np.outer(mean, mean)
         values, vectors = eigh(covariance, subset_by_index=(d - most, d - 1))
         values, vectors = values[::-1], vectors[:, ::-1]
@@ -411,7 +441,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         variances = np.maximum(values[:k], 0.0) * radius**2
         total = max(float(np.trace(covariance)) * radius**2, float(variances.sum()))
         return {
-            "components_": _with_fixed_signs(vectors[:, :k].T),
+            "components_": _fix_signs(vectors[:, :k].T),
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / total if total > 0.0 else np.zeros(k),
             "singular_values_": np.sqrt(n * variances),
@@ -427,19 +457,21 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     # --- new rows ---
 
     def transform(self, X: Any) -> NDArray[np.floating]:
-        """Coordinates along the components.
+        """Project rows onto the components.
 
-        Rows are treated as they were in training: longer ones are scaled down to `data_norm_`, all of them to norm 1
-        with `normalize`. For the others this is ``(X - mean_) @ components_.T``.
+        Rows are treated as in ``fit``: longer rows are scaled down to `data_norm_`, or all rows to norm 1 with
+        `normalize`. For all other rows the result is ``(X - mean_) @ components_.T``, divided by standard deviations
+        with `whiten`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to transform.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components_)
-            float32 for float32 rows.
+            Transformed rows, float32 for float32 input.
         """
         check_is_fitted(self)
         _refuse_iterator(X, "transform")
@@ -448,6 +480,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         ball = self._fitted_ball
         scale = self._whitening()
         axes = (self.components_.T * (self.data_norm_ / scale)).astype(dtype)
+        # Projecting the mean once replaces subtracting it from every row.
         origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(dtype)
         X_new = np.empty((X.shape[0], self.n_components_), dtype)
         for start in range(0, X.shape[0], _TRANSFORM_ROWS):
@@ -458,15 +491,19 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         return X_new
 
     def inverse_transform(self, X: Any) -> NDArray[np.floating]:
-        """Rows whose coordinates these are, in the span of the components; no clip and no normalisation is undone.
+        """Transform coordinates back to the space of the rows.
+
+        The result lies in the span of the components. Clipping and normalization are not undone.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components_)
+            Transformed rows.
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
+            Rows in the original space.
         """
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])
@@ -476,7 +513,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         return X @ axes + self.mean_.astype(X.dtype)
 
     def _whitening(self) -> Doubles:
-        """Divisors of the coordinates; a variance below its own noise is not known to be that small."""
+        """Divisors of the coordinates. Variances are held above their noise, below which they are not known."""
         if not self.whiten:
             return np.ones(self.n_components_)
         return np.sqrt(np.maximum(self.explained_variance_, self.noise_scale_))
@@ -501,18 +538,21 @@ def _refuse_iterator(X: Any, method: str) -> None:
         raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
 
 
-def _within_signal(mean: Doubles, gram: Doubles, edge: float, least: int) -> Doubles:
-    """`mean` on the eigenvectors of `gram`, a lower triangle, that are beyond `edge`, and on `least` of them anyway."""
+def _project_on_signal(mean: Doubles, gram: Doubles, edge: float, least: int) -> Doubles:
+    """Project `mean` onto leading eigenvectors of `gram`, a lower triangle: those above `edge`, at least `least`."""
     if least == len(mean) or not mean.any():
         return mean
     d = len(mean)
     values, leading = eigh(gram, subset_by_index=(d - least, d - 1))
-    if values[0] > edge:  # and so may be others
+    if values[0] > edge:  # then others may be above it too
         _, leading = eigh(gram, subset_by_value=(edge, np.inf))
     return leading @ (leading.T @ mean)
 
 
-def _with_fixed_signs(components: Doubles) -> Doubles:
-    """An eigenvector's sign is arbitrary: make the entry of largest size positive."""
+def _fix_signs(components: Doubles) -> Doubles:
+    """Make the entry of largest magnitude positive, since the sign of an eigenvector is arbitrary."""
     largest = np.abs(components).argmax(axis=1)
     return components * np.sign(components[np.arange(len(components)), largest])[:, None]
+
+
+__all__ = ["DPPCA"]

@@ -34,3 +34,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+__all__ = [
+    "AccountantDetachedError",
+    "BudgetExceededError",
+    "BudgetFileError",
+    "FitInterruptedWarning",
+    "PrivacyLeakWarning",
+]

@@ -22,92 +22,125 @@ from skdp.base import Budget
 
 
 class DPLogisticRegression(GradientClassifier):
-    """Logistic regression by noisy gradient descent, with differential privacy for each row.
+    """Differentially private logistic regression classifier.
 
-    The binary logistic loss for two classes and the multinomial one for more. Every row's gradient is clipped, the
-    clipped gradients are summed, Gaussian noise is added to the sum (DP-SGD, Abadi et al. 2016), by default over all
-    rows at every step, and the average of the last iterates is kept. The defaults follow rules in public quantities
-    (the number of rows and columns, epsilon, delta), so that `epsilon` is all that has to be chosen.
+    The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
+    trained by noisy gradient descent (DP-SGD, Abadi et al. 2016): each step clips the gradient of every row, sums the
+    clipped gradients and adds Gaussian noise to the sum. By default every step uses all rows, and the average of the
+    last iterates is returned. The defaults depend on public quantities only (the number of rows and columns, epsilon
+    and delta), so `epsilon` is often the only parameter to set.
 
-    Rows are clipped to the public norm `data_norm`. Scale columns to [-1, 1] or [0, 1] by *public* bounds before; one
-    that ranges to 90 would drown the others in the clip.
+    Rows are clipped to the public norm `data_norm`. Scale columns to [-1, 1] or [0, 1] by *public* bounds first: a
+    column with values up to 90 would dominate the norm, and clipping would shrink all others.
 
     Parameters
     ----------
     epsilon : float or None, default=1.0
-        The budget of one ``fit``; the noise is solved for. None if `noise_multiplier` is given.
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float, default=1e-5
-        Probability with which the guarantee may fail, well below 1/n.
+        Probability with which the guarantee may fail. Choose it well below 1/n.
     noise_multiplier : float or None, default=None
-        Standard deviation of a step's noise divided by the clip. None: solved for `epsilon`.
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
     max_grad_norm : float or "auto", default="auto"
-        C, the Euclidean norm to which each row's gradient is clipped, where rows (with the intercept's 1) are scaled
-        to norm at most 1, so that gradients are no longer than 1 (sqrt(2) with more than two classes).
+        Euclidean norm C to which the gradient of each row is clipped. Rows, including the 1 of the intercept, are
+        scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). If "auto", C is
+        chosen from public quantities.
     data_norm : float or None, default=None
-        Public bound on the Euclidean norm of a row; longer rows are scaled down to it, here and in predictions.
-        None: sqrt(n_features), which is right for columns in [-1, 1] and reads nothing.
+        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
+        If None, sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
     lot_size : float or None, default=None
-        Expected number of rows of a step, each row being drawn independently (Poisson sampling). A privacy parameter.
-        None, like `sampling_rate`: all rows where affordable.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
+        parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
     sampling_rate : float or None, default=None
-        `lot_size` as a share of the rows, in (0, 1].
+        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     n_samples_public : int or None, default=None
-        Public number of rows, used wherever a rule speaks of n. Required by ``adjacency="add_remove"``.
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     max_iter : int or None, default=None
-        Epochs. None: 200 steps.
+        Number of epochs. If None, the run makes 200 steps.
     learning_rate : float or "auto", default="auto"
-        Step length for scaled rows and the mean gradient.
+        Step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
     momentum : float, default=0.9
-        In [0, 1), dampened: v = momentum * v + (1 - momentum) * gradient.
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
     average : bool, default=True
-        Average the iterates of the second half of the steps; costs no privacy.
+        Whether to average the iterates of the second half of the steps. Averaging is post-processing and costs no
+        privacy.
     alpha : float, default=0.0
-        Weight of the penalty alpha / 2 * ||coef_||**2 on the mean loss.
+        Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
+        Whether to fit an intercept.
     classes : sequence or None, default=None
-        All classes that can occur. None: read from y, unpaid, with a `PrivacyLeakWarning`.
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        What a neighbour differs in: one row made void (a row of weight 0; the number of rows is public), one row more
-        or less, one row exchanged for another.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
+        Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Shared ledger that every fit is charged to, before it reads the rows. A path names the file of one, which has to
-        exist (``python -m skdp.budget create``) and is made absolute here.
+        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File in which a run is kept while it lasts. A ``fit`` that was interrupted or killed goes on from it when it is
-        called again with the same parameters and rows, and is not charged again to an accountant that holds its charge.
-        It is removed when the run is complete. While a run lasts, another one on the same
-        file is refused before any charge, by a lock on ``<checkpoint>.lock``.
+        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
+        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
+        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
+        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
     warm_start : bool, default=False
-        Go on from the present coefficients. The ledger goes on too: `epsilon_` covers all instalments.
+        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
     n_jobs : int or None, default=None
-        Threads; changes no result. None means 1 unless in a ``joblib.parallel_config`` context, -1 all cores.
+        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
+        context. -1 means using all processors.
     random_state : int, RandomState or Generator instance or None, default=None
-        None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
+        Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
+        run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
+        value.
     verbose : int, default=0
-        1 shows a progress bar with the epsilon of the steps so far, on standard error.
+        If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients of the features, one row for two classes and one row per class for more.
     intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts, zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
+        Class labels known to the classifier.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only if X has string column names.
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price at `delta_` of all that the fitted state depends on, earlier instalments of ``warm_start`` and
-        ``partial_fit`` included. At most `epsilon` after a single fit.
+        Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
+        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
     delta_ : float
+        Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Kind of neighbours that `epsilon_` speaks of.
+        Neighbouring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
-        What `epsilon_` is the price of.
-    noise_multiplier_, sampling_rate_, max_grad_norm_, data_norm_, learning_rate_ : float
-        As used by the last instalment.
-    n_iter_, n_steps_ : int
-        Epochs and steps done in all.
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the last run.
+    sampling_rate_ : float
+        Sampling rate of the last run.
+    max_grad_norm_ : float
+        Clipping norm of the last run.
+    data_norm_ : float
+        Bound to which rows were scaled down in the last run.
+    learning_rate_ : float
+        Step size of the last run.
+    n_iter_ : int
+        Number of epochs over all runs.
+    n_steps_ : int
+        Number of steps over all runs.
+
+    See Also
+    --------
+    DPMLPClassifier : Neural network trained in the same way.
+    DPGridSearchCV : Private choice of parameters.
+    allocate_budget : One budget for a pipeline of private steps.
 
     Notes
     -----
@@ -117,18 +150,21 @@ class DPLogisticRegression(GradientClassifier):
       `random_state` is None.
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
-    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the
-      steps done.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
+      done.
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
       refusal depends on the data and is not covered.
 
-    Differences in the *values* released are covered; floating-point rounding of the noise and the time that a fit
-    takes are not (see ``docs/pitfalls.md``).
+    The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
+    that a fit takes (see ``docs/pitfalls.md``).
 
     References
     ----------
-    Abadi et al. (2016), "Deep learning with differential privacy". Bassily, Smith & Thakurta (2014), "Private
-    empirical risk minimization", for averaging. Balle & Wang (2018), "Improving the Gaussian mechanism".
+    Abadi et al. (2016), "Deep learning with differential privacy".
+
+    Bassily, Smith & Thakurta (2014), "Private empirical risk minimization", for averaging.
+
+    Balle & Wang (2018), "Improving the Gaussian mechanism".
 
     Examples
     --------
@@ -194,7 +230,7 @@ class DPLogisticRegression(GradientClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- what is trained ---
+    # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         epochs = None if self.max_iter is None else self._check_max_iter()
@@ -206,14 +242,14 @@ class DPLogisticRegression(GradientClassifier):
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
         n_parameters = outputs.n_outputs * geometry.width(n_features)
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        sigma = self._noise(budget, sampling, n_steps)
+        sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
         clip = self._check_clip()
         if clip is None:
             clip = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         learning_rate = self._step_length(plan)
-        optimizer = self._optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
+        optimizer = self._make_optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
         averaging = tail_average(n_steps) if self.average else last_iterate()
         self._check_n_jobs()
         return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
@@ -225,13 +261,15 @@ class DPLogisticRegression(GradientClassifier):
             )
         return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
 
-    def _optimizer(self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int) -> Optimizer:
+    def _make_optimizer(
+        self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int
+    ) -> Optimizer:
         momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         if alpha == 0.0:
             return momentum_sgd(constant(learning_rate), momentum)
         penalty = np.zeros((n_outputs, geometry.width(n_features)))
-        penalty[:, :n_features] = alpha * geometry.unit**2  # the user's coefficients, as seen by scaled rows
+        penalty[:, :n_features] = alpha * geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
         return momentum_sgd(constant(learning_rate), momentum, penalty.ravel())
 
     def _check_n_jobs(self) -> int:
@@ -243,11 +281,11 @@ class DPLogisticRegression(GradientClassifier):
             check_count("n_jobs", -self.n_jobs if negative else self.n_jobs, remedy=remedy)
         return int(effective_n_jobs(self.n_jobs))
 
-    # --- parameters of scaled rows, and of the user's ---
+    # --- parameters of scaled rows, and of rows as they are passed ---
 
-    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         geometry: LinearGeometry = run.shape
-        if not go_on:
+        if not warm:
             return np.zeros(outputs.n_outputs * geometry.width(self.n_features_in_))
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
@@ -270,18 +308,24 @@ class DPLogisticRegression(GradientClassifier):
         return clipped_scores(X, self.data_norm_, self.coef_) + self.intercept_
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Scores: the log-odds of ``classes_[1]``, or one column a class.
+        """Predict confidence scores for samples.
 
-        Rows longer than `data_norm_` are scaled down to it, as they were in training; for all others this is
-        ``X @ coef_.T + intercept_``.
+        The score of a sample is the log-odds of ``classes_[1]`` for two classes, and one score per class for more. Rows
+        longer than `data_norm_` are scaled down to it, as in ``fit``. For all other rows the scores are ``X @ coef_.T +
+        intercept_``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Confidence scores.
         """
-        scores = self._checked_scores(X)
+        scores = self._score_rows(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
+
+
+__all__ = ["DPLogisticRegression"]

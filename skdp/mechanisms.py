@@ -17,14 +17,14 @@ from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accounta
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """Adds independent normal noise to a number or an array, and prices the release.
+    """Gaussian mechanism, which adds independent normal noise to a number or an array and prices the release.
 
     Parameters
     ----------
     noise_multiplier : float
-        sigma: the noise's standard deviation divided by `sensitivity`. Above 0.
+        Standard deviation sigma of the noise, divided by `sensitivity`. Above 0.
     sensitivity : float
-        C: the largest Euclidean norm of what one record adds to the value. Above 0, in the value's units.
+        Largest Euclidean norm C of what one record adds to the value. Above 0, in the units of the value.
 
     Notes
     -----
@@ -59,12 +59,12 @@ class GaussianMechanism:
 
     @property
     def event(self) -> GaussianDpEvent:
-        """What one release costs."""
+        """Event of one release."""
         return GaussianDpEvent(self.noise_multiplier)
 
     @property
     def standard_deviation(self) -> float:
-        """Of the noise of each coordinate, in the value's units."""
+        """Standard deviation of the noise in each coordinate, in the units of the value."""
         return self.noise_multiplier * self.sensitivity
 
     def release(
@@ -81,26 +81,28 @@ class GaussianMechanism:
         Parameters
         ----------
         value : float or array-like of real numbers
-            Private and exact, of any shape; it is left alone.
+            Exact private value of any shape. It is not modified.
         random_state : int, RandomState instance, Generator instance or None, default=None
-            None: noise from a fresh secret key. Anything else makes the noise reproducible and no secret.
+            Source of the noise. None draws a fresh secret key. Any other value makes the noise reproducible and issues
+            a `PrivacyLeakWarning`.
         accountant : PrivacyAccountant, str, path-like or None, default=None
-            Ledger to charge; a path names the file of one that exists. None: nothing is charged.
+            Ledger to charge. A path names the file of an existing ledger. If None, nothing is charged.
         adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-            What neighbours differ in, for the charge. `sensitivity` is what one record adds in each case.
+            Neighbouring relation of the charge. `sensitivity` is what one record adds in each case.
         label : str, default="GaussianMechanism"
-            What the ledger calls the release.
+            Name of the release in the ledger.
 
         Returns
         -------
         float or ndarray of float64 of the shape of `value`
+            Noisy value.
 
         Raises
         ------
         ValueError
-            `value` is not made of finite real numbers; nothing was charged.
+            `value` holds something other than finite real numbers. Nothing was charged.
         BudgetExceededError
-            The ceiling does not allow the release; nothing was charged.
+            The ceiling does not admit the release. Nothing was charged.
         """
         if isinstance(random_state, SecretStream):  # of a fit, which has charged all its releases
             return self._add_noise(value, random_state)

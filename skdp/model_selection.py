@@ -14,69 +14,90 @@ from skdp._validation import check_count
 
 
 class DPGridSearchCV(PrivateSearch):
-    """Private choice among the points of a grid.
+    """Differentially private search over a grid of parameters.
 
-    One total (`epsilon`, `delta`) covers everything: the tries, the choice, the score and the final fit. The noise of
-    all of them is solved for together.
+    One total budget (`epsilon`, `delta`) covers the tries, their scores, the choice and the final fit. The noise of all
+    of them is calibrated jointly.
 
     Parameters
     ----------
     estimator : private estimator or Pipeline
-        What is searched over. A Pipeline of private steps gets one joint budget a fit (`skdp.allocate_budget`). An
-        accountant that it carries is charged once, for the whole search. Its own budget and seed are not used.
+        Estimator to search over. A Pipeline of private steps gets one joint budget per fit (see
+        `skdp.allocate_budget`). Its own budget and seed are not used. An accountant that it carries is charged once,
+        for the whole search.
     param_grid : dict or list of dict
-        As for ``sklearn.model_selection.GridSearchCV``. Budgets, seeds and classes cannot be searched.
-    epsilon, delta : float
-        Budget of the whole search.
+        Grid of parameters, as for ``sklearn.model_selection.GridSearchCV``. Budgets, seeds and classes cannot be
+        searched.
+    epsilon : float, default=1.0
+        Privacy budget of the whole search.
+    delta : float, default=1e-5
+        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
-        "random_stopping": a secret random number of candidates, each drawn at random, is tried and the best is kept
-        (Papernot & Steinke 2022). However many candidates there are, this costs little more than one try. "compose":
-        every candidate is tried once and paid for, and all noisy scores are shown.
+        How candidates are tried:
+
+        - "random_stopping": a secret random number of candidates is tried, each drawn at random, and the best is kept
+          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one try.
+        - "compose": every candidate is tried once and paid for. All noisy scores are published.
     n_tries : float or "auto", default="auto"
-        Expected number of tries under random stopping. "auto": the number of candidates, 10 at most. It is that of the
-        geometric law; the logarithmic or the Poisson law is taken where it needs less noise for the same chance that
-        one of the best tenth of the candidates is tried.
+        Expected number of tries under random stopping. "auto" means the number of candidates, at most 10. The number of
+        tries is geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs
+        less noise for the same probability to try one of the best tenth of the candidates.
     scoring : {"accuracy", "neg_log_loss"}, PrivateScore or None, default=None
-        None: accuracy. Log-losses of rows are cut off at 5. Scores of which a row is no bounded part, such as
-        "roc_auc", are refused.
+        Score by which candidates are compared; None means accuracy. The log-loss of a row is cut off at 5. Scores to
+        which a row does not contribute a bounded term, such as "roc_auc", are refused.
     refit : bool, default=True
-        Fit the winner again to all rows, at three quarters of the budget (in mu**2). False keeps the winner as it was
-        trained on its part of the rows, and leaves the whole budget to the tries.
+        Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
+        winner as trained on its part of the rows, and leaves the whole budget to the tries.
     test_size : float, default=0.2
-        Share of the rows that score. Which rows do is decided by their number and a secret seed alone; there are no
-        folds, and nothing is stratified.
+        Fraction of the rows that score the candidates. The split depends on the number of rows and a secret seed only.
+        There are no folds and no stratification.
     n_jobs : int or None, default=None
-        Tries at a time, as in joblib.
+        Number of tries that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
-        None: fresh secret keys. Anything else makes the search reproducible, and its noise no secret.
+        Source of the split, the number of tries and the noise. None draws fresh secret keys from the operating system.
+        Any other value makes the search reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
+        against anyone who knows the value.
     verbose : int, default=0
-        joblib's progress under "compose". No effect under random stopping, where it would tell the number of tries.
+        Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
+        number of tries.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The winner; its `epsilon_` and `privacy_event_` are those of the whole search.
+        Winning estimator. Its `epsilon_` and `privacy_event_` are those of the whole search.
     best_params_ : dict
-        Empty if no candidate was tried, which the Poisson law allows: the estimator is then fitted as it was given.
+        Parameters of the winner. Empty if no candidate was tried, which is possible under the Poisson law: the
+        estimator is then fitted with its own parameters.
     best_index_ : int
-        In ``cv_results_["params"]``; -1 if no candidate was tried.
+        Index of the winner in ``cv_results_["params"]``, or -1 if no candidate was tried.
     best_score_ : float
-        Noisy score of the winner, as trained on its part of the rows; NaN without one.
+        Noisy score of the winner as trained on its part of the rows, or NaN if there is none.
     score_noise_ : float
         Standard deviation of the noise in a score.
     cv_results_ : dict
-        ``params`` of all candidates, and ``mean_test_score``: of the winner alone under random stopping (NaN for the
-        others, tried or not), of all under "compose".
+        Dictionary with ``params`` of all candidates and their ``mean_test_score``. Under random stopping the scores of
+        all candidates but the winner are NaN, whether tried or not.
     scorer_ : PrivateScore
-    epsilon_, delta_ : float
-        Price of the whole search, by PLD; at most `epsilon`.
+        Score by which candidates were compared.
+    epsilon_ : float
+        Price of the whole search at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
     adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
-        What `epsilon_` is the price of.
-    classes_ : ndarray
+        Event that `epsilon_` is the price of.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the best estimator.
     n_features_in_ : int
-    feature_names_in_ : ndarray
-        Only if X has string column names.
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    DPRandomizedSearchCV : Search over settings that are drawn at random.
+    allocate_budget : One budget for a pipeline of private steps.
 
     Notes
     -----
@@ -87,17 +108,18 @@ class DPGridSearchCV(PrivateSearch):
     - A row is in the part that trains or in the part that scores, and no label moves another row.
     - Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels are
       checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.
-    - Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no entry
-      of the ledger, no warning, no progress.
+    - Under random stopping nothing reveals the candidates that lost, nor how many were tried: no attribute, no entry of
+      the ledger, no warning, no progress.
     - A search over one candidate skips choice and score and costs one fit.
 
-    How long ``fit`` takes does tell the number of tries; it is not covered (see ``docs/pitfalls.md``). `sample_weight`
-    is not supported. The proof stands in ``skdp._search.plan.SearchPlan``.
+    The time that ``fit`` takes reveals the number of tries and is not covered (see ``docs/pitfalls.md``).
+    `sample_weight` is not supported. The proof is in the docstring of ``skdp._search.plan.SearchPlan``.
 
     References
     ----------
-    Papernot & Steinke (2022), "Hyperparameter tuning with Renyi differential privacy". Koskela, Redberg & Wang (2024),
-    "Privacy profiles for private selection".
+    Papernot & Steinke (2022), "Hyperparameter tuning with Renyi differential privacy".
+
+    Koskela, Redberg & Wang (2024), "Privacy profiles for private selection".
 
     Examples
     --------
@@ -145,37 +167,91 @@ class DPGridSearchCV(PrivateSearch):
 
 
 class DPRandomizedSearchCV(PrivateSearch):
-    """Private choice among settings that are drawn at random.
+    """Differentially private search over parameters that are drawn at random.
 
-    As `DPGridSearchCV`, whose attributes and guarantees it has; the candidates are `n_iter` settings that are drawn
-    before the data are read.
+    The candidates are `n_iter` settings, drawn before the data are read. The guarantees are those of `DPGridSearchCV`.
 
     Parameters
     ----------
     estimator : private estimator or Pipeline
+        Estimator to search over. A Pipeline of private steps gets one joint budget per fit (see
+        `skdp.allocate_budget`). Its own budget and seed are not used. An accountant that it carries is charged once,
+        for the whole search.
     param_distributions : dict or list of dict
-        As for ``sklearn.model_selection.RandomizedSearchCV``. Budgets, seeds and classes cannot be searched.
+        Distributions of parameters, as for ``sklearn.model_selection.RandomizedSearchCV``. Budgets, seeds and classes
+        cannot be searched.
     n_iter : int, default=10
-        Number of settings. All of them are shown; under random stopping, which of them were tried is not.
-    epsilon, delta : float
-        Budget of the whole search.
+        Number of settings. All settings are published; under random stopping it remains secret which of them were
+        tried.
+    epsilon : float, default=1.0
+        Privacy budget of the whole search.
+    delta : float, default=1e-5
+        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
+        How candidates are tried:
+
+        - "random_stopping": a secret random number of candidates is tried, each drawn at random, and the best is kept
+          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one try.
+        - "compose": every candidate is tried once and paid for. All noisy scores are published.
     n_tries : float or "auto", default="auto"
-        Expected number of tries under random stopping. "auto": `n_iter`, 10 at most.
+        Expected number of tries under random stopping. "auto" means `n_iter`, at most 10. The number of tries is
+        geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs less noise
+        for the same probability to try one of the best tenth of the candidates.
     scoring : {"accuracy", "neg_log_loss"}, PrivateScore or None, default=None
+        Score by which candidates are compared; None means accuracy. The log-loss of a row is cut off at 5. Scores to
+        which a row does not contribute a bounded term, such as "roc_auc", are refused.
     refit : bool, default=True
+        Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
+        winner as trained on its part of the rows, and leaves the whole budget to the tries.
     test_size : float, default=0.2
+        Fraction of the rows that score the candidates. The split depends on the number of rows and a secret seed only.
+        There are no folds and no stratification.
     n_jobs : int or None, default=None
+        Number of tries that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
+        Source of the split, the number of tries and the noise. None draws fresh secret keys from the operating system.
+        Any other value makes the search reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
+        against anyone who knows the value.
     verbose : int, default=0
-        These six as for `DPGridSearchCV`.
+        Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
+        number of tries.
 
     Attributes
     ----------
-    best_estimator_, best_params_, best_index_, best_score_, score_noise_, cv_results_, scorer_
-        As of `DPGridSearchCV`.
-    epsilon_, delta_, adjacency_, privacy_event_, classes_, n_features_in_, feature_names_in_
-        As of `DPGridSearchCV`.
+    best_estimator_ : estimator
+        Winning estimator. Its `epsilon_` and `privacy_event_` are those of the whole search.
+    best_params_ : dict
+        Parameters of the winner. Empty if no candidate was tried, which is possible under the Poisson law: the
+        estimator is then fitted with its own parameters.
+    best_index_ : int
+        Index of the winner in ``cv_results_["params"]``, or -1 if no candidate was tried.
+    best_score_ : float
+        Noisy score of the winner as trained on its part of the rows, or NaN if there is none.
+    score_noise_ : float
+        Standard deviation of the noise in a score.
+    cv_results_ : dict
+        Dictionary with ``params`` of all candidates and their ``mean_test_score``. Under random stopping the scores of
+        all candidates but the winner are NaN, whether tried or not.
+    scorer_ : PrivateScore
+        Score by which candidates were compared.
+    epsilon_ : float
+        Price of the whole search at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the best estimator.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    DPGridSearchCV : Search over all points of a grid, with the guarantees in full.
 
     Examples
     --------

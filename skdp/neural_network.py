@@ -31,7 +31,7 @@ from skdp.base import Budget
 
 
 class _Shape(NamedTuple):
-    """The network, how its gradients are bounded, and what clipped rows are multiplied by."""
+    """Network, rule of clipping, factor of clipped rows, and rows per chunk."""
 
     architecture: Architecture
     clip: Clip
@@ -40,116 +40,158 @@ class _Shape(NamedTuple):
 
 
 class DPMLPClassifier(GradientClassifier):
-    """Dense neural network by noisy gradient descent, with differential privacy for each row.
+    """Differentially private multi-layer perceptron classifier.
 
-    The logistic loss for two classes and for several labels a row, the multinomial one for more classes. Every row's
-    gradient, over all layers together, is clipped; the clipped gradients of a randomly drawn lot are summed and noise
-    is added to the sum (DP-SGD, Abadi et al. 2016). The defaults follow rules in public quantities, so that `epsilon`
-    is all that has to be chosen; `data_norm`, where a true bound on the rows' norm is known, helps most.
+    The model minimizes the logistic loss for two classes and for several labels per row, and the multinomial loss for
+    more than two classes. It is trained by noisy gradient descent (DP-SGD, Abadi et al. 2016): each step draws rows at
+    random, clips the gradient of every row over all layers, sums the clipped gradients and adds Gaussian noise to the
+    sum. The defaults depend on public quantities only, so `epsilon` is often the only parameter to set. If a tight
+    bound on the norm of the rows is known, setting `data_norm` helps most.
 
     Parameters
     ----------
     hidden_layer_sizes : sequence of int or int, default=(100,)
-        Units of the hidden layers.
+        Number of units in each hidden layer.
     activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
+        Activation function of the hidden layers.
     epsilon : float or None, default=1.0
-        The budget of one ``fit``; the noise is solved for. None if `noise_multiplier` is given.
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float, default=1e-5
-        Probability with which the guarantee may fail, well below 1/n.
+        Probability with which the guarantee may fail. Choose it well below 1/n.
     noise_multiplier : float or None, default=None
-        Standard deviation of a step's noise divided by the clip. None: solved for `epsilon`.
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
     max_grad_norm : float, sequence of float or "auto", default="auto"
-        C, the Euclidean norm to which each row's gradient is clipped. With ``clipping="per_layer"``: one bound a layer,
-        whose root of the sum of squares is C, or C, shared equally.
+        Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
+        one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. If
+        "auto", C is chosen by rule.
     clipping : {"flat", "per_layer", "automatic"}, default="flat"
-        "flat" bounds the whole gradient, "per_layer" each layer's part, "automatic" scales every gradient to nearly C
-        (Bu et al. 2023).
+        How gradients are clipped:
+
+        - "flat" bounds the whole gradient.
+        - "per_layer" bounds the part of each layer.
+        - "automatic" scales every gradient to a norm of nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
-        Public bound on the Euclidean norm of a row; longer rows are scaled down to it, here and in predictions.
-        None: sqrt(n_features), which is right for columns in [-1, 1] and reads nothing.
+        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
+        If None, sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
     input_norm : float or "auto", default="auto"
-        What `data_norm` becomes at the network's input: rows are multiplied by ``input_norm / data_norm``. Under noise
-        the length of the input matters more than any other choice.
+        Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
+        this scale matters more than any other choice.
     lot_size : float or None, default=None
-        Expected number of rows of a step, each row being drawn independently (Poisson sampling). A privacy parameter.
-        None, like `sampling_rate`: by rule.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
+        parameter. If `lot_size` and `sampling_rate` are both None, the rate is chosen by rule.
     sampling_rate : float or None, default=None
-        `lot_size` as a share of the rows, in (0, 1].
+        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     n_samples_public : int or None, default=None
-        Public number of rows, used wherever a rule speaks of n. Required by ``adjacency="add_remove"``.
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     max_iter : int or None, default=None
-        Epochs. None: by rule.
+        Number of epochs. If None, it is chosen by rule.
     solver : {"sgd", "adam"}, default="sgd"
+        Optimizer of the noisy gradients.
     learning_rate : {"constant", "linear", "cosine"}, default="linear"
-        Schedule: from `learning_rate_init` to `learning_rate_end`.
+        Schedule that leads from `learning_rate_init` to `learning_rate_end`.
     learning_rate_init : float or "auto", default="auto"
-        Step length for scaled rows and the mean gradient.
+        Initial step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
     learning_rate_end : float or None, default=None
-        None: half of the start for "linear", 0 for "cosine".
+        Final step size. If None, half of the initial one for "linear" and 0 for "cosine".
     decay_epochs : float or None, default=None
-        Epochs until `learning_rate_end` is reached. None: all of them.
+        Number of epochs after which `learning_rate_end` is reached. If None, all epochs.
     momentum : float, default=0.9
-        In [0, 1), dampened: v = momentum * v + (1 - momentum) * gradient. For "sgd".
-    beta_1, beta_2 : float, default=0.9, 0.999
-        Memories of the first and second moment, in [0, 1). For "adam".
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
+        ``solver="sgd"``.
+    beta_1 : float, default=0.9
+        Decay rate of the first moment, in [0, 1). Only used if ``solver="adam"``.
+    beta_2 : float, default=0.999
+        Decay rate of the second moment, in [0, 1). Only used if ``solver="adam"``.
     adam_epsilon : float, default=1e-8
-        Added to the root of the second moment.
+        Value added to the root of the second moment. Only used if ``solver="adam"``.
     adam_noise_floor : float or None, default=None
-        A number makes Adam DP-AdamBC: the variance (sigma C / L)**2 of the noise is taken off the second moment, of
-        which at least this share of that variance is left. It scales with C, so the updates do not depend on C.
+        If a number, Adam becomes DP-AdamBC: the variance ``(sigma * C / L)**2`` of the noise is subtracted from the
+        second moment, which is held above this fraction of that variance. The floor scales with C, so the updates do
+        not depend on C. Only used if ``solver="adam"``.
     average : {"ema", "tail"} or None, default="ema"
-        Average of the iterates that is kept: exponential with the memory of a tenth of the steps, or of the second
-        half. Costs no privacy.
+        Average of the iterates that is returned: an exponential moving average over about a tenth of the steps ("ema"),
+        or the mean over the second half of the steps ("tail"). Averaging is post-processing and costs no privacy. None
+        returns the last iterate.
     alpha : float, default=0.0
-        Weight of the penalty alpha / 2 * ||coefs_||**2 on the mean loss.
+        Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``, which is added to the mean loss.
     batch_size : int or "auto", default="auto"
-        Rows that go through the network at once: memory and speed, nothing else.
+        Number of rows that pass through the network at once. It affects memory and speed only.
     classes : sequence or None, default=None
-        All classes that can occur. None: read from y, unpaid, with a `PrivacyLeakWarning`; with several labels a row,
-        their numbers.
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. With several labels per row, names of the labels.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        What a neighbour differs in: one row made void (a row of weight 0; the number of rows is public), one row more
-        or less, one row exchanged for another. "add_remove" computes in float64.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private, and the arithmetic is float64.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Method that prices the run; ``docs/accounting.md`` tells them apart. The default is the tightest.
+        Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Shared ledger that every fit is charged to, before it reads the rows. A path names the file of one, which has to
-        exist (``python -m skdp.budget create``) and is made absolute here.
+        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File in which a run is kept while it lasts. A ``fit`` that was interrupted or killed goes on from it when it is
-        called again with the same parameters and rows, and is not charged again to an accountant that holds its charge.
-        It is removed when the run is complete. While a run lasts, another one on the same
-        file is refused before any charge, by a lock on ``<checkpoint>.lock``.
+        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
+        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
+        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
+        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
     warm_start : bool, default=False
-        Go on from the present coefficients. The ledger goes on too: `epsilon_` covers all instalments.
+        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
     random_state : int, RandomState or Generator instance or None, default=None
-        None: noise from a fresh secret key. An int makes a run reproducible and its noise no secret.
+        Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
+        other value makes the run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against
+        anyone who knows the value.
     verbose : int, default=0
-        1 shows a progress bar with the epsilon of the steps so far, on standard error.
+        If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
     Attributes
     ----------
     coefs_ : list of ndarray of shape (n_inputs, n_outputs)
-        Weights of the layers, of the dtype of X; the first for rows as they are given.
+        Weights of the layers. The first layer applies to rows as they are passed, before scaling by `input_norm`.
     intercepts_ : list of ndarray of shape (n_outputs,)
-    n_layers_, n_outputs_ : int
+        Intercepts of the layers.
+    n_layers_ : int
+        Number of layers, including the input layer.
+    n_outputs_ : int
+        Number of outputs.
     out_activation_ : {"logistic", "softmax"}
+        Activation function of the output layer.
     classes_ : ndarray of shape (n_classes,)
+        Class labels known to the classifier, or the names of the labels.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only if X has string column names.
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price at `delta_` of all that the fitted state depends on, earlier instalments of ``warm_start`` and
-        ``partial_fit`` included. At most `epsilon` after a single fit.
+        Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
+        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
     delta_ : float
+        Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Kind of neighbours that `epsilon_` speaks of.
+        Neighbouring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
-        What `epsilon_` is the price of.
-    noise_multiplier_, sampling_rate_, max_grad_norm_, data_norm_, learning_rate_init_ : float
-        As used by the last instalment.
-    n_iter_, n_steps_ : int
-        Epochs and steps done in all.
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the last run.
+    sampling_rate_ : float
+        Sampling rate of the last run.
+    max_grad_norm_ : float
+        Clipping norm of the last run.
+    data_norm_ : float
+        Bound to which rows were scaled down in the last run.
+    learning_rate_init_ : float
+        Initial step size of the last run.
+    n_iter_ : int
+        Number of epochs over all runs.
+    n_steps_ : int
+        Number of steps over all runs.
+
+    See Also
+    --------
+    DPLogisticRegression : Linear classifier trained in the same way.
+    DPGridSearchCV : Private choice of parameters.
+    allocate_budget : One budget for a pipeline of private steps.
 
     Notes
     -----
@@ -160,20 +202,25 @@ class DPMLPClassifier(GradientClassifier):
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the rounding of
       the sum included.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
-    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the
-      steps done.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
+      done.
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
       refusal depends on the data and is not covered.
     - The initial weights are random and depend on no row.
 
-    Not offered because they read private data for nothing: ``early_stopping``, ``tol``, ``loss_curve_``. sklearn's
-    ``epsilon`` (of Adam) is `adam_epsilon` here. What ``docs/pitfalls.md`` says of rounding and time holds here too.
+    The parameters and attributes ``early_stopping``, ``tol`` and ``loss_curve_`` of scikit-learn are not offered: they
+    read private data without paying. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee
+    does not cover floating-point rounding of the noise, nor the time that a fit takes (see ``docs/pitfalls.md``).
 
     References
     ----------
-    Abadi et al. (2016), "Deep learning with differential privacy". Bu, Wang, Zha & Karypis (2023), "Automatic
-    clipping". Tang, Shpilevskiy & Lecuyer (2024), "DP-AdamBC". Schwabedal, Michel & Riontino (2020), "Differentially
-    private generation of small images", for DP-Adam.
+    Abadi et al. (2016), "Deep learning with differential privacy".
+
+    Bu, Wang, Zha & Karypis (2023), "Automatic clipping".
+
+    Tang, Shpilevskiy & Lecuyer (2024), "DP-AdamBC".
+
+    Schwabedal, Michel & Riontino (2020), "Differentially private generation of small images", for DP-Adam.
 
     Examples
     --------
@@ -267,17 +314,17 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- labels ---
 
-    def _label_outputs(self, n_columns: int, classes: Any, *, go_on: bool) -> Outputs:
-        known = self.classes_ if go_on else np.arange(n_columns)
+    def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+        known = self.classes_ if warm else np.arange(n_columns)
         labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
-        if len(labels) != n_columns or (go_on and not np.array_equal(labels, known)):
+        if len(labels) != n_columns or (warm and not np.array_equal(labels, known)):
             raise ValueError(
-                f"classes={classes!r} does not name the {n_columns} columns of y as earlier instalments did: give one "
+                f"classes={classes!r} does not name the {n_columns} columns of y as earlier runs did: give one "
                 "name a column, or None."
             )
         return Outputs(labels, n_columns, multilabel=True)
 
-    # --- what is trained ---
+    # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         sampling = self._chosen_sampling(n) or rule.network_sampling(n)
@@ -291,13 +338,15 @@ class DPMLPClassifier(GradientClassifier):
         max_norm, clip = self._clip(architecture.n_layers)
         shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        plan = DPSGDPlan(sampling, max_norm, self._noise(budget, sampling, n_steps), n_steps, sampling.rate * n)
+        plan = DPSGDPlan(
+            sampling, max_norm, self._calibrate_noise(budget, sampling, n_steps), n_steps, sampling.rate * n
+        )
         rate = self._first_rate(plan)
-        optimizer = self._optimizer(plan, self._schedule(rate, plan), shape)
+        optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
 
     def _architecture(self, n_features: int, outputs: Outputs) -> Architecture:
-        sizes = _listed(self.hidden_layer_sizes)
+        sizes = _to_list(self.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
         remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
@@ -308,9 +357,9 @@ class DPMLPClassifier(GradientClassifier):
         )
 
     def _clip(self, n_layers: int) -> tuple[float, Clip]:
-        """C, and how it bounds gradients."""
+        """Return C, and the rule by which it bounds gradients."""
         check_choice("clipping", self.clipping, tuple(CLIPPINGS))
-        given = _listed(self.max_grad_norm)
+        given = _to_list(self.max_grad_norm)
         if isinstance(given, str) or not isinstance(given, Sequence):
             equal = (1.0 / math.sqrt(n_layers),) * n_layers
             return self._check_clip() or rule.NETWORK_CLIP, Clip(self.clipping, equal)
@@ -355,7 +404,7 @@ class DPMLPClassifier(GradientClassifier):
             return constant(start)
         return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
 
-    def _optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
+    def _make_optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
         check_choice("solver", self.solver, ("sgd", "adam"))
         penalty = self._penalty(shape)
         momentum, beta_1, beta_2 = (
@@ -384,9 +433,8 @@ class DPMLPClassifier(GradientClassifier):
             return 0.0
         penalty = np.zeros(shape.architecture.n_parameters)
         for layer, table in enumerate(shape.architecture.tables(penalty)):
-            table[:-1] = alpha * (
-                shape.unit**2 if layer == 0 else 1.0
-            )  # the user's coefficients, as scaled rows see them
+            # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
+            table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
         return penalty
 
     def _averaging(self, n_steps: int) -> Averaging:
@@ -395,19 +443,20 @@ class DPMLPClassifier(GradientClassifier):
         check_choice("average", self.average, ("ema", "tail"))
         return tail_average(n_steps) if self.average == "tail" else ema_average(n_steps)
 
-    # --- parameters of scaled rows, and of the user's ---
+    # --- parameters of scaled rows, and of rows as they are passed ---
 
-    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, go_on: bool) -> Vector:
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
-        if go_on:
+        if warm:
             for layer, table in enumerate(tables):
                 table[:-1] = self.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
                 table[-1] = self.intercepts_[layer]
             return theta
         draws = stream.spawn("initial weights")
-        gain = 2.0 if self.activation == "relu" else 1.0  # He et al. 2015; the last layer starts at zero
+        gain = 2.0 if self.activation == "relu" else 1.0  # He et al. 2015
+        # The last layer starts at zero, so all scores are 0 before the first step.
         for table in tables[:-1]:
             weights = table[:-1]
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
@@ -418,19 +467,19 @@ class DPMLPClassifier(GradientClassifier):
         out_activation = architecture.out_activation
         if out_activation != self.out_activation_:
             raise ValueError(
-                f"y asks for {out_activation!r} outputs where those of earlier instalments are "
+                f"y asks for {out_activation!r} outputs where those of earlier runs are "
                 f"{self.out_activation_!r}: give one class a row, or one column a label, as before, or start again "
                 "with fit and warm_start=False."
             )
         present = [coef.shape for coef in self.coefs_]
         if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
             raise ValueError(
-                f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier instalments, "
+                f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier runs, "
                 f"{present}: use the same, or start again with fit and warm_start=False."
             )
 
     def _arithmetic(self, dtype: Any) -> Any:
-        """The dtype of products: where a row more shifts all others to other places, rounding asks for float64."""
+        """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.adjacency == "add_remove" else dtype
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> NetworkModel:
@@ -467,6 +516,9 @@ class DPMLPClassifier(GradientClassifier):
         return tags
 
 
-def _listed(value: Any) -> Any:
-    """An array as a list, or as the number that one without dimensions holds; anything else as it is."""
+def _to_list(value: Any) -> Any:
+    """Convert an array to a list, or to a number if it has no dimensions; return anything else unchanged."""
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+__all__ = ["DPMLPClassifier"]

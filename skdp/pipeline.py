@@ -31,22 +31,29 @@ TRANSFORMER_SHARE = 0.15
 
 
 def check_pipeline(pipeline: Any) -> None:
-    """Refuse a pipeline in which a step reads its rows without paying.
+    """Check that no step of a pipeline reads its rows without paying for it.
 
-    Allowed are private estimators and steps on a list (`skdp._fitting.public_steps`) of classes and parameters that
-    read nothing of their rows and treat them one by one: ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
-    ``FunctionTransformer`` with an element-wise ufunc or a function marked by `skdp.row_wise`, unions of these.
+    Two kinds of steps are allowed: private estimators, and steps that learn nothing from their rows and transform them
+    one by one. The latter are listed by class and parameters (`skdp._fitting.public_steps`). Examples are
+    ``Normalizer``, ``OneHotEncoder(categories=[...])``, a ``FunctionTransformer`` of an element-wise ufunc or of a
+    function marked by `skdp.row_wise`, and unions of such steps.
 
     Parameters
     ----------
     pipeline : Pipeline
+        Pipeline to check. It is not changed.
 
     Raises
     ------
     TypeError
-        `pipeline` is none.
+        `pipeline` is not a ``sklearn.pipeline.Pipeline``.
     ValueError
-        Naming the step and what to use instead.
+        A step is not allowed. The message names the step and what to use instead.
+
+    See Also
+    --------
+    allocate_budget : Give the private steps of a pipeline one budget.
+    row_wise : Mark a function that transforms rows one by one.
     """
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
@@ -79,28 +86,38 @@ def _refuse_overrides(name: str, step: Any) -> None:
 def allocate_budget(
     pipeline: Pipeline, epsilon: float, delta: float, shares: Mapping[str, float] | None = None
 ) -> PrivatePipeline:
-    """A copy of a pipeline whose private steps together spend one budget.
+    """Return a copy of a pipeline whose private steps share one privacy budget.
 
     Parameters
     ----------
     pipeline : Pipeline
-        Of private steps and of steps that read nothing. Epsilon, delta and noise of its steps are set aside.
-    epsilon, delta : float
-        The budget of one ``fit`` of the whole pipeline.
+        Pipeline of private estimators and of steps that learn nothing from their rows. The parameters `epsilon`,
+        `delta` and `noise_multiplier` of its steps are not used.
+    epsilon : float
+        Privacy budget of one ``fit`` of the whole pipeline.
+    delta : float
+        Probability with which the guarantee of the whole pipeline may fail.
     shares : mapping of str to float or None, default=None
-        Parts of the budget's mu**2 by name of a step, in (0, 1). Steps that are not named share the rest; if nothing is
-        said a transformer gets 0.15. Of several Gaussian releases the mu**2 add up (Dong, Roth & Su 2022), so a
-        share is what a step contributes to the whole.
+        Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
+        If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
+        the contribution of a step to the total.
 
     Returns
     -------
     PrivatePipeline
-        Not fitted.
+        Pipeline that is not fitted.
 
     Raises
     ------
+    TypeError
+        `pipeline` is not a ``sklearn.pipeline.Pipeline``.
     ValueError
-        A step reads its rows without paying (it is named, with what to use instead), or a parameter is not usable.
+        A step reads its rows without paying, or a parameter is invalid. The message names what to use instead.
+
+    See Also
+    --------
+    check_pipeline : Check the steps only.
+    DPGridSearchCV : Search over the parameters of a pipeline under one budget.
 
     Examples
     --------
@@ -122,31 +139,51 @@ def allocate_budget(
 
 
 class PrivatePipeline(JointPrice, Pipeline):
-    """A pipeline whose private steps are given their noise so that all of them together cost `epsilon`.
+    """Pipeline whose private steps share one privacy budget.
+
+    Use `allocate_budget` to make one.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        As for ``sklearn.pipeline.Pipeline``.
-    epsilon, delta : float
-        The budget of one ``fit``.
+        Names and steps, as for ``sklearn.pipeline.Pipeline``.
+    epsilon : float, default=1.0
+        Privacy budget of one ``fit``.
+    delta : float, default=1e-5
+        Probability with which the guarantee may fail. Choose it well below 1/n.
     shares : mapping of str to float or None, default=None
-        As for `allocate_budget`.
-    verbose
-        As for ``sklearn.pipeline.Pipeline``.
-    transform_input, memory : None
-        Not offered: no step here takes a second table, and a cache would keep private rows on the disk.
+        Shares of the budget by name of a step, as for `allocate_budget`.
+    transform_input : None
+        Not supported: no step takes a second table.
+    memory : None
+        Not supported: a cache would store private rows on disk.
+    verbose : bool, default=False
+        Whether to print the time that each step takes.
 
     Attributes
     ----------
     epsilon_ : float
-        Joint price at `delta_`, by PLD, of every event on which the present state of any step depends: after ``fit`` at
-        most `epsilon`, at most 0.1 % below it, and never the sum of the steps' own ``epsilon_``. A step that is fitted
-        on its own afterwards, by ``pipe[-1].partial_fit`` say, adds its events.
+        Joint price at `delta_`, by PLD, of every event on which the current state of any step depends. After ``fit`` it
+        is at most `epsilon` and at most 0.1 % below it. It is not the sum of the ``epsilon_`` of the steps. Fitting a
+        step on its own later, for example by ``pipe[-1].partial_fit``, adds the events of that step.
     delta_ : float
+        Delta at which `epsilon_` is computed.
     privacy_event_ : DpEvent
-        What `epsilon_` is the price of.
+        Event that `epsilon_` is the price of.
     adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    step_epsilons_ : dict of str to float
+        Price of each private step alone.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the last step. Defined only if it is a classifier.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    check_pipeline : Check the steps only.
 
     Notes
     -----
@@ -158,12 +195,11 @@ class PrivatePipeline(JointPrice, Pipeline):
       run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
     - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step
       sees the rows that came in, one for one.
-    - The steps of this pipeline are not written on while it is fitted: copies are, which replace them, all at once,
-      when the last one is fitted. After an error, an interrupt or in another thread the pipeline is as it was, with the
-      price that it had.
+    - ``fit`` works on copies of the steps, which replace the steps all at once when the last one is fitted. After an
+      error, an interrupt or in another thread the pipeline is as it was, with the price that it had.
 
-    The noise is solved for when ``fit`` knows the number of rows; the steps' own `epsilon`, `delta` and
-    `noise_multiplier` are set aside. A slice such as ``pipe[:-1]`` transforms and cannot be fitted.
+    The noise is calibrated in ``fit``, when the number of rows is known. The parameters `epsilon`, `delta` and
+    `noise_multiplier` of the steps are not used. A slice such as ``pipe[:-1]`` can transform but cannot be fitted.
     """
 
     steps: Any
@@ -185,25 +221,28 @@ class PrivatePipeline(JointPrice, Pipeline):
         self.shares = shares
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit the steps, one after the other, under one budget.
+        """Fit the steps one after the other, under one budget.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or None
-        **params
-            As for ``sklearn.pipeline.Pipeline.fit``.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels.
+        **params : dict of str to object
+            Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``.
 
         Returns
         -------
-        self
+        self : PrivatePipeline
+            Fitted pipeline.
 
         Raises
         ------
         ValueError
-            A parameter, the rows or the labels are not usable; nothing was charged, unless the message says so.
+            A parameter, the rows or the labels are invalid. Nothing was charged, unless the message says so.
         BudgetExceededError
-            The accountant's ceiling does not allow the fit; nothing was charged, and no row was read.
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no row was read.
         """
         self._fit_under_one_budget(X, y, params)
         return self
@@ -214,14 +253,39 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     @available_if(_ends_in_a_transformer)  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """`fit`, and the rows as the last step transforms them."""
+        """Fit the steps under one budget, and transform the rows with the last step.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels.
+        **params : dict of str to object
+            Parameters of the ``fit`` of the steps.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            Transformed rows. Unlike the fitted attributes, they are not private.
+        """
         rows = self._fit_under_one_budget(X, y, params)
         last = self.steps[-1][1]
         return rows if passes_rows(last) else last.transform(rows)
 
     @available_if(lambda self: False)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Not offered: call ``fit``, then ``predict``."""
+        """Raise AttributeError, as this method is not supported: call ``fit``, then ``predict``.
+
+        Parameters
+        ----------
+        X : object
+            Ignored.
+        y : object
+            Ignored.
+        **params : dict of str to object
+            Ignored.
+        """
 
     def __getitem__(self, ind: Any) -> Any:
         if isinstance(ind, slice):
@@ -313,7 +377,18 @@ class PrivatePipeline(JointPrice, Pipeline):
         return _merge(self.steps, fitted, copied=True)
 
     def set_params(self, **kwargs: Any) -> Self:
-        """Set parameters of the pipeline and, as ``step__parameter``, of its steps."""
+        """Set parameters of the pipeline and of its steps.
+
+        Parameters
+        ----------
+        **kwargs : dict of str to object
+            Parameters of the pipeline, or of a step as ``step__parameter``.
+
+        Returns
+        -------
+        self : PrivatePipeline
+            The pipeline itself.
+        """
         with PUBLICATION:
             return super().set_params(**kwargs)
 
@@ -418,3 +493,6 @@ class PipelineSlice(Pipeline):
         )
 
     fit_transform = fit_predict = fit
+
+
+__all__ = ["PrivatePipeline", "allocate_budget", "check_pipeline"]

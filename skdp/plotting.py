@@ -1,4 +1,4 @@
-"""Pictures, in the manner of scikit-learn's displays. matplotlib is imported when something is drawn."""
+"""Displays, as in scikit-learn. matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _LABELS = {
 
 
 class AccountantComparisonDisplay:
-    """Epsilon against the length of a computation, a line for each method of accounting.
+    """Display of epsilon against the length of a computation, with one line per accounting method.
 
-    It is recommended to use `from_event` to make one. All parameters are stored as attributes.
+    It is recommended to use `from_event` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     steps : sequence of numbers
-        Where epsilon was computed; epochs, if they were given as such.
+        Lengths at which epsilon was computed, such as steps or epochs.
     epsilons : mapping of str to sequence of float
-        For each method epsilon at every one of `steps`.
+        Epsilon at each of `steps`, by method.
     delta : float
-        In (0, 1).
-    xlabel : str
-        What `steps` counts.
+        Delta at which epsilon was computed, in (0, 1).
+    xlabel : str, default="step"
+        Label of the x axis, which says what `steps` counts.
 
     Attributes
     ----------
@@ -76,29 +76,31 @@ class AccountantComparisonDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> AccountantComparisonDisplay:
-        """Price an event at several lengths by several methods, and draw it.
+        """Price an event at several lengths by several methods, and plot the result.
 
         Parameters
         ----------
         event_of_steps : callable
-            `event_of_steps(step)` is the event of the computation up to there.
+            Function such that ``event_of_steps(step)`` is the event of the computation up to `step`.
         steps : iterable of numbers
-            Arguments for `event_of_steps`: steps, epochs or whatever else it counts.
+            Arguments of `event_of_steps`, such as steps or epochs.
         delta : float
-            In (0, 1).
+            Delta at which epsilon is computed, in (0, 1).
         methods : sequence of str
-            As in `skdp.accounting.get_epsilon`. Methods that are not guarantees are drawn dashed.
-        adjacency : {"zero_out", "add_remove", "replace_one"}
-        xlabel : str
-            What `steps` counts.
+            Methods of `skdp.accounting.get_epsilon`. Methods that are not guarantees are drawn dashed.
+        adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+            Neighbouring relation.
+        xlabel : str, default="step"
+            Label of the x axis, which says what `steps` counts.
         ax : matplotlib axes, optional
-            A new figure if left out.
-        **kwargs
-            For `plot`.
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
 
         Returns
         -------
-        AccountantComparisonDisplay
+        display : AccountantComparisonDisplay
+            Display that holds the plot.
         """
         unknown = [method for method in methods if method not in METHODS + APPROXIMATIONS]
         if unknown:
@@ -113,19 +115,19 @@ class AccountantComparisonDisplay:
         return cls(steps=at, epsilons=epsilons, delta=delta, xlabel=xlabel).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> AccountantComparisonDisplay:
-        """Draw the lines.
+        """Plot the lines.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            A new figure if left out.
-        **kwargs
-            For every call of `matplotlib.axes.Axes.plot`.
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of every call of `matplotlib.axes.Axes.plot`.
 
         Returns
         -------
-        AccountantComparisonDisplay
-            Itself, with `ax_`, `figure_` and `lines_`.
+        display : AccountantComparisonDisplay
+            The display itself, with `ax_`, `figure_` and `lines_`.
         """
         try:
             import matplotlib.pyplot as plt

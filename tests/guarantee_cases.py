@@ -81,7 +81,7 @@ ALL_PUBLISH = {
     "n_steps_": "the plan's; fewer only after an interrupt from outside",
 }
 UNDOCUMENTED = {
-    "_fitted_before": "`n_steps_` and `n_iter_` of earlier instalments",
+    "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
     "_fitted_releases": "the plans, each with a random name",
 }
 PUBLISHED = {

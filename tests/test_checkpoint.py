@@ -61,7 +61,7 @@ class StopAfter:
 def stopped(model, n_steps, error, monkeypatch, **keywords):
     """Fit, and stop in the middle: by Ctrl-C, which is handled, or by another error, as if the process had died."""
     with monkeypatch.context() as patch:
-        patch.setattr(type(model), "_progress", lambda *arguments: StopAfter(n_steps, error))
+        patch.setattr(type(model), "_make_progress", lambda *arguments: StopAfter(n_steps, error))
         if isinstance(error, KeyboardInterrupt):
             with pytest.warns(UserWarning, match="interrupted"):
                 model.fit(X, Y)

@@ -75,7 +75,7 @@ def test_a_row_number_as_unnamed_first_column_does_no_harm(tmp_path):
         ({"features": "age"}, "give a list"),
         ({"target": "age"}, "0/1 column"),
         ({"target": "wealth"}, "target='wealth'"),
-        ({"labour_force_only": True}, "does not tell"),
+        ({"labour_force_only": True}, "does not record"),
     ],
 )
 def test_wrong_arguments_say_so_in_one_line(tmp_path, kwargs, said):

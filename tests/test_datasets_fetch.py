@@ -181,7 +181,7 @@ def test_a_damaged_cache_is_downloaded_anew(server, home, tmp_path, harm):
         digest.unlink()
     else:
         digest.write_text("0" * 64)
-    with pytest.warns(UserWarning, match="downloaded anew"):
+    with pytest.warns(UserWarning, match="downloaded again"):
         assert fetch(server, home).data.shape == (80, 11)
     assert len(server.requests) == 2
     assert kept.read_bytes() == body

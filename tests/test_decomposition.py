@@ -276,9 +276,9 @@ def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
 def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency, center, dtype):
     """Properties 2 and 13, on null records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as priced."""
     seen = []
-    decomposed = DPPCA._decomposed
+    decomposed = DPPCA._decompose
     monkeypatch.setattr(
-        DPPCA, "_decomposed", lambda self, moments, *rest: seen.append(moments) or decomposed(self, moments, *rest)
+        DPPCA, "_decompose", lambda self, moments, *rest: seen.append(moments) or decomposed(self, moments, *rest)
     )
     d, radius = 150, 3.0
     model = pca(center=center, adjacency=adjacency, data_norm=radius).fit(np.zeros((20, d), dtype))
@@ -353,7 +353,7 @@ def test_fit_publishes_what_is_on_the_list(draw, parameters):
 
 
 def test_the_list_is_the_documented_one():
-    section = inspect.getdoc(DPPCA).split("Attributes\n----------\n")[1].split("\nNotes\n")[0]
+    section = inspect.getdoc(DPPCA).split("Attributes\n----------\n")[1].split("\nSee Also\n")[0]
     entries = re.findall(r"(?m)^(\w.*) : ", section)
     assert {name for entry in entries for name in entry.split(", ")} == PUBLISHED.keys()
 

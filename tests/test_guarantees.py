@@ -45,7 +45,7 @@ SENTENCES = {
         "`epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.": [
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
-        "What ``fit`` publishes beside noisy parameters is a function of constructor parameters, of public shape and "
+        "What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and "
         "names (the number of rows included, but for ``add_remove``) and of the classes.": [
             "tests/test_guarantees_charges.py::test_fit_publishes_what_is_on_the_list",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
@@ -144,8 +144,7 @@ SENTENCES = {
         "Every private step sees the rows that came in, one for one.": [
             "tests/test_pipeline.py::test_a_step_that_changes_the_number_of_rows_is_refused",
         ],
-        "The steps of this pipeline are not written on while it is fitted: copies are, which replace them, all at "
-        "once, when the last one is fitted.": [
+        "``fit`` works on copies of the steps, which replace the steps all at once when the last one is fitted.": [
             "tests/test_publication.py::test_public_steps_of_the_user_are_not_written_on",
             "tests/test_publication.py::test_a_clone_taken_and_parameters_read_while_it_fits_are_the_users_own",
             "tests/test_publication.py::test_two_threads_on_one_pipeline_are_two_charges",
@@ -249,8 +248,8 @@ SENTENCES = {
         ],
     },
     PrivateScore: {
-        "One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`; "
-        "exchanged for another, by at most twice that.": [
+        "One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`, half of "
+        "`bound`; replaced by any other row, by at most twice that.": [
             "tests/test_model_selection.py::test_contributions_of_a_row_are_within_the_bound",
             "tests/test_model_selection.py::test_contributions_outside_the_bound_are_cut_off",
             "tests/test_model_selection.py::test_what_is_no_finite_number_counts_as_the_worst",
@@ -287,7 +286,7 @@ SENTENCES = {
             "tests/test_model_selection.py::test_the_charge_stands_before_training_reads_a_row",
             "tests/test_model_selection.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
         ],
-        "Under random stopping nothing is said of candidates that lost, nor of how many were tried: no attribute, no "
+        "Under random stopping nothing reveals the candidates that lost, nor how many were tried: no attribute, no "
         "entry of the ledger, no warning, no progress.": [
             "tests/test_model_selection.py::test_the_number_of_tries_is_not_told",
             "tests/test_model_selection.py::test_a_try_that_warns_is_not_heard",

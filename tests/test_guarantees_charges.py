@@ -151,7 +151,7 @@ def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
 
 @pytest.mark.parametrize("estimator", PUBLISHED, ids=lambda estimator: estimator.__name__)
 def test_the_list_is_the_documented_one(estimator):
-    section = inspect.getdoc(estimator).split("Attributes\n----------\n")[1].split("\nNotes\n")[0]
+    section = inspect.getdoc(estimator).split("Attributes\n----------\n")[1].split("\nSee Also\n")[0]
     entries = re.findall(r"(?m)^(\w.*) : ", section)
     assert {name for entry in entries for name in entry.split(", ")} == PUBLISHED[estimator].keys()
 

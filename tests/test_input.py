@@ -18,7 +18,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from skdp._fitting.rows import check_labels, check_table, check_weights, distinct_classes, encode_labels
+from skdp._fitting.rows import check_classes, check_labels, check_table, check_weights, encode_labels
 
 NAME, NUMBER = "Alice Smith", 424242.125
 SECRETS = NAME, "Alice", "424242"
@@ -506,7 +506,7 @@ def test_continuous_labels_are_pointed_to_a_regressor():
     ids=str,
 )
 def test_classes_are_sorted(classes, expected):
-    np.testing.assert_array_equal(distinct_classes("classes", classes), expected)
+    np.testing.assert_array_equal(check_classes("classes", classes), expected)
 
 
 @pytest.mark.parametrize(
@@ -532,7 +532,7 @@ def test_classes_are_sorted(classes, expected):
     ids=str,
 )
 def test_unusable_classes_are_refused(classes, fragment):
-    error, said = raised(lambda: distinct_classes("classes", classes))
+    error, said = raised(lambda: check_classes("classes", classes))
     assert said[0].startswith("classes=")
     assert fragment in said[0]
     assert not any("\n" in line for line in said)

@@ -85,7 +85,7 @@ def test_partial_fit_needs_the_classes_once(table):
     with pytest.raises(ValueError, match="classes=None at the first call of partial_fit: name all classes"):
         model.partial_fit(X, y)
     model.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
-    with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from the \[0, 1\] of earlier instalments"):
+    with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from the \[0, 1\] of earlier runs"):
         model.partial_fit(X, y, classes=[0, 2])
 
 

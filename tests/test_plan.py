@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from skdp._sampling import FullBatch, PoissonSampling
-from skdp._training.plan import DPSGDPlan, noise_multiplier_for
+from skdp._training.plan import DPSGDPlan, calibrate_noise
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
 
 PLAN = DPSGDPlan(PoissonSampling(0.02), max_grad_norm=0.25, noise_multiplier=1.5, n_steps=30, expected_lot_size=20.0)
@@ -50,7 +50,7 @@ def test_plan_is_frozen_and_hashable():
 @pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.1)])
 def test_noise_for_a_budget_costs_the_budget(sampling, adjacency):
     """The plan that runs at the noise that was solved for costs at most epsilon, and hardly less (property 14)."""
-    sigma = noise_multiplier_for(sampling, 20, 1.0, 1e-5, accounting="pld", adjacency=adjacency)
+    sigma = calibrate_noise(sampling, 20, 1.0, 1e-5, accounting="pld", adjacency=adjacency)
     plan = DPSGDPlan(sampling, 0.3, sigma, 20, 50.0)
     price = get_epsilon(plan.event, 1e-5, adjacency=adjacency)
     assert 0.999 <= price <= 1.0
@@ -59,7 +59,7 @@ def test_noise_for_a_budget_costs_the_budget(sampling, adjacency):
 def test_noise_for_a_budget_knows_adjacency_and_accounting():
     def noise(**changes):
         options = {"accounting": "pld", "adjacency": "zero_out"} | changes
-        return noise_multiplier_for(PoissonSampling(0.1), 20, 1.0, 1e-5, **options)
+        return calibrate_noise(PoissonSampling(0.1), 20, 1.0, 1e-5, **options)
 
     assert noise(adjacency="replace_one") > 1.2 * noise()
     assert noise(adjacency="add_remove") == noise()

@@ -60,7 +60,7 @@ class Steps:
 
 
 def acting(monkeypatch, act):
-    monkeypatch.setattr(DPLogisticRegression, "_progress", lambda *arguments: Steps(act))
+    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: Steps(act))
 
 
 def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):

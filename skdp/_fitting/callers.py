@@ -1,4 +1,9 @@
-"""Whose code a private estimator is fitted by: other people's meta-estimators read rows that nobody pays for."""
+"""Warnings about fits inside other meta-estimators, which read rows without paying for them.
+
+The callers of a fit are found on the stack, from the inside out. A frame of scikit-learn or of another package that
+runs a method of an estimator is a composition, such as a search or an ensemble. A function of scikit-learn that fits
+stands for a composition whose object is on the stack of another thread or process.
+"""
 
 from __future__ import annotations
 
@@ -81,11 +86,9 @@ _KNOWN = {
     "TransformedTargetRegressor": "the target is transformed by what is read from y, which is not paid for: transform "
     "y by a public function first",
 }
-"""What is read for nothing and how often the budget is spent, by the name of a class or function of scikit-learn's."""
+"""What is read without paying and how often the budget is spent, by name of a class or function of scikit-learn."""
 
-_PARTS = (
-    "other parts of a FeatureUnion or ColumnTransformer may read rows that nobody pays for: use skdp.allocate_budget"
-)
+_PARTS = "other parts of a FeatureUnion or ColumnTransformer may read rows without paying: use skdp.allocate_budget"
 _FUNCTIONS = {
     "_fit_and_score": ("a search or cross-validation", _SCORES),
     "_permutation_test_score": ("permutation_test_score", _SCORES),
@@ -102,7 +105,7 @@ _FUNCTIONS = {
     "_parallel_build_estimators": ("a bagging ensemble", _BAGGING),
     "_fit_transform_one": ("FeatureUnion or ColumnTransformer", _PARTS),
 }
-"""Functions of scikit-learn's that fit, by name: in a worker thread nothing else of the composition is on the stack."""
+"""Functions of scikit-learn that fit, by name: in a worker thread no other frame of the composition is on the stack."""
 
 _TITLES = {title for title, _ in _FUNCTIONS.values()}
 _SEARCHES, _SILENT, _STEPS = (
@@ -110,13 +113,13 @@ _SEARCHES, _SILENT, _STEPS = (
     {"FixedThresholdClassifier"},
     {"Pipeline", "FeatureUnion", "ColumnTransformer"},
 )
-_ABSORBED = {"RFECV": {"RFE"}}
+_ABSORBED = {"RFECV": {"RFE"}}  # compositions that are reported as part of another one
 _PASSES_ON = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue"}
 _FITS = ("fit", "_fit", "partial_fit", "_partial_fit")
 
 
 class _Layer(NamedTuple):
-    """A composition on the stack: its name, what is to be told (None: nothing), and the object it is known by."""
+    """A composition on the stack: its name, the warning (None: no warning), and the object that identifies it."""
 
     title: str
     text: str | None
@@ -124,42 +127,44 @@ class _Layer(NamedTuple):
 
 
 def report_foreign_fit(estimator: Any) -> None:
-    """Say, once a composition, that a private estimator is fitted inside code that reads rows for nothing.
+    """Warn, once per composition, that a private estimator is fitted inside code that reads rows without paying.
 
-    To be called inside ``fit``, before the charge. Looks up the stack for methods of estimators, and functions of
-    scikit-learn's, that are not private; a private pipeline or search pays for what it calls.
+    Called inside ``fit``, before the charge. It searches the stack for methods of estimators, and for functions of
+    scikit-learn, that are not private. A private pipeline or search pays for what it calls.
 
     Parameters
     ----------
     estimator : object
-        The one that is being fitted.
+        Estimator that is being fitted.
 
     Warns
     -----
     PrivacyLeakWarning
-        Or raises it, each time, under ``config_context(on_leak="raise")``.
+        A composition reads rows without paying. Under ``config_context(on_leak="raise")`` the warning is raised, each
+        time.
     """
-    frames = list(_frames(sys._getframe().f_back))
-    layers = _layers(frames, estimator)
+    frames = list(_iterate_frames(sys._getframe().f_back))
+    layers = _find_layers(frames, estimator)
     if not layers:
         return
     level = next((i for i, frame in enumerate(frames) if _origin(frame) == "other"), 0)
     for layer in layers:
         if layer.text is None:
             continue
-        token = _token(layer, layers)
+        token = _find_token(layer, layers)
         with _lock:
-            if _was_told(token, layer.title) and not leaks_are_errors():
+            if _was_reported(token, layer.title) and not leaks_are_errors():
                 continue
             kind = type(estimator).__name__
             report_leak(f"{kind} is fitted inside {layer.title}: {layer.text}.", stacklevel=3 + level)
-            _note(token, layer.title)
+            _mark_reported(token, layer.title)
 
 
 # --- the stack ---
 
 
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+def _iterate_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """Iterate over the stack, from the inside out."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -169,7 +174,7 @@ _origins: dict[str, str] = {}
 
 
 def _origin(frame: FrameType) -> str:
-    """Whose code a frame runs: "ours", "sklearn", "between" (wrappers, threads), or "other"."""
+    """Return the origin of a frame's code: "ours", "sklearn", "between" (wrappers, threads), or "other"."""
     module = frame.f_globals.get("__name__")
     if not isinstance(module, str):
         return "other"
@@ -187,15 +192,16 @@ def _origin_of(module: str) -> str:
     return "between" if top in _PASSES_ON else "other"
 
 
-def _layers(frames: list[FrameType], estimator: Any) -> list[_Layer]:
-    """The compositions on the stack, from the inside out."""
+def _find_layers(frames: list[FrameType], estimator: Any) -> list[_Layer]:
+    """Find the compositions on the stack, from the inside out."""
     found: list[_Layer] = []
-    function: _Layer | None = None  # one of scikit-learn's whose caller is not known yet
+    function: _Layer | None = None  # a function of scikit-learn whose caller is not known yet
     for frame in frames:
         origin = _origin(frame)
         if origin == "between":
-            function = _of_one_run(frame, function)
+            function = _identify_run(frame, function)
             continue
+        # Our searches and pipelines pay for what they call through scikit-learn.
         if origin == "ours":
             function = None
             continue
@@ -204,30 +210,31 @@ def _layers(frames: list[FrameType], estimator: Any) -> list[_Layer]:
         if ours and origin == "sklearn":  # a private pipeline runs scikit-learn's code
             function = None
         elif owner is not None and not ours:
-            found = _with_object(found, function, owner)
+            found = _add_object(found, function, owner)
             function = None
         elif origin == "sklearn":
-            function = _of_function(frame, function)
-        elif function is not None:
-            found, function = _around(found, function), None
-    return found if function is None else _around(found, function)
+            function = _match_function(frame, function)
+        elif function is not None:  # user code called the function: the composition ends here
+            found, function = _add_around(found, function), None
+    return found if function is None else _add_around(found, function)
 
 
 def _owner(frame: FrameType) -> Any:
-    """The estimator whose method a frame runs, or None."""
+    """Return the estimator whose method a frame runs, or None."""
     try:
         code = frame.f_code
         scope = code.co_qualname.split(".")
         is_method = len(scope) > 1 and scope[-2] != "<locals>" and code.co_argcount > 0
         values = frame.f_locals
+        # Wrapped methods may name their first argument otherwise; nested functions are no methods.
         owner = values.get("self", values.get(code.co_varnames[0]) if is_method else None)
         return owner if hasattr(type(owner), "fit") else None
-    except Exception:  # whatever other people's classes do when they are looked at
+    except Exception:  # attribute access may run code of other classes, and must not end the fit
         return None
 
 
-def _of_function(frame: FrameType, inner: _Layer | None) -> _Layer | None:
-    """The innermost function of scikit-learn's that is known to fit; failing that, the innermost of all."""
+def _match_function(frame: FrameType, inner: _Layer | None) -> _Layer | None:
+    """Return the innermost function of scikit-learn that is known to fit, or else the innermost of all."""
     name = frame.f_code.co_name
     if inner is not None and inner.title in _TITLES:
         return inner
@@ -235,11 +242,14 @@ def _of_function(frame: FrameType, inner: _Layer | None) -> _Layer | None:
         return _Layer(*_FUNCTIONS[name], frame.f_locals.get("scorer"))
     if inner is not None or name.startswith("<"):
         return inner
-    return _Layer(f"{name} of scikit-learn", _unknown_text(name), None)
+    return _Layer(f"{name} of scikit-learn", _describe_unknown(name), None)
 
 
-def _of_one_run(frame: FrameType, function: _Layer | None) -> _Layer | None:
-    """All tasks of one run of joblib share its ``Parallel`` or, in threads, the queue of their pool."""
+def _identify_run(frame: FrameType, function: _Layer | None) -> _Layer | None:
+    """Identify a function by its run of joblib, as it may have no object of its own.
+
+    All tasks of one run share its ``Parallel`` or, in threads, the queue of their pool.
+    """
     if function is None or frame.f_code.co_name not in ("__call__", "worker"):
         return function
     caller, queue = frame.f_locals.get("self"), frame.f_locals.get("inqueue")
@@ -247,37 +257,39 @@ def _of_one_run(frame: FrameType, function: _Layer | None) -> _Layer | None:
     return function if run is None else function._replace(owner=run)
 
 
-def _unknown_text(name: str) -> str:
+def _describe_unknown(name: str) -> str:
     return (
         f"skdp does not know what {name} reads of the rows; it is not paid for, and each fit spends the budget again: "
         "fit the private estimator directly, or in skdp.allocate_budget"
     )
 
 
-def _with_object(found: list[_Layer], function: _Layer | None, owner: Any) -> list[_Layer]:
-    """The layers, and that of an estimator around them; it speaks for the functions it calls."""
+def _add_object(found: list[_Layer], function: _Layer | None, owner: Any) -> list[_Layer]:
+    """Add the layer of an estimator, which stands for the functions that it calls."""
     if found and found[-1].owner is owner:
         return found
     name, kind = _known_name(owner), type(owner).__name__
     is_known = str(type(owner).__module__).startswith("sklearn.")  # a subclass may do anything
     if name in _SEARCHES:
-        return [*(_around(found, function) if function else found), _Layer(kind, None, owner)]
+        return [*(_add_around(found, function) if function else found), _Layer(kind, None, owner)]
     if name in _STEPS:
+        # Of nested pipelines and unions the outermost is reported, which contains all steps.
         inner = found[:-1] if found and _known_name(found[-1].owner) in _STEPS else found
-        text = _text_of_steps(owner) or (None if is_known else _unknown_text(kind))
+        text = _describe_steps(owner) or (None if is_known else _describe_unknown(kind))
         return [*inner, _Layer(kind, text, owner)]
     if name in _SILENT and is_known:
         return [*found, _Layer(kind, None, owner)]
-    return _around(found, _Layer(kind, _KNOWN.get(str(name)) or _unknown_text(kind), owner))
+    return _add_around(found, _Layer(kind, _KNOWN.get(str(name)) or _describe_unknown(kind), owner))
 
 
-def _around(found: list[_Layer], layer: _Layer) -> list[_Layer]:
+def _add_around(found: list[_Layer], layer: _Layer) -> list[_Layer]:
+    """Add a layer around the others, without those that are reported as part of it."""
     absorbed = _ABSORBED.get(layer.title, set())
     return [*(each for each in found if each.title not in absorbed), layer]
 
 
 def _known_name(owner: Any) -> str | None:
-    """The class of scikit-learn's, by name, that an estimator is of or derives from, if it is in a table."""
+    """Return the name of the listed class of scikit-learn of which an estimator is an instance, or None."""
     for cls in type(owner).__mro__:
         if str(cls.__module__).startswith("sklearn."):
             name = cls.__name__
@@ -289,31 +301,31 @@ def _known_name(owner: Any) -> str | None:
 # --- pipelines and unions ---
 
 
-def _text_of_steps(owner: Any) -> str | None:
-    """What the parts of a composition read for nothing, None if they read nothing and one of them pays."""
+def _describe_steps(owner: Any) -> str | None:
+    """Describe what the parts of a composition read without paying; None if they read nothing and one of them pays."""
     try:
         private, faults = _sort_parts(owner)
-    except Exception:  # other people's subclasses
-        return _unknown_text(type(owner).__name__)
-    told = []
+    except Exception:  # a subclass may change what its parts are
+        return _describe_unknown(type(owner).__name__)
+    texts = []
     if faults:
         path, kind, reads, remedy = faults[0]
         what = f"its step {path!r} ({kind}) {reads}" if path else f"it {reads}"
-        told.append(f"{what}, and that is not paid for; use {remedy}")
+        texts.append(f"{what}, and that is not paid for; use {remedy}")
     if len(private) > 1:
-        told.append(
+        texts.append(
             f"its private steps {private} spend a budget each, and the last one's epsilon_ does not include the others'"
         )
     return (
-        f"{'; '.join(told)}: use skdp.allocate_budget(pipeline, ...), which checks and pays for all" if told else None
+        f"{'; '.join(texts)}: use skdp.allocate_budget(pipeline, ...), which checks and pays for all" if texts else None
     )
 
 
 def _sort_parts(owner: Any) -> tuple[list[str], list[tuple[str, str, str, str]]]:
-    """Paths of the private parts, and faults of the others."""
+    """Return the paths of the private parts, and the faults of the others."""
     private, faults = [], []
     listed = list(walk(owner, ""))
-    if len(listed) == 1:  # a subclass of a composition of scikit-learn's
+    if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
         listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
     for path, part, alone in listed:
         if is_ours(part) or (not parts_of(part) and _holds_ours(part)):
@@ -324,12 +336,13 @@ def _sort_parts(owner: Any) -> tuple[list[str], list[tuple[str, str, str, str]]]
 
 
 def _holds_ours(part: Any) -> bool:
+    """Whether a parameter of an estimator, at any depth, is a private estimator."""
     return hasattr(part, "get_params") and any(is_ours(value) for value in part.get_params(deep=True).values())
 
 
-# --- who has been told ---
+# --- compositions that were reported ---
 
-_told: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
+_reported: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
 _lock = threading.RLock()
 
 
@@ -342,13 +355,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)  # a thread that held it does not live on in a child
 
 
-def _token(layer: _Layer, layers: list[_Layer]) -> Any:
-    """What tells one composition from the next: the outermost object, as what is inside is often cloned for each fit.
+def _find_token(layer: _Layer, layers: list[_Layer]) -> Any:
+    """Return the object that identifies a composition: the outermost one, as inner ones are often cloned for each fit.
 
-    But a search that is fitted again is told of again: it is known by its run of joblib.
+    A search that is fitted again is reported again: it is identified by its run of joblib.
     """
-    spoken = [each for each in layers if each.text is not None]
-    first = [layer] if layer is spoken[-1] and layer.text is _SCORES else []
+    warned = [each for each in layers if each.text is not None]
+    first = [layer] if layer is warned[-1] and layer.text is _SCORES else []
     for each in [*first, *reversed(layers)]:
         with contextlib.suppress(TypeError):
             weakref.ref(each.owner)
@@ -356,26 +369,27 @@ def _token(layer: _Layer, layers: list[_Layer]) -> Any:
     return None
 
 
-def _was_told(token: Any, title: str) -> bool:
-    entry = _told.get(id(token))
+def _was_reported(token: Any, title: str) -> bool:
+    """Whether a composition was reported. The weak reference detects an id that is used again."""
+    entry = _reported.get(id(token))
     return entry is not None and entry[0]() is token is not None and title in entry[1]
 
 
-def _note(token: Any, title: str) -> None:
+def _mark_reported(token: Any, title: str) -> None:
     if token is None:
         return
     key = id(token)
-    entry = _told.get(key)
+    entry = _reported.get(key)
     if entry is None or entry[0]() is not token:
-        with contextlib.suppress(TypeError):  # what cannot be referred to weakly is told of each time
-            _told[key] = weakref.ref(token, lambda gone: _forget(key, gone)), {title}
+        with contextlib.suppress(TypeError):  # without a weak reference it is reported each time
+            _reported[key] = weakref.ref(token, lambda gone: _forget(key, gone)), {title}
     else:
         entry[1].add(title)
 
 
 def _forget(key: int, gone: weakref.ref[Any]) -> None:
-    if key in _told and _told[key][0] is gone:
-        del _told[key]
+    if key in _reported and _reported[key][0] is gone:
+        del _reported[key]
 
 
 __all__ = ["report_foreign_fit"]

@@ -24,14 +24,14 @@ _NAMED_COLUMNS = 5
 NUMBER, GAP, COMPLEX, TIME, STRING, OTHER = range(6)
 KIND_OF_DTYPE = {"b": NUMBER, "i": NUMBER, "u": NUMBER, "f": NUMBER, "c": COMPLEX, "M": TIME, "m": TIME,
          "U": STRING, "S": STRING, "T": STRING}  # fmt: skip
-"""Kinds of cells by the letter of NumPy's dtypes; another letter is `OTHER`, but for "O", whose cells tell."""
+"""Kinds of cells by the letter of NumPy's dtypes. Other letters are `OTHER`; for "O" each cell has its own kind."""
 
 _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _REALS = (numbers.Real, Decimal, np.bool_)
 
 
 def values_of(name: str, given: Any) -> NDArray[Any]:
-    """`given` as an array of any dtype; cells of several types stay what they are."""
+    """Return `given` as an array of any dtype, without converting cells of several types to one."""
     if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
         raise ValueError(f"Input {name} contains NaN: masked cells are gaps, so remove or impute them first.")
     if sp.issparse(given):
@@ -39,7 +39,7 @@ def values_of(name: str, given: Any) -> NDArray[Any]:
     try:
         values = np.asarray(given)
         if values.dtype.kind in "USTV" and not hasattr(given, "dtype"):
-            values = np.asarray(given, dtype=object)  # NumPy would turn the numbers beside strings into strings
+            values = np.asarray(given, dtype=object)  # NumPy would turn numbers among strings into strings
         return values
     except MemoryError:
         raise
@@ -49,7 +49,7 @@ def values_of(name: str, given: Any) -> NDArray[Any]:
 
 
 def numbers_of(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
-    """What is wrong with `values`, of shape (n,), `NUMBER` for nothing; and they as numbers, gaps as NaN."""
+    """Return the worst kind in `values`, of shape (n,), and, if it is `NUMBER`, the values as numbers, gaps as NaN."""
     if values.dtype.kind != "O":
         return KIND_OF_DTYPE.get(values.dtype.kind, OTHER), values
     kinds = {kind: kind_of_cell(kind) for kind in {type(cell) for cell in values}}
@@ -60,6 +60,7 @@ def numbers_of(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
 
 
 def kind_of_cell(kind: type) -> int:
+    """Return the kind of cells of a Python type."""
     if kind is NoneType or kind.__name__ in ("NAType", "NaTType"):
         return GAP
     if issubclass(kind, _REALS):
@@ -76,13 +77,14 @@ def _float(cell: Any, kind: int) -> float:
         return math.nan
     try:
         return float(cell)
-    except OverflowError:
+    except OverflowError:  # an integer beyond float64
         return math.inf
     except ValueError:  # a signalling NaN
         return math.nan
 
 
 def refuse(fault: int, name: str, where: str = "") -> NoReturn:
+    """Raise the error for cells of a kind that is not accepted."""
     if fault == COMPLEX:
         raise ValueError(f"Complex data not supported: {name} has complex numbers{where}, where real ones are needed.")
     if fault == TIME:
@@ -95,21 +97,23 @@ def refuse(fault: int, name: str, where: str = "") -> NoReturn:
 
 
 def refuse_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
+    """Raise the error for NaN or infinity."""
     if nan:
         raise ValueError(f"Input {name} contains NaN{where}: remove or impute gaps first, by public values.")
     raise ValueError(f"Input {name} contains infinity or a number too large for its dtype{where}: clip it first.")
 
 
-def listed(names: Iterable[Any]) -> str:
-    """Names of columns, in one line."""
+def format_names(names: Iterable[Any]) -> str:
+    """Format names of columns in one line."""
     shown = [" ".join(repr(name).split()) for name in names]
     return ", ".join([*shown[:_NAMED_COLUMNS], *(["..."] if len(shown) > _NAMED_COLUMNS else [])])
 
 
 def all_finite(values: NDArray[Any]) -> bool:
-    """Whether all values are finite, in one pass: a sum is finite only if all of its terms are.
+    """Whether all values are finite.
 
-    It may overflow though all are, so then each is looked at, block by block.
+    One sum decides in most cases, as it is finite only if all of its terms are. It may overflow even so, and then the
+    values are checked block by block.
     """
     if values.dtype.kind != "f":
         return True
@@ -120,5 +124,6 @@ def all_finite(values: NDArray[Any]) -> bool:
 
 
 def blocks(values: NDArray[Any]) -> Iterable[NDArray[Any]]:
+    """Iterate over blocks of rows that stay in cache."""
     step = max(1, _BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
     return (values[start : start + step] for start in range(0, len(values), step))

@@ -1,7 +1,7 @@
-"""Made-up rows of the kind, columns and types of a table: what `skdp.row_wise` runs a function on.
+"""Made-up rows with the columns and types of a table, on which `skdp.row_wise` tests a function.
 
-They hold what the commonest mistakes look for: gaps in every column whose type can hold one, negative and extreme
-numbers, and the codes that stand for a missing value. Of the table only its kind and types are used, never a row.
+They contain what common mistakes react to: gaps in every column whose type can hold one, negative and extreme numbers,
+and codes that stand for a missing value. Only the kind and the types of the table are used, never a row.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]
 
 
 def made_up(like: Any) -> Iterator[Any]:
-    """Tables of made-up rows: tame ones first, then signed ones, codes, gaps, and extremes with gaps.
+    """Generate tables of made-up rows: tame ones first, then signed ones, codes, gaps, and extremes with gaps.
 
     Parameters
     ----------
     like : table
-        An array, a sparse matrix, a frame or a column of pandas or polars, or a list. Only its kind is used.
+        Array, sparse matrix, frame or column of pandas or polars, or list. Only its kind is used.
 
     Yields
     ------
     table
-        Of `N_ROWS` rows. None for a type of which no rows can be made up.
+        Table of `N_ROWS` rows. Nothing is generated for a type that is not known.
     """
     for text in (True, False):  # columns of objects may hold either
-        for values in (_tame, _signed, _coded, _gapped, _wild):
+        for values in (_draw_tame, _draw_signed, _draw_coded, _draw_gapped, _draw_wild):
             rng = np.random.default_rng(0)
             try:
                 with np.errstate(all="ignore"):  # of single precision
                     made = _table(like, functools.partial(values, rng, text))
-            except Exception:  # a type of which no rows can be made up, each library with errors of its own
+            except Exception:  # an unknown type, for which each library has errors of its own
                 continue
             yield made
 
@@ -94,19 +94,19 @@ def _polars_table(like: Any, values: Callable[[Any, tuple[int, ...]], Any]) -> A
 # --- values of a column's type ---
 
 
-def _tame(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _draw_tame(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
     """Positive numbers, words, days; no gaps."""
     return _values(_positive, rng, text, dtype, shape)
 
 
-def _signed(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Numbers around zero, of some decimals."""
+def _draw_signed(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Numbers around zero, with few decimals."""
     return _values(_around_zero, rng, text, dtype, shape)
 
 
-def _coded(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Tame values, and once in each column every code for a missing value, cut to what its type can hold."""
-    drawn = _tame(rng, text, dtype, shape)
+def _draw_coded(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Tame values, with every code for a missing value once in each column, clipped to the range of its type."""
+    drawn = _draw_tame(rng, text, dtype, shape)
     kind = "" if _is_listed(dtype) else _kind(dtype)
     if kind in ("", "b"):
         return drawn
@@ -116,17 +116,17 @@ def _coded(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, .
     elif kind == "t" or (kind == "O" and text):
         codes = np.array(WORD_CODES, dtype=object)
     elif kind in "iu":
-        codes = np.unique(np.clip(codes, *_narrowed(dtype)))
-    return _scattered(rng, drawn, codes)
+        codes = np.unique(np.clip(codes, *_narrow_limits(dtype)))
+    return _scatter(rng, drawn, codes)
 
 
-def _gapped(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _draw_gapped(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
     """Tame values with gaps, if the type can hold them: the first row, and some others."""
-    return _with_gaps(rng, dtype, _tame(rng, text, dtype, shape))
+    return _add_gaps(rng, dtype, _draw_tame(rng, text, dtype, shape))
 
 
-def _wild(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Extreme values, a row of gaps, and a void one."""
+def _draw_wild(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Extreme values, a row of gaps, and a row of zeros."""
     drawn = _values(_around_zero, rng, text, dtype, shape)
     kind = "" if _is_listed(dtype) else _kind(dtype)
     extremes: tuple[float, ...] = ()
@@ -136,7 +136,7 @@ def _wild(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ..
         extremes = (0.0, np.inf, -np.inf, 1e300, -1e-300)
     for extreme in extremes:
         drawn[rng.random(shape) < 0.08] = extreme
-    drawn = _with_gaps(rng, dtype, drawn, share=0.08)
+    drawn = _add_gaps(rng, dtype, drawn, share=0.08)
     if extremes and len(drawn) > 1:
         drawn[1] = extremes[0]
     return drawn
@@ -151,16 +151,16 @@ def _values(draw: Draw, rng: np.random.Generator, text: bool, dtype: Any, shape:
         return rng.random(shape) < 0.5
     if kind == "M":
         days = np.datetime64("2001-01-01", "s") + rng.integers(0, 10**8, shape).astype("timedelta64[s]")
-        return _as(dtype, days, "M")
+        return _cast(dtype, days, "M")
     if kind == "m":
-        return _as(dtype, rng.integers(0, 10**6, shape).astype("timedelta64[s]"), "m")
+        return _cast(dtype, rng.integers(0, 10**6, shape).astype("timedelta64[s]"), "m")
     if kind == "t" or (kind == "O" and text):
-        return _as(dtype, np.array(_WORDS, dtype=object)[rng.integers(len(_WORDS), size=shape)], "US")
+        return _cast(dtype, np.array(_WORDS, dtype=object)[rng.integers(len(_WORDS), size=shape)], "US")
     numbers = draw(rng, shape)
     if kind in "iu":
         whole = np.round(numbers * (100 if draw is _positive else 1)).astype(np.int64)
-        return np.clip(whole, *_narrowed(dtype)).astype(_numpy_type(dtype))
-    return _as(dtype, numbers, "fcO")
+        return np.clip(whole, *_narrow_limits(dtype)).astype(_numpy_type(dtype))
+    return _cast(dtype, numbers, "fcO")
 
 
 def _positive(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -171,15 +171,16 @@ def _around_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np
     return np.round(rng.normal(0.0, 30.0, shape), rng.integers(0, 3))
 
 
-def _scattered(rng: np.random.Generator, drawn: Any, codes: NDArray[Any]) -> Any:
-    """Each code in a row of its own, other rows in each column."""
+def _scatter(rng: np.random.Generator, drawn: Any, codes: NDArray[Any]) -> Any:
+    """Place each code in a row of its own, with different rows in each column."""
     columns = drawn.reshape(len(drawn), -1)
     for column in range(columns.shape[1]):
         columns[rng.permutation(len(drawn))[: len(codes)], column] = codes
     return columns.reshape(drawn.shape)
 
 
-def _with_gaps(rng: np.random.Generator, dtype: Any, drawn: Any, share: float = 0.3) -> Any:
+def _add_gaps(rng: np.random.Generator, dtype: Any, drawn: Any, share: float = 0.3) -> Any:
+    """Replace a share of the values, and the whole first row, by gaps."""
     gap = _gap(dtype)
     if gap is _NO_GAP:
         return drawn
@@ -195,7 +196,7 @@ _NO_GAP = object()
 
 
 def _gap(dtype: Any) -> Any:
-    """What stands for a missing value in a column of this type; `_NO_GAP` if nothing can."""
+    """Return the missing value of a column of this type, or `_NO_GAP` if it cannot hold one."""
     if _is_listed(dtype):
         return None
     kind = _kind(dtype)
@@ -210,12 +211,12 @@ def _is_listed(dtype: Any) -> bool:
     return hasattr(getattr(dtype, "categories", None), "__len__")
 
 
-def _as(dtype: Any, drawn: Any, kinds: str) -> Any:
+def _cast(dtype: Any, drawn: Any, kinds: str) -> Any:
     return drawn.astype(dtype) if isinstance(dtype, np.dtype) and dtype.kind in kinds else drawn
 
 
 def _numpy_type(dtype: Any) -> Any:
-    """NumPy's type of whole numbers for one of its own, of pandas' or of polars'."""
+    """Return NumPy's integer type for an integer type of NumPy, pandas or polars."""
     return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).lower().partition("[")[0])
 
 
@@ -224,14 +225,14 @@ def _limits(dtype: Any) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def _narrowed(dtype: Any) -> tuple[int, int]:
-    """Those limits as far as int64 holds them."""
+def _narrow_limits(dtype: Any) -> tuple[int, int]:
+    """Return these limits, clipped to a range in which int64 arithmetic does not overflow."""
     low, high = _limits(dtype)
     return max(low, -(2**62)), min(high, 2**62)
 
 
 def _kind(dtype: Any) -> str:
-    """The kind of a type of NumPy's, pandas' or polars'; "t" for text."""
+    """Return the kind of a type of NumPy, pandas or polars; "t" for text."""
     kind = getattr(dtype, "kind", None)
     name = str(dtype).lower()
     if isinstance(kind, str) and not name.startswith("str"):

@@ -1,4 +1,4 @@
-"""One rule for each listed class: what it reads with these parameters, and the parameters to give instead."""
+"""Rules of public steps, one per listed class: what it reads with its parameters, and which parameters to use."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ COUNTERPARTS = {
     **dict.fromkeys(("GridSearchCV", "HalvingGridSearchCV"), "skdp.DPGridSearchCV"),
     **dict.fromkeys(("RandomizedSearchCV", "HalvingRandomSearchCV"), "skdp.DPRandomizedSearchCV"),
 }  # fmt: skip
-"""What to use in the place of a step that reads its rows without paying, by the name of its class."""
+"""Replacement of a step that reads its rows without paying, by the name of its class."""
 
 
 def _nothing(step: Any) -> Iterator[tuple[str, str]]:
@@ -89,7 +89,7 @@ _ELEMENTWISE = frozenset(
     for f in vars(module).values()
     if isinstance(f, np.ufunc) and f.nin == f.nout == 1 and f.signature is None
 )
-"""Of numpy and scipy.special themselves: ``np.frompyfunc`` makes a ufunc of any function, with a memory of its own."""
+"""Ufuncs of numpy and scipy.special only: ``np.frompyfunc`` makes a ufunc of any function, which may keep state."""
 
 
 def _in_place(step: Any) -> Iterator[tuple[str, str]]:
@@ -224,10 +224,10 @@ _LISTS = (list, tuple, np.ndarray)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a parameter is a number, a word, or a list, mapping or array of these.
+    """Whether a parameter is a number, a string, or a list, mapping or array of these.
 
-    By exact type: a subclass of float is asked by NumPy to compute with all rows (``__array_ufunc__``), a sequence of
-    one's own may find its items when they are asked for.
+    Types are compared exactly: NumPy lets a subclass of float compute with all rows (``__array_ufunc__``), and a custom
+    sequence may compute its items on access.
     """
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
@@ -245,8 +245,8 @@ def is_plain(value: Any) -> bool:
     return kind in _ATOMS or kind is range or isinstance(value, np.dtype) or value is _of_pandas("NA")
 
 
-def not_plain(step: Any) -> Iterator[tuple[str, str]]:
-    """Parameters of a listed step that are no plain values, apart from its parts and from what its rule knows."""
+def find_not_plain(step: Any) -> Iterator[tuple[str, str]]:
+    """Find parameters of a listed step that are not plain values, except its parts and those that its rule checks."""
     known = _BY_RULE.get(type(step), ())
     for name, value in step.get_params(deep=False).items():
         if name in known or (name in _OF_NAMES and callable(value)):  # these are given names, never rows
@@ -283,4 +283,4 @@ RULES: dict[type, Callable[[Any], Iterator[tuple[str, str]]]] = {
     ColumnTransformer: _columns,
 }
 
-__all__ = ["COUNTERPARTS", "RULES", "is_plain", "not_plain"]
+__all__ = ["COUNTERPARTS", "RULES", "find_not_plain", "is_plain"]

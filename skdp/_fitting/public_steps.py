@@ -8,7 +8,7 @@ be used and not what it keeps (``GaussianProcessRegressor`` has it, and keeps ev
 - gives a table whose width, type, sparsity and names, and messages, are no function of the rows.
 
 It may refuse a table because of one row. A refusal goes to the caller, who holds the data.
-Warnings (of the logarithm of a negative number, of the mean of an empty row) tell of single rows: fit steps `quietly`.
+Warnings (about the logarithm of a negative number or the mean of an empty row) reveal single rows: run steps `quietly`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp._config import silence
-from skdp._fitting.public_rules import COUNTERPARTS, RULES, not_plain
+from skdp._fitting.public_rules import COUNTERPARTS, RULES, find_not_plain
 from skdp._fitting.row_wise import RowWise
 
 
 class Fault(NamedTuple):
-    """A step that may not stand in a private pipeline: where it is, what it is, what it reads, what to do instead."""
+    """A step that is not allowed in a private pipeline: its path, its class, what it reads, and a remedy."""
 
     path: str
     kind: str
@@ -45,7 +45,7 @@ _UNLISTED = "is not on the list of steps that read nothing of their rows"
 
 
 def find_faults(step: Any, name: str) -> Iterator[Fault]:
-    """What is wrong with a step that reads without paying, or may do so.
+    """Find the parts of a step that read rows without paying, or may do so.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ def find_faults(step: Any, name: str) -> Iterator[Fault]:
 
 
 def walk(step: Any, name: str) -> Iterator[tuple[str, Any, list[tuple[str, str]]]]:
-    """A step and all its parts: path, part, and what the part alone reads, with remedies."""
+    """Iterate over a step and all its parts: path, part, and what the part itself reads, with remedies."""
     if step is None or (type(step) is str and step in ("passthrough", "drop")):
         return
     rule = RULES.get(type(step))
     if rule is None:
         yield name, step, [(_UNLISTED, COUNTERPARTS.get(type(step).__name__, ANYTHING_ELSE))]
         return
-    found = [*_changed(step), *rule(step), *_joined(step)]
-    yield name, step, found or list(not_plain(step))
+    found = [*_find_changes(step), *rule(step), *_find_joins(step)]
+    yield name, step, found or list(find_not_plain(step))
     for part_name, part in parts_of(step):
         yield from walk(part, f"{name}__{part_name}" if name else str(part_name))
 
@@ -87,7 +87,7 @@ def is_ours(step: Any) -> bool:
 
 
 def parts_of(step: Any) -> list[tuple[str, Any]]:
-    """What a composition of scikit-learn's is made of; nothing for anything else."""
+    """Return the parts of a composition of scikit-learn, and nothing for anything else."""
     if isinstance(step, Pipeline):
         return [(name, part) for name, part in step.steps]
     if isinstance(step, FeatureUnion):
@@ -97,20 +97,20 @@ def parts_of(step: Any) -> list[tuple[str, Any]]:
     return []
 
 
-def _changed(step: Any) -> Iterator[tuple[str, str]]:
-    """What an object brings along that its class and parameters do not tell."""
+def _find_changes(step: Any) -> Iterator[tuple[str, str]]:
+    """Find what an object carries in addition to its class and parameters."""
     if any(callable(getattr(type(step), name, None)) for name in vars(step)):
         yield "has a method that was replaced on the object", "a new object"
     if vars(step).get("_skl_callbacks"):  # since scikit-learn 1.9; clones keep them
         yield "hands its rows to callbacks", "set_callbacks() without any"
 
 
-def _joined(step: Any) -> Iterator[tuple[str, str]]:
-    """Frames of pandas are joined by index; a part that makes arrays forgets it, and frames of them count from 0."""
+def _find_joins(step: Any) -> Iterator[tuple[str, str]]:
+    """Find joins of pandas frames by index where a part makes arrays, which lose the index and count from 0."""
     if isinstance(step, FeatureUnion | ColumnTransformer) and _output_of(step) == "pandas":
         parts = [part for _, part in _leaves(step)]
         if any(_output_of(part) != "pandas" for part in parts):
-            yield "joins by index what its parts may have numbered anew", "set_output(transform='pandas') on all of it"
+            yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
 
 
 def _leaves(step: Any) -> Iterator[tuple[str, Any]]:
@@ -128,9 +128,9 @@ def _output_of(step: Any) -> Any:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Run public steps so that no warning tells of a single row: none of Python's, none of NumPy's arithmetic.
+    """Run public steps without warnings of Python or of NumPy's arithmetic, which reveal single rows.
 
-    NumPy's settings are of a thread, so ``n_jobs`` starts none: other threads, and processes, would warn.
+    NumPy's settings apply to one thread, so ``n_jobs`` is ignored: other threads and processes would warn.
     """
     with silence(), np.errstate(all="ignore"), joblib.parallel_config(backend="sequential"):
         yield
@@ -140,9 +140,9 @@ _BY_PLACE = (GaussianRandomProjection, SparseRandomProjection, RBFSampler, Polyn
 
 
 def rounds_by_place(step: Any) -> bool:
-    """Whether a row's rounding may depend on its place: BLAS treats rows at the end of a block otherwise.
+    """Whether the rounding of a row may depend on its place: BLAS treats rows at the end of a block differently.
 
-    Another row in the same place changes nothing. A row that leaves moves the others, and the rounding of all of them
+    Replacing a row in its place changes no other row. Removing a row shifts the others, and the rounding of all of them
     adds up: 1e-14 of each row in float64, 1e-5 in float32.
     """
     parts = [part for _, part, _ in walk(step, "")]
@@ -150,9 +150,9 @@ def rounds_by_place(step: Any) -> bool:
 
 
 def check_types(X: Any, *, double: bool = False) -> None:
-    """Refuse a table from whose types it does not follow what scikit-learn makes of it: one row would decide that.
+    """Refuse a table whose converted type may depend on a single row.
 
-    Of a table's columns and types alone, before public steps are run on it.
+    Only columns and types are read, before public steps run.
 
     Parameters
     ----------

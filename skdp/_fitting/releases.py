@@ -1,4 +1,4 @@
-"""What a fitted state depends on, and how it becomes visible: in one step."""
+"""Releases on which a fitted state depends, and the publication of that state in one step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skdp.accounting import DpEvent
 
 @dataclass(frozen=True)
 class Release:
-    """One charged event. Its `id`, drawn at random, tells it from all others, so that a union counts it once."""
+    """One charged event. Its random `id` distinguishes it from all others, so that a union counts it once."""
 
     id: str = field(compare=False, repr=False)
     event: DpEvent
@@ -21,15 +21,15 @@ class Release:
 
 
 def new_release(event: DpEvent, adjacency: str) -> Release:
-    """A release that no other state depends on yet."""
+    """Return a release with a new id, on which no other state depends yet."""
     return Release(secrets.token_hex(8), event, adjacency)
 
 
 def releases_of(fitted: Any) -> tuple[Release, ...]:
-    """All releases on which the present state of an estimator, a pipeline or a search depends; none before a fit.
+    """Return all releases on which the current state of an estimator, a pipeline or a search depends.
 
-    Those that it made itself come first. A part that was fitted on its own since, by ``partial_fit`` say, adds what is
-    not among the releases of the whole.
+    Its own releases come first; there are none before a fit. A part that was fitted on its own later, for example by
+    ``partial_fit``, adds the releases that the whole does not include.
     """
     own = fitted.__dict__.get("_fitted_releases")
     if own is None:  # pickled before releases were kept
@@ -37,6 +37,7 @@ def releases_of(fitted: Any) -> tuple[Release, ...]:
         own = () if event is None else (Release(f"of {id(fitted)}", event, fitted.__dict__["adjacency_"]),)
     if not own:
         return ()
+    # A joint release of the whole stands for those of its parts at that time, which must not be counted again.
     found = {release.id: release for release in own}
     known = {*found, *fitted.__dict__.get("_fitted_inside", ())}
     for part in fitted._private_parts():
@@ -45,7 +46,7 @@ def releases_of(fitted: Any) -> tuple[Release, ...]:
 
 
 def ids_of(parts: Iterable[Any]) -> frozenset[str]:
-    """Releases of parts, which a joint release of the whole stands for."""
+    """Ids of the releases of parts, for which a joint release of the whole stands."""
     return frozenset(release.id for part in parts for release in releases_of(part))
 
 
@@ -54,18 +55,21 @@ PUBLICATION = threading.RLock()
 
 
 def publish(target: Any, fitted: Any, **parameters: Any) -> None:
-    """Give `target` all that `fitted`, a copy that was worked on, has learned; its parameters stay as they are.
+    """Move everything that `fitted`, a copy of `target`, has learned to `target`, and keep its parameters.
 
-    One update of a dictionary does it, which nothing interrupts: an interrupt, an error or another thread finds the old
-    state or the new one, each with its own price. Names that `fitted` no longer has, those of columns, go last.
+    A single update of a dictionary does this. It cannot be interrupted: after an interrupt or an error, and in another
+    thread, the state is the old one or the new one, each with its own price. Attributes that `fitted` no longer has,
+    such as names of columns, are removed afterwards.
     """
     learned = {name: value for name, value in fitted.__dict__.items() if _is_learned(name)}
+    # `dict.update` of string keys runs in C without calling Python code, so no signal handler runs within it.
     target.__dict__.update({**parameters, **learned})
     for name in [name for name in target.__dict__ if _is_learned(name) and name not in learned]:
         target.__dict__.pop(name, None)
 
 
 def _is_learned(name: str) -> bool:
+    """Whether an attribute of this name is a result of ``fit``, by scikit-learn's convention or ours."""
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
 
 

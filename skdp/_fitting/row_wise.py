@@ -1,4 +1,4 @@
-"""Functions that treat rows one by one: the promise, and its test on made-up rows."""
+"""Functions that transform rows one by one: the promise, and its test on made-up rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _REMEDY = "write it row by row, or leave it out of the private pipeline"
 
 
 class RowWiseError(ValueError):
-    """A function does not keep the promise of `row_wise`, or its promise cannot be tested; nothing of a row is told."""
+    """A function breaks the promise of `row_wise`, or the promise cannot be tested. The message contains no row."""
 
 
 class RowWise:
-    """A function that is promised to treat rows one by one. Made by `row_wise`."""
+    """Function that is promised to transform rows one by one. Made by `row_wise`."""
 
     __wrapped__: Callable[..., Any]
 
@@ -33,7 +33,7 @@ class RowWise:
         self._passed: set[Any] = set()
 
     def __call__(self, rows: Any, /, **keywords: Any) -> Any:
-        """The function's output, if it keeps its promise on made-up rows of this shape and on the number of these."""
+        """Call the function, after testing its promise on made-up rows with these columns and types."""
         schema = _schema(rows)
         if keywords or schema not in self._passed:
             check_row_wise(self, rows, keywords)
@@ -41,7 +41,7 @@ class RowWise:
         made = self.__wrapped__(rows, **keywords)
         if _count(made) != _count(rows):
             raise RowWiseError(f"{_name(self)} changes the number of rows: {_REMEDY}.")
-        if not _keeps_index(rows, made):  # a union of frames would put a row beside another one's
+        if not _keeps_index(rows, made):  # a union of frames would join different rows
             raise RowWiseError(f"{_name(self)} changes the index, by which frames are joined: keep it as it was.")
         return made
 
@@ -53,7 +53,7 @@ class RowWise:
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
-        if found is self:  # a decorated function has its name: by that it is found again, as plain functions are
+        if found is self:  # a decorated function is pickled by name, like plain functions
             return name
         return RowWise, (self.__wrapped__, self.example)
 
@@ -62,33 +62,37 @@ class RowWise:
 
 
 def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
-    """Mark a function as one that treats rows one by one, for a ``FunctionTransformer`` in front of a private step.
+    """Mark a function as one that transforms rows one by one, for a ``FunctionTransformer`` before a private step.
 
-    A pipeline's price holds only if no step mixes rows: ``lambda X: X - X.mean(0)`` moves every row when one changes.
-    Whether a function does is found out by running it on made-up rows, with gaps, extremes and codes such as -999:
-    alone, in blocks, in another order, and beside others. That finds mistakes, not malice: it is your promise.
+    The price of a pipeline holds only if no step mixes rows: ``lambda X: X - X.mean(0)`` changes every row when one row
+    changes. The marked function is tested on made-up rows with gaps, extreme values and codes such as -999: alone, in
+    blocks, in another order, and next to other rows. The test finds mistakes, not malice. The promise remains yours.
 
     Parameters
     ----------
     f : callable
-        Takes a table, and keyword arguments, and returns as many rows in the same order.
+        Function of a table, and of keyword arguments. It returns the same number of rows in the same order.
     example : table or None, default=None
-        A public table to run `f` on, of at least two rows. None: made-up rows of the columns and types that `f` is
-        given. Needed where `f` cannot be run on such rows.
+        Public table of at least two rows on which `f` is tested. If None, made-up rows with the columns and types of
+        the input are used. Required if `f` cannot run on such rows.
 
     Returns
     -------
     RowWise
-        To be called like `f`. May be pickled and cloned if `f` may. At the first call with columns of a kind it tests
-        `f`, and at each call the number of rows and the index of a pandas frame.
+        Callable with the signature of `f`. It can be pickled and cloned if `f` can. The first call with new column
+        types tests `f`; every call checks the number of rows and the index of a pandas frame.
 
     Raises
     ------
     TypeError
         `f` is not callable.
     ValueError
-        When called: `f` looks at more than one row, changes the number of rows, their index or its argument, or needs
-        `example`.
+        Raised by the call: `f` looks at more than one row, changes the number of rows, their index or its argument, or
+        needs `example`.
+
+    See Also
+    --------
+    check_pipeline : Check that no step of a pipeline reads its rows without paying.
 
     Examples
     --------
@@ -109,13 +113,14 @@ def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
 
 
 def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None = None) -> None:
-    """Refuse a function that does not treat rows one by one, having run it on rows that are nobody's.
+    """Test a function on made-up rows, and refuse it if it does not transform them one by one.
 
     Parameters
     ----------
     marked : RowWise
+        Function to test.
     like : table
-        Only its kind, columns and types are used, never its rows.
+        Table of which only the kind, columns and types are used, never the rows.
     keywords : dict or None
         Keyword arguments of the function.
 
@@ -146,6 +151,7 @@ def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None =
 
 
 def _compare(marked: RowWise, run: Callable[[Any], Any], table: Any, whole: Any) -> None:
+    """Compare the output for the whole table with that for single rows, blocks, another order and repeated rows."""
     n = _count(table)
     if n < 2:
         raise RowWiseError(f"example={marked.example!r} has fewer than two rows: give a public table of several rows.")
@@ -186,7 +192,7 @@ def _count(table: Any) -> int:
 
 
 def _keeps_index(rows: Any, made: Any) -> bool:
-    """Whether a frame of pandas has the labels of its rows, in their order; 0, 1, ... if they have none."""
+    """Whether a frame of pandas has the index of `rows`, or 0, 1, ... if these have none."""
     if not hasattr(made, "iloc"):
         return True
     if hasattr(rows, "iloc"):
@@ -216,7 +222,7 @@ def _take(table: Any, rows: NDArray[Any]) -> Any:
 
 
 def _same(expected: Any, found: Any) -> bool:
-    """Whether two tables are the same, up to the rounding of sums that are taken in another order."""
+    """Whether two tables are equal, up to the rounding of sums in another order."""
     if type(expected) is not type(found) or _columns(expected) != _columns(found) or _count(expected) != _count(found):
         return False
     if _columns(expected) is not None:
@@ -233,7 +239,7 @@ def _split(table: Any) -> list[NDArray[Any]]:
 
 
 def _lengths(values: NDArray[Any]) -> Any:
-    """The largest finite number of each row, to which rounding is relative."""
+    """Return the largest finite magnitude of each row, to which rounding is relative."""
     if values.dtype.kind not in "fc" or values.ndim < 2 or not values.size:
         return None
     size = np.abs(values.reshape(len(values), -1))

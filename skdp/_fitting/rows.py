@@ -2,8 +2,8 @@
 
 A refusal is one line that names the column and the kind of fault. It never holds a cell, a label or a weight: not in
 its text, and not in an exception chained to it. So nothing is raised while another exception is being handled, and
-scikit-learn's own checks, whose messages quote what they refuse, see neither rows nor labels. Shapes and the names of
-columns may be told. No check depends on scikit-learn's ``assume_finite``, and none warns of a row.
+scikit-learn's own checks, whose messages quote what they refuse, see neither rows nor labels. Messages may contain
+shapes and names of columns. No check depends on scikit-learn's ``assume_finite``, and none warns of a row.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from skdp._fitting.cells import (
     TIME,
     all_finite,
     blocks,
+    format_names,
     kind_of_cell,
-    listed,
     numbers_of,
     refuse,
     refuse_not_finite,
@@ -80,19 +80,19 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
 
 
 def _column_names(X: Any) -> list[Any] | None:
-    """Names of a frame's columns, None for what is no frame of pandas, polars or Arrow."""
+    """Return the names of the columns of a frame of pandas, polars or Arrow, None for anything else."""
     of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
     names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
     if names is None or callable(names):
         return None
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"X has several columns of one name, {listed(repeated)}: give each a name of its own.")
+        raise ValueError(f"X has several columns of one name, {format_names(repeated)}: give each a name of its own.")
     return list(names)
 
 
 def _all_columns_sparse(X: Any) -> bool:
-    """Whether a frame is one of pandas with sparse columns alone."""
+    """Whether X is a frame of pandas with sparse columns only."""
     return hasattr(X, "sparse") and all(map(_is_sparse_dtype, X.dtypes))
 
 
@@ -110,11 +110,11 @@ def _sparse_table(X: Any, *, accepted: bool) -> Any:
         refuse(COMPLEX if X.dtype.kind == "c" else OTHER, "X")
     intact = True
     try:
-        X = _intact_csr(X)
+        X = _check_csr(X)
     except (ValueError, IndexError):
         intact = False
     if not intact:
-        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it anew.")
+        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it again.")
     with np.errstate(all="ignore"):
         data = X.data.astype(_float_dtype(X.dtype), copy=False)
         table = sp.csr_matrix((data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format
@@ -124,8 +124,8 @@ def _sparse_table(X: Any, *, accepted: bool) -> Any:
     return table
 
 
-def _intact_csr(X: Any) -> Any:
-    """X by rows, refused if an index is beyond its shape: kernels would read and write anywhere."""
+def _check_csr(X: Any) -> Any:
+    """Return X in CSR format. Indices beyond its shape are refused: kernels would read and write out of bounds."""
     if X.format == "coo":
         return sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape).tocsr()
     if X.format in ("csr", "csc", "bsr"):
@@ -141,7 +141,7 @@ def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray
     values = _frame_values(X) if names is not None else values_of("X", X)
     _check_shape(values.shape)
     if values.dtype.kind not in "buif":
-        values = _from_columns(values if names is None else X, values.shape, names)
+        values = _convert_columns(values if names is None else X, values.shape, names)
     keep = by_blocks and values.dtype.itemsize <= 8
     with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is refused as that
         dtype = values.dtype if keep else _float_dtype(values.dtype)
@@ -167,20 +167,20 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 
 
 def _frame_values(X: Any) -> NDArray[Any]:
-    """A pandas frame's values if all of NumPy's number types, else an array of its shape without any."""
+    """Return the values of a pandas frame if all are numbers of NumPy, else an empty stand-in of its shape."""
     dtypes = list(X.dtypes) if hasattr(X, "iloc") else []
     if dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
         return X.to_numpy(dtype=np.result_type(*dtypes))
     return np.broadcast_to(np.array(None), X.shape)
 
 
-def _from_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> NDArray[Any]:
-    """The columns of a frame, or of an array of objects, as numbers; a gap becomes NaN."""
+def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> NDArray[Any]:
+    """Convert the columns of a frame, or of an array of objects, to numbers; a gap becomes NaN."""
     columns = []
     for j in range(shape[1]):
         fault, column = numbers_of(_column(X, j))
         if fault != NUMBER:
-            refuse(fault, "X", f" in column {listed([j if names is None else names[j]])}")
+            refuse(fault, "X", f" in column {format_names([j if names is None else names[j]])}")
         columns.append(column)
     return np.column_stack(columns)
 
@@ -208,19 +208,19 @@ def _check_finite(table: Any, names: list[Any] | None) -> None:
             for block in blocks(values):
                 kind |= test(block).any(axis=0)
     columns = np.flatnonzero(found[0] if found[0].any() else found[1]).tolist()
-    where = f" in column {listed([j if names is None else names[j] for j in columns])}"
+    where = f" in column {format_names([j if names is None else names[j] for j in columns])}"
     refuse_not_finite("X", nan=bool(found[0].any()), where=where)
 
 
 def _check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
-    """scikit-learn's check of names and number of columns, all that it can speak of by now, in one line."""
+    """Set or check names and number of columns by scikit-learn, with messages in one line."""
     fault = None
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         fault = kind(" ".join(str(error).split()))
-    if fault is not None:
+    if fault is not None:  # raised outside the handler, so that no context is chained to it
         raise fault
 
 
@@ -228,7 +228,7 @@ def _check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike) -> Any:
-    """`sample_weight` as an array of shape (n_rows,), or 1.0 for None: finite, not negative, not all zero."""
+    """Return `sample_weight` as an array of shape (n_rows,): finite, nonnegative, not all zero; 1.0 for None."""
     if sample_weight is None:
         return 1.0
     name = "sample_weight"
@@ -257,7 +257,7 @@ def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike) -> Any:
 
 
 def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = False) -> NDArray[Any]:
-    """The labels as an array, one a row.
+    """Return the labels as an array, one label per row.
 
     Parameters
     ----------
@@ -265,9 +265,9 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
         Private. Numbers, or strings.
     n_rows : int
     classes : sequence or None
-        None if the classes will be read from y, which must not be continuous then. Else `encode_labels` compares.
+        None if the classes will be read from y; continuous labels are then refused.
     columns : bool
-        Whether several columns, of one label each, are accepted; they may be sparse.
+        Whether several columns of one label each are accepted. They may be sparse.
 
     Returns
     -------
@@ -277,17 +277,17 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
         raise ValueError("This estimator requires y to be passed, but the target y is None: give one label a row.")
     if columns and sp.issparse(y):
         y = y.toarray()
-    labels = _one_label_a_row(values_of("y", y), columns=columns)
+    labels = _check_label_shape(values_of("y", y), columns=columns)
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}], of X and y: "
             "give one label a row."
         )
-    labels = _of_one_type(labels)
+    labels = _check_label_types(labels)
     if labels.dtype.kind == "f":
         if not all_finite(labels):
             refuse_not_finite("y", nan=bool(np.isnan(labels).any()))
-        if classes is None and labels.ndim == 1 and _continuous(labels):
+        if classes is None and labels.ndim == 1 and _is_continuous(labels):
             raise ValueError(
                 "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
                 "classes: cut y into public classes, or use a regressor."
@@ -295,7 +295,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     return np.ascontiguousarray(labels)
 
 
-def _one_label_a_row(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
+def _check_label_shape(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
         return labels[:, 0]
@@ -304,8 +304,8 @@ def _one_label_a_row(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
     return labels
 
 
-def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels that are all numbers, or all strings."""
+def _check_label_types(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are all numbers, or all strings."""
     if labels.dtype.kind in "buifU":
         return labels
     cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OT" else []
@@ -326,27 +326,28 @@ def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
     raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
 
 
-def _continuous(labels: NDArray[Any]) -> bool:
+def _is_continuous(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Positions of the labels `y` in the sorted `classes`; a label that is not among them is refused."""
+    """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused."""
     try:
+        # A label beyond the last class gets the last position, and fails the comparison below.
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = classes[codes] == y
     except TypeError:
         known = np.zeros(1, bool)
     if not np.all(known):
         remedy = "list every class that can occur, in the type that y has"
-        if _continuous(y):
+        if _is_continuous(y):
             remedy = "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor"
         raise ValueError(f"y contains labels that are not in classes={classes.tolist()!r}: {remedy}.")
     return codes
 
 
-def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
-    """`classes`, any sequence of at least two values that differ, as a sorted array. They are public."""
+def check_classes(name: str, classes: Any) -> NDArray[Any]:
+    """Return public `classes`, a sequence of at least two distinct values, as a sorted array."""
     if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
         raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
     given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
@@ -365,4 +366,4 @@ def distinct_classes(name: str, classes: Any) -> NDArray[Any]:
     return distinct
 
 
-__all__ = ["check_labels", "check_table", "check_weights", "distinct_classes", "encode_labels"]
+__all__ = ["check_classes", "check_labels", "check_table", "check_weights", "encode_labels"]

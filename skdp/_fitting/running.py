@@ -1,4 +1,4 @@
-"""How a public step is run inside a private pipeline: without its words, and one row for one."""
+"""Run public steps inside a private pipeline: without warnings or messages of rows, and with one row for each row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skdp._fitting.row_wise import RowWiseError
 
 
 def passes_rows(step: Any) -> bool:
-    """Whether a step is none, and its rows go through as they are."""
+    """Whether a step is None or "passthrough", so that rows pass unchanged."""
     return step is None or isinstance(step, str)
 
 
@@ -32,7 +32,7 @@ def table_shape(X: Any) -> tuple[int, int]:
 
 
 def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Rows as a public step transforms them; what it says of them when it refuses is kept to itself."""
+    """Transform rows by a public step, without showing the message of a refusal."""
     if passes_rows(step):
         return X
     refused, made = "", None
@@ -54,32 +54,32 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
 
 
 def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    """The same behind a private step, where a refusal would be an unpaid answer of what was charged.
+    """Transform rows by a public step after a private one, where a refusal would be a query that is not paid for.
 
-    scikit-learn's own look for NaN is left out, and a row that comes out with NaN or infinity becomes a row of zeros,
-    which is a function of that row alone.
+    scikit-learn's own check for NaN is skipped. A row that comes out with NaN or infinity becomes a row of zeros, which
+    is a function of that row only.
     """
     with config_context(assume_finite=True):
-        return _with_finite_rows(run_publicly(name, step, X, y, params))
+        return _zero_wild_rows(run_publicly(name, step, X, y, params))
 
 
 def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Rows that are nobody's as a public step transforms them, before the charge: it may say what it refuses."""
+    """Transform made-up rows by a public step before the charge. The message of a refusal may be shown."""
     if passes_rows(step):
         return X
     try:
         with quietly(), config_context(assume_finite=True):
-            return _with_finite_rows(step.fit_transform(X, y, **params))
+            return _zero_wild_rows(step.fit_transform(X, y, **params))
     except Exception as error:
-        told = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         raise ValueError(
             f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
-            f"({type(error).__name__}: {told}): mend it, as behind a private step it is run after the charge."
+            f"({type(error).__name__}: {reason}): fix it, as behind a private step it is run after the charge."
         ) from None
 
 
 def value_refusals(step: Any, name: str) -> Iterator[str]:
-    """Parts of a public step that refuse some values, which they must not do behind a private step."""
+    """Messages for the parts of a public step that refuse some values, which is not allowed after a private step."""
     for path, part, _ in walk(step, name):
         kind = type(part)
         if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
@@ -97,7 +97,8 @@ _REFUSING_WITH = (
 )
 
 
-def _with_finite_rows(made: Any) -> Any:
+def _zero_wild_rows(made: Any) -> Any:
+    """Replace rows that hold NaN or infinity by rows of zeros."""
     if sp.issparse(made):
         made = made.tocsr(copy=True)
         wild = ~np.isfinite(made.data)
@@ -105,7 +106,7 @@ def _with_finite_rows(made: Any) -> Any:
             rows = np.repeat(np.arange(made.shape[0]), np.diff(made.indptr))
             made.data[np.isin(rows, rows[wild])] = 0.0
         return made
-    rows = _wild_rows(made)
+    rows = _find_wild_rows(made)  # decided row by row, so no row depends on another
     if not rows.any():
         return made
     if isinstance(made, np.ndarray):
@@ -115,7 +116,7 @@ def _with_finite_rows(made: Any) -> Any:
     return made
 
 
-def _wild_rows(made: Any) -> NDArray[np.bool_]:
+def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
     """Rows of an array or a frame of numbers that hold NaN or infinity."""
     values = np.asarray(made)
     if values.dtype.kind != "f" or not (isinstance(made, np.ndarray) or hasattr(made, "loc")):

@@ -32,11 +32,14 @@ def _log_unit(word):
     log(2**k m) = k log 2 + log1p(f) with m = 1 + f in [sqrt(1/2), sqrt(2)) and the odd series in f / (2 + f)
     (minimax coefficients of FreeBSD msun, e_log.c).
     """
+    # Two doubles in [1, 2) hold all 64 bits, without a conversion of integers, which would not vectorise.
     high = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64)  # 1 + the upper 52 bits
     low = np.uint64(((word & np.uint64(0xFFF)) << np.uint64(40)) | _ONE).view(np.float64)  # 1 + the lower 12
     unit = (2.0 - high) - (low - 1.0) * 2.0**-52
+    # Subtracting the bits of sqrt(1/2) leaves the exponent k of unit = 2**k m with m in [sqrt(1/2), sqrt(2)).
     shifted = np.float64(unit).view(np.int64) - _SQRT_HALF
     k = np.int64((shifted >> np.int64(52)) + _INTEGER).view(np.float64) - _INTEGER_VALUE
+    # Adding them back to the remaining bits gives m. No branch is needed, so the loop vectorises.
     f = np.int64((shifted & np.int64(0x000FFFFFFFFFFFFF)) + _SQRT_HALF).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -44,6 +47,7 @@ def _log_unit(word):
     r = 0.2857142874366239149 + z * (0.2222219843214978396 + z * r)
     r = z * (0.6666666666666735130 + z * (0.3999999999940941908 + z * r))
     h = 0.5 * f * f
+    # log 2 is split in two, and the smallest terms are added first, to keep the last bit.
     return k * _LN2_HIGH - ((h - (s * (h + r) + k * _LN2_LOW)) - f)
 
 
@@ -59,7 +63,7 @@ def _turn(words, radii, first, second):
     two more bits the axis and its sign (sine and cosine: minimax coefficients of FreeBSD msun, k_sin.c and k_cos.c)."""
     for i in range(len(radii)):
         word = words[i]
-        x = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64) - 1.5
+        x = np.uint64((word >> np.uint64(12)) | _ONE).view(np.float64) - 1.5  # in [-1/2, 1/2)
         x = x * _QUARTER_TURN
         z = x * x
         s = 2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
@@ -68,6 +72,7 @@ def _turn(words, radii, first, second):
         c = -2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
         c = -1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 + z * c)
         c = 1.0 - (0.5 * z - z * z * (4.16666666666666019037e-02 + z * c))
+        # The sign goes to the cosine alone: the sine is odd in x, whose sign the upper bits choose.
         sign = (word & np.uint64(1)) << np.uint64(63)
         c = np.uint64(np.float64(c).view(np.uint64) | sign).view(np.float64)
         other_axis = (word & np.uint64(2)) != np.uint64(0)
@@ -87,6 +92,7 @@ def normals_from_words(words, out):
         Block by block, |z| up to sqrt(-2 log 2**-64) = 9.4.
     """
     half = BLOCK // 2
+    # Each pass is a function over distinct arrays: a loop over two slices of one array does not vectorise.
     radii = np.empty(half, np.float64)
     for start in range(0, len(out), BLOCK):
         middle, stop = start + half, start + BLOCK
@@ -97,7 +103,8 @@ def normals_from_words(words, out):
 @njit(**_OPTIONS)
 def _gaps(words, log_survival, limit, gaps):
     for i in range(len(words)):
-        gaps[i] = math.floor(min(-_log_unit(words[i]) / log_survival, limit))  # limited first: floor makes an integer
+        # The limit comes first: Numba's floor returns an integer, which a huge gap would overflow.
+        gaps[i] = math.floor(min(-_log_unit(words[i]) / log_survival, limit))
 
 
 @njit(**_OPTIONS)
@@ -127,7 +134,7 @@ def rows_from_words(words, log_survival, n, last, rows):
     gaps = np.empty(len(words), np.float64)
     _gaps(words, log_survival, float(n), gaps)
     for i in range(len(words)):
-        last += 1 + np.int64(gaps[i])
+        last += 1 + np.int64(gaps[i])  # the row after the gap is drawn
         if last >= n:
             return i, last
         rows[i] = last

@@ -2,7 +2,7 @@
 
 A chunk is an array of shape (m, width + 1) for the input and for each hidden layer; its last column is 1, which makes
 the intercepts one more row of a layer's parameters. The matrix products between the passes are BLAS's
-(`skdp._training.network`). There is no ``fastmath``: NaN and infinity must reach the guard of the clip.
+(`skdp._training.network`). ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def gather_rows(X, scale, rows, start, chunk):
     ----------
     X : ndarray of shape (n, d), float32 or float64
     scale : ndarray of shape (n,), float64
-        0 for a row that is to contribute nothing.
+        0 for a row that contributes nothing.
     rows : ndarray of shape (k,), int64, or None
     start : int
     chunk : ndarray of shape (m, d + 1)
@@ -108,7 +108,7 @@ def softmax_residuals(scores, labels, weights, rows, start):
     m, k = scores.shape
     for i in range(m):
         row = start + i if rows is None else rows[start + i]
-        top = scores[i, 0]
+        top = scores[i, 0]  # subtracted from all scores, so that no exponential overflows
         for j in range(1, k):
             top = max(top, scores[i, j])
         total = 0.0
@@ -140,7 +140,7 @@ def logistic_residuals(scores, targets, weights, rows, start):
     for i in range(m):
         row = start + i if rows is None else rows[start + i]
         for j in range(k):
-            probability = 1.0 / (1.0 + np.exp(-scores[i, j]))
+            probability = 1.0 / (1.0 + np.exp(-scores[i, j]))  # exp may overflow to infinity: the quotient is 0
             scores[i, j] = (probability - targets[row, j]) * weights[row]
 
 
@@ -172,13 +172,16 @@ def multiply_by_derivative(activation, outputs, deltas):
 
 @njit(**_OPTIONS)
 def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
-    """What each row's gradient is multiplied by in each layer, so that no row's is longer than the bounds allow.
+    """Compute the factors that clip the gradient of each row, layer by layer.
 
     With K layers, ``g_k`` the gradient in layer k and ``C**2`` the sum of the ``bounds**2``: ``min(1, C / |g|)`` for
     `FLAT` (Abadi et al. 2016, algorithm 1), ``min(1, C_k / |g_k|)`` for `PER_LAYER`, ``C / (|g| + stability)`` for
-    `AUTOMATIC` (Bu et al. 2023). A row that is not finite gets 0 in every layer, and so does one whose products would
-    be denormal numbers: these lose digits, and with them the clip. Squares lose them below `tiny` too, each of a row's
-    numbers one square, so a row is taken for as long as it would be with all of that.
+    `AUTOMATIC` (Bu et al. 2023).
+
+    A row gets factor 0 in every layer if its norm is not finite, or if its products would be denormal: denormal numbers
+    lose digits, and a sum of them could exceed the clip. Squares below `tiny` lose digits too. Each of the `widest`
+    numbers of a row loses at most `tiny` in its square, so adding ``widest * tiny`` to a squared norm bounds it from
+    above.
 
     Parameters
     ----------
@@ -197,18 +200,21 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
     Returns
     -------
     bool
-        Whether any row was muted.
+        Whether any row has factor 0.
     """
     n_layers, m = factors.shape
     bound = np.sqrt(np.sum(bounds * bounds))
+    # Upper bound on what denormal squares hide of a squared norm.
     lost = widest * tiny
     any_muted = False
     for i in range(m):
         whole, longest = 0.0, 0.0
+        # The gradient of a layer is an outer product: its squared norm is the product of two.
         for k in range(n_layers):
             whole += (squares[0, k, i] + lost) * (squares[1, k, i] + lost)
             longest = max(longest, max(squares[0, k, i], squares[1, k, i]))
         norm = np.sqrt(whole)
+        # Written so that NaN fails every comparison and mutes the row.
         muted = not (norm < np.inf and np.sqrt(longest) * tiny * widest <= bound)
         for k in range(n_layers):
             if kind == PER_LAYER:

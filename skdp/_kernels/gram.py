@@ -32,6 +32,7 @@ def _sum_of_squares(row, lanes):
 
 @njit(**_OPTIONS)
 def _multiply(row, factor):
+    """Multiply a row in place: a loop of its own vectorises."""
     for j in range(len(row)):
         row[j] *= factor
 
@@ -55,7 +56,7 @@ def _scale_extreme(row, radius, lanes):
         row[j] = row[j] / top
     ratio = math.sqrt(_sum_of_squares(row, lanes))
     norm = top * ratio
-    if norm < np.inf:
+    if norm < np.inf:  # False for NaN too
         _multiply(row, 1.0 / ratio if norm > radius else top / radius)
     else:
         row[:] = 0.0  # NaN and infinity end here too
@@ -81,7 +82,7 @@ def rows_into_ball(X, center, radius, rows):
         for j in range(len(row)):
             row[j] = x[j] - center[j]
         square = _sum_of_squares(row, lanes)
-        if 1e-280 < square < 1e280:
+        if 1e-280 < square < 1e280:  # far from overflow and underflow; False for NaN
             _multiply(row, _factor(math.sqrt(square), radius))
         else:
             _scale_extreme(row, radius, lanes)

@@ -5,7 +5,7 @@ its residual ``r`` (one number an output) and ``u``. Its Euclidean norm is there
 to multiply the residual by ``min(1, C / (|r| |u|))`` (Goodfellow 2015, "Efficient per-example gradient computations",
 for one layer).
 
-What a row brings beside its features are four facts: label, weight, scale and ``|u|``. A row of weight 0 is the null
+Each row has four facts in addition to its features: label, weight, scale and ``|u|``. A row of weight 0 is the null
 record; a row whose norm or residual is not finite is treated as one. The features themselves have to be finite, as 0
 times NaN is NaN. A pass over all rows reads each fact from an array of its own, a pass over a few rows finds the four
 side by side in memory.
@@ -47,6 +47,7 @@ def _norm(values):
     square = 0.0
     for j in range(len(values)):
         square += np.float64(values[j]) * np.float64(values[j])
+    # Far from overflow and underflow the plain sum is accurate; NaN fails the comparison.
     if 1e-280 < square < 1e280:
         return math.sqrt(square)
     if np.isnan(square):  # the largest of zeros and NaN would be 0
@@ -64,14 +65,15 @@ def _norm(values):
 
 @njit(**_OPTIONS)
 def _set_scale(facts, i, norm, radius, unit, icpt, tiny, room):
-    """Clip a row of this norm. `LENGTH` is that of the row under its scale as it was rounded; it is rounded up."""
+    """Clip a row of this norm. `LENGTH` is the norm of the row times its scale as stored, rounded up."""
     facts[SCALE, i] = unit * (radius / norm) if norm > radius else unit
+    # From the scale as rounded to the dtype of X, not from the exact one: the kernels multiply by the former.
     length = math.hypot(facts[SCALE, i] * norm, icpt)
-    if not length < np.inf:
+    if not length < np.inf:  # infinity or NaN: the row becomes the null record
         facts[WEIGHT, i] = 0.0
         facts[SCALE, i] = 0.0
         length = icpt
-    length = max(room * length, tiny)
+    length = max(room * length, tiny)  # too long is safe: it clips more
     facts[LENGTH, i] = length
     if facts[LENGTH, i] < length:
         facts[LENGTH, i] = np.nextafter(facts[LENGTH, i], facts.dtype.type(np.inf))
@@ -112,13 +114,14 @@ def _exp_of_negative(x):
 
     Cody and Waite's reduction to |r| <= log(2) / 2 and the Taylor series to r**10.
     """
-    x = -690.0 if x < -690.0 else x
+    x = -690.0 if x < -690.0 else x  # this way round, NaN passes; and 2**k below stays a normal number
     shifted = x * _LOG2_E + _INTEGER_VALUE
     k = shifted - _INTEGER_VALUE
     r = (x - k * _LN2_HIGH) - k * _LN2_LOW
     p = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800))
     p = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * p))
     p = 1.0 + r * (1.0 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * p))))
+    # The last bits of `shifted` hold k, so 2**k is built from them without a conversion of integers.
     exponent = np.float64(shifted).view(np.int64) - (_INTEGER - np.int64(1023))
     return p * np.int64(exponent << np.int64(52)).view(np.float64)
 
@@ -147,7 +150,7 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
         e = _exp_of_negative(-abs(score))
         probability = (1.0 if score >= 0.0 else e) / (1.0 + e)
         residual = weight[i] * (probability - label[i])
-        factor = _clip_factor(abs(residual) * length[i], max_norm)
+        factor = _clip_factor(abs(residual) * length[i], max_norm)  # of the whole gradient, the intercept's part too
         clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
         icpt_part[i] = clipped * icpt
         feature_part[i] = _representable(clipped * scale[i])
@@ -161,7 +164,7 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
     for k in range(n_outputs):
         for i in range(m):
             z[k, i] = scale[i] * z[k, i] + icpt_part[k, i]
-            highest[i] = max(highest[i], z[k, i])
+            highest[i] = max(highest[i], z[k, i])  # subtracted below, so that no exponential overflows
     for k in range(n_outputs):
         for i in range(m):
             z[k, i] = _exp_of_negative(z[k, i] - highest[i])
@@ -171,7 +174,7 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
             truth = 1.0 if label[i] == k else 0.0
             z[k, i] = weight[i] * (z[k, i] / total[i] - truth)
             square[i] += z[k, i] * z[k, i]
-    factor = square
+    factor = square  # the same memory
     for i in range(m):
         factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)
     for k in range(n_outputs):
@@ -288,7 +291,7 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
     step = _block_rows(X.shape[1], stop - start)
     scratch = _scratch(len(theta), step)
     label, weight, scale, length = facts[LABEL], facts[WEIGHT], facts[SCALE], facts[LENGTH]
-    positions = np.arange(step)
+    positions = np.arange(step)  # the kernels below take row numbers; within a block they count from 0
     for low in range(start, stop, step):
         high = min(low + step, stop)
         _add_block(
@@ -301,7 +304,7 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
 def _fetch(X, facts, rows, block):
     """Copy the facts of `rows`, and read a value of every cache line of their features, so that many misses overlap.
 
-    The sum of those values means nothing: it keeps the reads from being optimised away.
+    The sum of those values has no meaning: returning it keeps the compiler from removing the reads.
     """
     first = last = middle = X.dtype.type(0)
     end = X.shape[1] - 1
@@ -323,7 +326,7 @@ def _fetch(X, facts, rows, block):
 
 @njit(**_OPTIONS)
 def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
-    """`add_all_rows` for X[rows[start:stop]], `facts` being of shape (n, 4) here. The number returned means nothing."""
+    """`add_all_rows` for X[rows[start:stop]], with `facts` of shape (n, 4). The number returned has no meaning."""
     step = _block_rows(X.shape[1], stop - start)
     scratch = _scratch(len(theta), step)
     block = np.empty((N_FACTS, step), X.dtype)
@@ -360,6 +363,7 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
     for k in range(len(theta)):
         for i in range(m):
             for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                # Indices of a row are distinct (no duplicate entries), so the bound on the row's norm holds.
                 total[k, indices[t]] += feature_part[k, i] * np.float64(data[t])
             total[k, d] += icpt_part[k, i]
 

@@ -1,7 +1,7 @@
 """One pass over the parameters for a step of an optimiser.
 
-Results are written to arrays that the caller made: to box an array, a kernel would call back into Python, and a Ctrl-C
-that arrives there comes out as another error.
+Results are written to arrays of the caller. To return a new array, a kernel would call back into Python, where a Ctrl-C
+would surface as an error of another type.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def adam_update(
         v = beta_2 * second[j] + (1.0 - beta_2) * gradient[j] * gradient[j]
         new_first[j] = m
         new_second[j] = v
+        # The floor keeps the root real where noise makes the second moment smaller than the noise's own variance.
         spread = np.sqrt(max(v * unbias_2 - noise, floor)) + epsilon
         new_theta[j] = theta[j] - rate * (m * unbias_1) / spread
 

@@ -19,29 +19,30 @@ LOSS_BOUND = 5.0
 
 @dataclass(frozen=True)
 class PrivateScore:
-    """A score that is a mean over rows of bounded contributions, so that one row moves it by a known amount.
+    """Mean over rows of bounded contributions, a score that one row moves by a known amount.
 
     Parameters
     ----------
     name : str
+        Name of the score, used in messages and in the ledger.
     contributions : callable
-        ``contributions(estimator, X, y)`` gives one number a row, of shape (n,), in [0, `bound`], that depends on this
-        row and the estimator alone. What lies outside is cut off, and what is NaN or infinite counts as the worst that
-        a row can bring: 0, or `bound` if less is better. A model that diverged is not the best one.
+        ``contributions(estimator, X, y)`` returns an array of shape (n,) with one number in [0, `bound`] per row. Each
+        number depends on its row and the estimator only. Numbers outside the range are clipped to it. NaN and infinity
+        count as the worst contribution, which is 0, or `bound` if less is better, so a model that diverged cannot win.
     bound : float
-        Finite, above 0.
+        Largest contribution of a row, finite and above 0.
     greater_is_better : bool, default=True
-        If not, the score is the mean times -1.
+        Whether larger means are better. If not, the score is -1 times the mean.
 
     Notes
     -----
-    **Guarantees.** One row that is made void, added or removed moves `total` by at most `sensitivity`, half of `bound`;
-    exchanged for another, by at most twice that.
+    **Guarantees.** One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`,
+    half of `bound`; replaced by any other row, by at most twice that.
 
-    Proof. Whatever `contributions` gives for a row, what is counted of it lies in [0, `bound`]: a finite number is cut
-    off there, and any other is replaced by one of the two ends, which depends on `greater_is_better` alone. Counted
-    from the middle of that range, a row adds a number of [-C, C] that depends on no other row, and a void row adds 0.
-    From the middle, because that halves the noise.
+    Proof. Whatever `contributions` returns for a row, the value counted lies in [0, `bound`]: a finite number is
+    clipped to this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only.
+    Counted from the middle of the range, a row adds a number in [-C, C] that depends on no other row, and a null row
+    adds 0. Counting from the middle halves the noise.
 
     Examples
     --------
@@ -69,12 +70,26 @@ class PrivateScore:
         return 0.5 * self.bound
 
     def total(self, estimator: Any, X: Any, y: Any) -> float:
-        """Sum of contributions, counted from the middle of their range.
+        """Sum the contributions, counted from the middle of their range.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted estimator.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : ndarray of shape (n_samples,)
+            Private labels.
+
+        Returns
+        -------
+        float
+            Exact sum, which a mechanism has to release.
 
         Raises
         ------
         ValueError
-            `contributions` did not give one real number a row.
+            `contributions` does not give one real number per row.
         """
         if len(y) == 0:
             return 0.0
@@ -96,9 +111,23 @@ class PrivateScore:
         return 0.0 if self.greater_is_better else self.bound
 
     def total_of_all(self, estimator: Any, X: Any, y: Any) -> float:
-        """`total`, where a row that cannot be predicted counts as the worst and is not told of.
+        """Compute `total`, counting a row that cannot be predicted as the worst, without reporting it.
 
-        Contributions are functions of one row each, so it is found by halves which rows are refused.
+        Contributions are functions of one row each, so bisection finds which rows are refused.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted estimator.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : ndarray of shape (n_samples,)
+            Private labels.
+
+        Returns
+        -------
+        float
+            Exact sum, which a mechanism has to release.
         """
         try:
             return self.total(estimator, X, y)
@@ -112,7 +141,20 @@ class PrivateScore:
         return math.fsum(self.total_of_all(estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p]) for p in parts)
 
     def value(self, total: float, n: float) -> float:
-        """The score that a (noisy) total over `n` rows, a public number, stands for."""
+        """Convert a total to a score.
+
+        Parameters
+        ----------
+        total : float
+            Exact or noisy total.
+        n : float
+            Public number of rows.
+
+        Returns
+        -------
+        float
+            Score, larger for a better model.
+        """
         mean = total / n + self.sensitivity
         return mean if self.greater_is_better else -mean
 

@@ -70,21 +70,22 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Private.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
         y : array-like of shape (n_samples,)
             Private labels.
 
         Returns
         -------
-        self
+        self : object
+            Fitted search.
 
         Raises
         ------
         ValueError
-            A parameter, the rows or the labels are not usable; nothing was charged.
+            A parameter, the rows or the labels are invalid. Nothing was charged.
         BudgetExceededError
-            The accountant's ceiling does not allow the search; nothing was charged, and no row was read.
+            The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
         work = copy(self)  # nobody else has it: parameters that are set meanwhile change nothing
         work._search(X, y)
@@ -295,32 +296,91 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return getattr(self.best_estimator_, name)
 
     def score(self, X: Any, y: Any) -> float:
-        """The score that `scoring` names, exact, on rows that are nobody's secret: nothing is charged."""
+        """Compute the exact score of the best estimator on public rows.
+
+        The score is the one that `scoring` names. Nothing is charged.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Public rows.
+        y : array-like of shape (n_samples,)
+            Public labels.
+
+        Returns
+        -------
+        score : float
+            Score, larger for a better model.
+        """
         check_is_fitted(self, "best_estimator_")
         X, y = _rows_of(X), np.asarray(y)
         return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y), max(1, len(y)))
 
     @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Labels by the best estimator."""
+        """Predict with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
     @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities by the best estimator."""
+        """Predict the probability of each class with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities by the best estimator."""
+        """Predict the logarithm of the probability of each class with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_log_proba(X)
 
     @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Scores of the classes by the best estimator."""
+        """Predict confidence scores with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Confidence scores.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 

@@ -1,4 +1,4 @@
-"""Averages of iterates: post-processing of what was released, free of charge."""
+"""Averages of iterates: post-processing of releases, which costs no privacy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _EMA_SHARE = 0.1
 class Averaging(NamedTuple):
     """``init(theta) -> state``, ``update(step, theta, state) -> state`` and ``result(theta, state) -> theta``.
 
-    Steps count from 0; `result` is asked after the last of them, whichever that is. A state is never written to: a run
-    that is stopped in the middle of a step goes by the state before it.
+    Steps count from 0, and `result` is called after the last one. A state is never modified: a run that is stopped in
+    the middle of a step falls back to the state before it.
     """
 
     init: Callable[[Vector], Any]
@@ -51,7 +51,7 @@ def ema_average(n_steps: int) -> Averaging:
 
     def update(step: int, theta: Vector, state: Any) -> Any:
         mean, weight = state
-        weight = decay * weight + 1.0
+        weight = decay * weight + 1.0  # the sum of all weights so far, which makes them sum to one
         moved = np.empty_like(mean)
         move_towards(mean, theta, 1.0 / weight, moved)
         return moved, weight

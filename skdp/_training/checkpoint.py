@@ -1,12 +1,13 @@
-"""A training run on disk: what has been released so far, so that a run that was stopped can be resumed.
+"""Checkpoint of a training run: its latest state on disk, from which a run that was stopped resumes.
 
-A file holds parameters, optimiser and average after some step, all of which are functions of noisy releases, and what
-the run was. It holds no gradient, no row, and no state of a generator unless the run was seeded, which is no secret.
+A file holds the parameters, the optimizer and the average after some step, all of which are functions of noisy
+releases, and a description of the run. It holds no gradient and no row. It holds the state of a generator only if the
+run was seeded, in which case the noise is no secret.
 
-Between two files a run releases nothing that outlives it, so a killed run that resumes from its last file has still
-released one result per step of its plan. An interrupted or complete one writes a file before its model is handed out,
-so that the same steps are never released again. A file that was written but not yet moved to its name when the process
-died holds later steps, which somebody may have read: the run resumes from the latest state there is.
+Between two files a run publishes nothing. A killed run that resumes from its last file has therefore released one
+result per step of its plan. An interrupted or complete run writes a file before it returns its model, so the same steps
+are never released again. If a process dies after writing a file and before moving it to its name, that file holds later
+steps, which somebody may have read: the run resumes from the latest state on disk.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Streams = tuple[SecretStream, ...]
 
 
 class TrainingState(NamedTuple):
-    """Where a run stands after `n_done` steps; `positions` are those of the streams of a seeded run with a file."""
+    """State of a run after `n_done` steps; `positions` are those of the streams, for a seeded run with a file."""
 
     n_done: int
     theta: Vector
@@ -42,25 +43,26 @@ class TrainingState(NamedTuple):
 
 
 class Checkpoint:
-    """The file of one run, which holds its lock: what is beside the file is of no living process, and is swept up.
+    """Checkpoint file of one run. The run holds the lock, so leftovers of killed processes can be removed.
 
     Parameters
     ----------
     path : str or path-like
     run : dict
-        What the run is, of plain values: a file of another run is refused.
+        Description of the run, in plain values. A file of another run is refused.
     earlier : tuple of Release
-        What the state that the run starts from depends on, the run itself included if it was interrupted there.
+        Releases on which the initial state depends, including this run if it was interrupted.
     n_steps : int
+        Number of steps of the run.
     seeded : bool
-        Whether the positions of the streams are kept, so that the run resumes with the very same noise.
+        Whether to store the positions of the streams, so that the run resumes with the same noise.
 
     Attributes
     ----------
     begun : bool
         Whether there is a file to resume from.
     receipt : str
-        What the run's charge bears as a note, and the id of its release.
+        Id of the release, which the note of the charge contains.
     """
 
     def __init__(
@@ -76,69 +78,70 @@ class Checkpoint:
         if self.begun:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
-        if self.goes_on_in(earlier):
+        if self.continues(earlier):
             earlier = earlier[:-1]
         self._run["earlier events"] = [repr(release.event) for release in earlier]
 
-    def goes_on_in(self, releases: tuple[Release, ...]) -> bool:
-        """Whether a state that depends on `releases` is that of this very run, interrupted."""
+    def continues(self, releases: tuple[Release, ...]) -> bool:
+        """Whether a state that depends on `releases` is a state of this run, interrupted."""
         return bool(releases) and releases[-1].id == self.receipt
 
     def check_run(self, table: tuple[Any, ...]) -> None:
-        """Refuse a file of another run; `table` is what is public of the rows."""
+        """Refuse a file of another run; `table` describes the rows by public values."""
         self._run["table"] = repr(table)
         if not self.begun:
             return
-        found, wanted = _of_today(self._header["run"]), json.loads(json.dumps(self._run))
+        found, wanted = _upgrade_run(self._header["run"]), json.loads(json.dumps(self._run))
         if self._header["schema"] != _SCHEMA or found != wanted:
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is of another run ({_difference(found, wanted)}): give the "
+                f"checkpoint={str(self.path)!r} is of another run ({_describe_difference(found, wanted)}): give the "
                 "parameters, the first phase and the table of that run, another path, or remove the file."
             )
 
-    def resumed(self, start: TrainingState, streams: Streams) -> TrainingState:
-        """The state in the file, its streams set to where they were; `start`, a state of that shape, without a file."""
+    def resume(self, start: TrainingState, streams: Streams) -> TrainingState:
+        """Return the state in the file and set the streams to its positions; without a file, return `start`."""
         if not self.begun:
             return start._replace(positions=self.positions(streams))
         if self._seeded:
             for stream, position in zip(streams, self._header["positions"], strict=True):
                 stream.seek(tuple(position))
-        parts = _filled((start.theta, start.optimizer, start.average), iter(self._leaves))
+        parts = _fill((start.theta, start.optimizer, start.average), iter(self._leaves))
         return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
 
     def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
-        """Where the streams stand, if that may be kept."""
+        """Positions of the streams, if they may be stored."""
         return [stream.position for stream in streams] if self._seeded else None
 
     def keep(self, state: TrainingState, *, now: bool = False) -> None:
-        """Write the state, if its turn has come or it is asked for `now`; the file is the old one or the new one."""
+        """Write the state, at every few steps or `now`. The file is replaced atomically."""
         if not now and state.n_done % self._every:
             return
         header = {
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
             "positions": state.positions,
         }  # fmt: skip
-        leaves = _flat((state.theta, state.optimizer, state.average))
+        leaves = _flatten((state.theta, state.optimizer, state.average))
+        # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
         made = self.path.with_name(f"{self.path.name}.{secrets.token_hex(6)}.part")
         try:
             with open(made, "wb") as file:
                 named = {f"leaf_{number}": leaf for number, leaf in enumerate(leaves)}
                 np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **named)
                 file.flush()
-                os.fsync(file.fileno())
+                os.fsync(file.fileno())  # the contents are on disk before the name points to them
             os.replace(made, self.path)
         finally:
             made.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """The run is complete and its model handed out: there is nothing to resume."""
+        """Remove the file, once the run is complete and its model is returned."""
         self.path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
-    """Header and arrays of a file."""
+    """Read the header and the arrays of a file."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(path, allow_pickle=False) as file:  # a pickle could run code
             header = json.loads(bytes(file["header"]))
             leaves = [file[f"leaf_{number}"] for number in range(len(file.files) - 1)]
         for name in ("schema", "run", "receipt", "n_done"):
@@ -151,7 +154,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _keep_the_latest(path: Path) -> None:
-    """Sweep up what a killed process left beside the file, and keep it where it holds later steps of the same run."""
+    """Remove the leftovers of killed processes, or keep one if it holds later steps of the same run."""
     for part in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.part")):
         try:
             header = _read(part)[0]
@@ -169,30 +172,31 @@ def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
     return bool(header["receipt"] == other["receipt"] and header["n_done"] > other["n_done"])
 
 
-def _of_today(run: Any) -> Any:
-    """What a run is, as today's files have it: the first ones had the number of earlier steps and not their events."""
+def _upgrade_run(run: Any) -> Any:
+    """Convert the description of a run in old files, which have the number of earlier steps and not their events."""
     if isinstance(run, dict) and run.get("earlier steps") == 0:
         return {**{name: run[name] for name in run if name != "earlier steps"}, "earlier events": []}
     return run
 
 
-def _difference(found: Any, wanted: dict[str, Any]) -> str:
+def _describe_difference(found: Any, wanted: dict[str, Any]) -> str:
     if not isinstance(found, dict):
         return "its schema is not known"
     return next((f"its {name} differs" for name in wanted if found.get(name) != wanted[name]), "its schema differs")
 
 
-def _flat(tree: Any) -> list[Any]:
-    """Arrays and numbers of a state, in order."""
+def _flatten(tree: Any) -> list[Any]:
+    """List the arrays and numbers of a state, in order."""
     if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in _flat(part)]
+        return [leaf for part in tree for leaf in _flatten(part)]
     return [] if tree is None else [tree]
 
 
-def _filled(like: Any, leaves: Any) -> Any:
-    """A state of the shape of `like`, with these leaves."""
+def _fill(like: Any, leaves: Any) -> Any:
+    """Build a state of the structure of `like` from its leaves."""
     if isinstance(like, tuple):
-        return tuple(_filled(part, leaves) for part in like)
+        parts = [_fill(part, leaves) for part in like]
+        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)  # the states of optimizers have names
     if like is None:
         return None
     leaf = next(leaves)

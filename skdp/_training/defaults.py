@@ -1,7 +1,7 @@
-"""What is chosen when the user sets nothing but epsilon: rules in public quantities only.
+"""Default parameters: rules in public quantities only.
 
-The rules were found on synthetic tables and checked on census tables (`benchmarks/README.md`); they read n, the number
-of parameters, the noise and the steps, never a row.
+The rules were found on synthetic tables and checked on census tables (`benchmarks/README.md`). They depend on n, the
+number of parameters, the noise and the number of steps, never on a row.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def default_sampling(n: int, n_parameters: int, n_steps: int) -> Sampling:
 
 
 def default_max_grad_norm(noise_multiplier: float, lot_size: float, n_steps: int, n_parameters: int) -> float:
-    """A small clip where noise rules, a large one where the clip's bias would: C from 0.25 to 0.7.
+    """A small clip where noise dominates, a large one where the bias of clipping does: C from 0.25 to 0.7.
 
-    The signal is s = L sqrt(T) / (sigma sqrt(p)): rows over the noise of the whole run, a coordinate. (At the full
+    The signal is s = L sqrt(T) / (sigma sqrt(p)): rows over the noise of the whole run, per coordinate. (At the full
     batch sigma / sqrt(T) is the noise multiplier of one release that costs the whole budget.)
     """
     signal = lot_size * math.sqrt(n_steps / n_parameters) / noise_multiplier
@@ -50,9 +50,9 @@ INPUT_NORM = 8.0
 """Rows of norm `data_norm` enter the network with this norm. Unit rows starve the first layer: what it learns grows
 with their length. On tables 5 and 10 gave the same mean AUROC within .001; on images 5 cost .5 points of accuracy."""
 NETWORK_CLIP = 0.5
-"""From 0.05 to 1 tables and images came out alike, the learning rate times it kept equal."""
+"""Values from 0.05 to 1 gave similar results on tables and images at the same product with the learning rate."""
 CHUNK_VALUES = 1 << 19
-"""Numbers of the widest layer that go through it at once: they stay in cache, and few calls are made."""
+"""Size of a chunk at the widest layer: it stays in cache, and few calls are made."""
 
 NETWORK_LOT = 4096
 NETWORK_STEPS = 300
@@ -64,8 +64,8 @@ LARGEST_NETWORK_STEP = 60.0
 def network_sampling(n: int) -> Sampling:
     """Lots of 4,096 rows, or all of them: a fit's time does not grow with n.
 
-    Lots of 8,192 rows gained nothing at the same budget and number of steps: where noise rules, L / (sigma sqrt(T)),
-    rows over the noise of the whole run, hardly depends on the lot.
+    Lots of 8,192 rows gained nothing at the same budget and number of steps: where noise dominates, rows over the noise
+    of the whole run, L / (sigma sqrt(T)), hardly depend on the lot.
     """
     return sampling_at(min(1.0, NETWORK_LOT / n))
 
@@ -76,7 +76,7 @@ def network_batch(widest: int) -> int:
 
 
 def network_steps(n: int, sampling: Sampling) -> int:
-    """300 steps; for lots smaller than the rule's own as many more as read the same number of rows."""
+    """300 steps, or more for lots smaller than the rule's own, so that the same number of rows is read."""
     return math.ceil(NETWORK_STEPS * max(1.0, min(n, NETWORK_LOT) / (sampling.rate * n)) - 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Names over the kernels: rows bound to a loss."""
+"""Linear models: rows bound to a loss, ready for the kernels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from skdp._kernels import linear as kernel
 from skdp._training.optimizers import Vector
 
-_SEGMENT_ROWS = 4096
+_SEGMENT_ROWS = 4096  # least rows of a segment
 _MAX_SEGMENTS = 32
-_MAX_SEGMENT_VALUES = 1 << 22
-_THREADING_PAYS = 1 << 17  # multiplications
+_MAX_SEGMENT_VALUES = 1 << 22  # numbers in the sums of all segments
+_THREADING_PAYS = 1 << 17  # multiplications above which a sum is split
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class LinearModel:
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry
     by_lot : bool
-        Whether lots of rows will be asked for, or only sums over all rows: the facts lie in memory accordingly.
+        Whether sums over lots of rows are needed, or only sums over all rows. It determines the memory layout of facts.
     n_threads : int
-        Changes no result.
+        Number of threads. The result does not depend on it.
 
     Notes
     -----
@@ -67,13 +67,14 @@ class LinearModel:
     is 0 or if it holds NaN or infinity.
 
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
-    norm ``|clipped| |u|``. There ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
-    three roundings more. What is left to show is that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
-    sum of K squares errs by at most (K / 2 + 2) u relative; so does that of d squares in `kernel._norm`, or by
-    (d / 2 + 3) u after a division by the largest number; its scale, the hypotenuse that adds the intercept and the
-    factor below err by at most 6 u. Norms below the normal numbers, which have lost digits, are taken as the least
-    normal one. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to the dtype of X. Rows with NaN or
-    infinity have scale and weight 0, and zeros take the place of what they hold, as 0 times NaN is NaN.
+    norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
+    with three more roundings. It remains to show that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
+    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `kernel._norm` likewise has
+    at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that adds
+    the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits and
+    are replaced by the least normal number. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to the
+    dtype of X. Rows with NaN or infinity get scale and weight 0, and zeros replace their values, because 0 times NaN
+    is NaN.
     """
 
     def __init__(
@@ -94,7 +95,8 @@ class LinearModel:
         facts[kernel.WEIGHT] = weights
         room = 1.0 + (self.n_features + n_outputs + 16) * 2.0**-52  # for the errors of norms, see the proof
         _scale_rows(X, geometry.radius, geometry.unit, geometry.icpt, facts, room)
-        self._X, self._dense = _finite_rows(X, facts[kernel.SCALE]), isinstance(X, np.ndarray)
+        self._X, self._dense = _zero_muted_rows(X, facts[kernel.SCALE]), isinstance(X, np.ndarray)
+        # By lot, the four facts of a row share a cache line; over all rows, each fact is read as one array.
         self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
@@ -110,31 +112,35 @@ class LinearModel:
         bias = table[:, -1].copy() if icpt else np.zeros(self.n_outputs)
         n = self.n_rows if rows is None else len(rows)
         n_segments = self._n_segments(n)
+        # One sum per segment, so that threads never write to the same memory.
         totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
-        for_all = weights, bias, max_norm, icpt
+        X, facts = self._X, self._facts
 
-        def add(segment: int) -> None:
-            span = n * segment // n_segments, n * (segment + 1) // n_segments, totals[segment]
+        def add_segment(segment: int) -> None:
+            start, stop = n * segment // n_segments, n * (segment + 1) // n_segments
+            total = totals[segment]
             if not self._dense:
-                X = self._X
-                kernel.add_sparse_rows(X.data, X.indices, X.indptr, self._facts, rows, *for_all, *span)
+                kernel.add_sparse_rows(
+                    X.data, X.indices, X.indptr, facts, rows, weights, bias, max_norm, icpt, start, stop, total
+                )
             elif rows is None:
-                kernel.add_all_rows(self._X, self._facts, *for_all, *span)
+                kernel.add_all_rows(X, facts, weights, bias, max_norm, icpt, start, stop, total)
             else:
-                kernel.add_some_rows(self._X, self._facts, rows, *for_all, *span)
+                kernel.add_some_rows(X, facts, rows, weights, bias, max_norm, icpt, start, stop, total)
 
         if self._pool is None or n_segments == 1:
             for segment in range(n_segments):
-                add(segment)
+                add_segment(segment)
         else:
-            list(self._pool.map(add, range(n_segments)))
+            list(self._pool.map(add_segment, range(n_segments)))  # the kernels release the GIL; `list` raises errors
+        # Segments are added in their order, whichever thread ended first, so threads change no bit.
         total = totals[0] if n_segments == 1 else totals.sum(axis=0)
         return (total if icpt else total[:, :-1]).ravel()
 
     def _n_segments(self, n: int) -> int:
-        """Into how many parts a sum over n rows is cut: by n and the model's size alone, so threads change no result.
+        """Number of segments of a sum over n rows, from n and the size of the model only: threads change no result.
 
-        The parts are added in their order. Few rows are one part: to wake a thread costs more than it saves.
+        Segments are added in their order. Few rows are one segment: waking a thread would cost more than it saves.
         """
         size = self.n_outputs * (self.n_features + 1)
         if n * size < _THREADING_PAYS:
@@ -156,16 +162,16 @@ class LinearModel:
 def _scale_rows(
     X: Any, radius: float, unit: float, icpt: float, facts: NDArray[np.floating], room: float = 1.0
 ) -> None:
-    scaling = radius, unit, icpt, float(np.finfo(X.dtype).tiny), room, facts
+    tiny = float(np.finfo(X.dtype).tiny)
     if isinstance(X, np.ndarray):
-        kernel.scale_rows(X, *scaling)
+        kernel.scale_rows(X, radius, unit, icpt, tiny, room, facts)
     else:
-        kernel.scale_sparse_rows(X.data, X.indptr, *scaling)
+        kernel.scale_sparse_rows(X.data, X.indptr, radius, unit, icpt, tiny, room, facts)
 
 
-def _finite_rows(X: Any, scale: NDArray[np.floating]) -> Any:
-    """X, or a copy with zeros for the rows of scale 0 if these hold NaN or infinity."""
-    muted = scale == 0.0
+def _zero_muted_rows(X: Any, scale: NDArray[np.floating]) -> Any:
+    """Return X, or a copy with zeros in the rows of scale 0 if these hold NaN or infinity."""
+    muted = scale == 0.0  # the norm of such a row is not finite
     dense = isinstance(X, np.ndarray)
     held = X[muted] if dense else X[np.flatnonzero(muted)].data
     if np.isfinite(held).all():
@@ -179,9 +185,9 @@ def _finite_rows(X: Any, scale: NDArray[np.floating]) -> Any:
 
 
 def row_scales(X: Any, radius: float, unit: float) -> NDArray[np.floating]:
-    """What each row is multiplied by, of shape (n,): clipped to norm `radius`, then times `unit`.
+    """Factors, of shape (n,), that clip each row to norm `radius` and multiply it by `unit`.
 
-    0 for a row that overflows even so: it contributes nothing.
+    The factor is 0 for a row whose norm is not finite: such a row contributes nothing.
     """
     facts = np.zeros((kernel.N_FACTS, X.shape[0]), X.dtype)
     _scale_rows(X, radius, unit, 0.0, facts)
@@ -189,7 +195,7 @@ def row_scales(X: Any, radius: float, unit: float) -> NDArray[np.floating]:
 
 
 def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-    """X @ coef.T with rows clipped to norm `radius`, by blocks of rows, so that no copy of X is made.
+    """Compute X @ coef.T with rows clipped to norm `radius`, by blocks of rows, without a copy of X.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Noisy gradient descent: the loop."""
+"""The loop of noisy gradient descent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skdp._training.plan import DPSGDPlan
 
 
 class Model(Protocol):
-    """Rows bound to a loss: all that the loop needs to know of either."""
+    """Rows bound to a loss, as the loop sees them."""
 
     @property
     def n_rows(self) -> int: ...
@@ -24,7 +24,7 @@ class Model(Protocol):
     def clipped_gradient_sum(
         self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
     ) -> NDArray[np.float64]:
-        """Sum over `rows` (None: all) of gradients, each clipped to Euclidean norm `max_norm`; the caller's to keep."""
+        """Sum over `rows` (None: all) of gradients, each clipped to Euclidean norm `max_norm`, in a new array."""
 
 
 def run_dpsgd(
@@ -43,27 +43,29 @@ def run_dpsgd(
     Parameters
     ----------
     averaging : Averaging
-        What of the iterates is returned: free post-processing.
+        Average of the iterates that is returned. It is post-processing.
     on_step : callable
-        Told the number of steps done after each.
+        Called with the number of steps done, after each step.
     checkpoint : Checkpoint or None
-        Where the run is kept while it lasts, and what it resumes from. Its model is written there before it leaves this
-        function, unfinished or complete: else resuming would release some steps twice.
+        File that stores the run and from which it resumes. The state is written before this function returns, complete
+        or not: otherwise resuming would release some steps twice.
 
     Returns
     -------
     theta : ndarray of shape (p,)
     n_steps : int
-        Steps done: fewer than the plan's only after a `KeyboardInterrupt`, which ends the run and keeps its result.
+        Number of steps done, less than planned only after a `KeyboardInterrupt`, which ends the run and keeps its
+        result.
     """
     streams = sampling_stream, noise_stream = stream.spawn("sampling"), stream.spawn("noise")
     mechanism = plan.mechanism
     state = TrainingState(0, theta, optimizer.init(theta), averaging.init(theta))
     if checkpoint is not None:
-        state = checkpoint.resumed(state, streams)
+        state = checkpoint.resume(state, streams)
         checkpoint.keep(state, now=True)  # a run that was charged has a file from its first step on
     try:
         while state.n_done < plan.n_steps:
+            # From the release on, a step is post-processing.
             rows = plan.sampling.rows(model.n_rows, sampling_stream)
             total = model.clipped_gradient_sum(state.theta, rows, plan.max_grad_norm)
             gradient = mechanism.release(total, noise_stream)
@@ -71,6 +73,7 @@ def run_dpsgd(
             theta, moments = optimizer.update(gradient, state.optimizer, state.theta)
             average = averaging.update(state.n_done, theta, state.average)
             positions = None if checkpoint is None else checkpoint.positions(streams)
+            # One assignment ends the step: an interrupt before it leaves the state of the step before.
             state = TrainingState(state.n_done + 1, theta, moments, average, positions)
             if checkpoint is not None:
                 checkpoint.keep(state, now=state.n_done == plan.n_steps)

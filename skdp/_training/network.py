@@ -6,12 +6,13 @@ gradient the root of the sum of their squares (Goodfellow 2015, "Efficient per-e
 clipping", Li et al. 2022). To clip a row is to multiply either factor; the sum of all rows' clipped gradients is then a
 matrix product. No row's gradient is ever in memory.
 
-**Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row, and, the other rows
-standing where they stood, in one block of at most `_BLOCK` rows: rounding can move that block's sum of b rows, none
-longer than C, by at most ``u b (b + 3) / 2`` times C on either side (each of the b products errs by at most the unit
-roundoff u times itself, each of the b - 1 additions by u times a partial sum). Norms of rows of width w are right to a
-relative ``u (w + 8)``. Gradients are therefore clipped to ``C / (1 + u (b (b + 3) + w + 8))``, so that what enters the
-sum moves it by at most C, rounding included. Sums of blocks are float64.
+**Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row. All other rows keep
+their places, so the lots differ in one block of at most `_BLOCK` rows. Rounding changes the sum of a block of b rows,
+none longer than C, by at most ``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error
+of at most the unit roundoff u times itself, and each of the b - 1 additions of u times a partial sum. Norms of rows of
+width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to
+``C / (1 + u (b (b + 3) + w + 8))``, so that one row changes the sum by at most C, rounding included. Sums of blocks are
+float64.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ACTIVATIONS = {
 }  # fmt: skip
 CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
 
-_BLOCK = 256
+_BLOCK = 256  # rows of one product; more rows would need more slack for rounding
 _STABILITY = 0.01  # gamma of automatic clipping (Bu et al. 2023, section 3.3)
 _PREDICTED_ROWS, _PREDICTED_VALUES = 4096, 1 << 22
 
@@ -85,7 +86,7 @@ def activate(activation: str, values: NDArray[np.floating]) -> None:
 
 @dataclass(frozen=True)
 class Clip:
-    """How rows' gradients are bounded.
+    """Rule by which the gradients of rows are clipped.
 
     Parameters
     ----------
@@ -145,7 +146,8 @@ class NetworkModel:
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
         self._X, self._targets, self._dtype = X, targets, np.dtype(dtype)
         scale = row_scales(X, radius, unit)
-        self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)
+        self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)  # a row that overflows becomes a null row
+        # The rows at the input do not change from step to step, so their norms are computed once.
         self._scale, self._row_squares = scale, np.empty(self.n_rows)
         if isinstance(X, np.ndarray):
             kernel.row_squares(X, scale, self._row_squares)
@@ -155,9 +157,11 @@ class NetworkModel:
         widths, room = architecture.widths, self._rows_at_once
         self._inputs = [np.ones((room, width + 1), self._dtype) for width in widths[:-1]]
         self._deltas = [np.empty((room, width), self._dtype) for width in widths[1:]]
+        # Buffers are made once: a chunk at a time goes through them, and every layer's product fits into one.
         self._product = np.empty(max(table.size for table in architecture.tables(np.empty(self.n_parameters))), dtype)
         unit_roundoff = 0.5 * np.finfo(self._dtype).eps
         self._widest = max(architecture.widths)
+        # Gradients are clipped to C / slack; the proof is in the module's docstring under "Rounding".
         self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)
 
     @property
@@ -169,7 +173,7 @@ class NetworkModel:
         total = np.zeros(self.n_parameters)
         tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
         n = self.n_rows if rows is None else len(rows)
-        with np.errstate(all="ignore"):  # what overflows is muted, and a warning would tell of it
+        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
             for start in range(0, n, self._rows_at_once):
                 inputs, deltas = self._chunk(min(self._rows_at_once, n - start))
                 self._gather(rows, start, inputs[0])
@@ -183,7 +187,7 @@ class NetworkModel:
         return total
 
     def _chunk(self, m: int) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """Room for the inputs of each layer, a 1 at their end, and for the derivatives by its outputs."""
+        """Views of m rows of the buffers: inputs of each layer, ending in a 1, and derivatives by its outputs."""
         return [a[:m] for a in self._inputs], [delta[:m] for delta in self._deltas]
 
     def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
@@ -196,11 +200,12 @@ class NetworkModel:
     def _forward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
         for table, a, following in zip(tables, inputs, inputs[1:], strict=False):
             np.matmul(a, table, out=following[:, :-1])
-            activate(self.architecture.activation, following)
+            activate(self.architecture.activation, following)  # in one pass, and the last column is reset
             following[:, -1] = 1.0
         np.matmul(inputs[-1], tables[-1], out=deltas[-1])
 
     def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
+        # Labels and weights are looked up by row, so a lot needs no copy of them.
         loss = kernel.softmax_residuals if self.architecture.out_activation == "softmax" else kernel.logistic_residuals
         loss(scores, self._targets, self._weights, rows, start)
 
@@ -208,15 +213,16 @@ class NetworkModel:
         code = ACTIVATIONS[self.architecture.activation]
         for layer in range(len(tables) - 1, 0, -1):
             product = np.matmul if deltas[layer].shape[1] > 1 else np.multiply  # column times row: not for BLAS
+            # Without the intercepts, whose input is constant.
             product(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
             kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
 
     def _clip(
         self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
     ) -> None:
-        """Multiply the narrower factor of each layer's outer products by what clips them.
+        """Clip: multiply one factor of the outer product of each layer, the narrower one, by the clip factors.
 
-        `first` are the squared norms of the rows at the input, which are the same at every step.
+        `first` holds the squared norms of the rows at the input, which are the same at every step.
         """
         hidden = [_squares(each) for each in inputs[1:]]
         squares = np.array([[first, *hidden], [_squares(each) for each in deltas]], np.float64)
@@ -224,6 +230,7 @@ class NetworkModel:
         tiny = float(np.finfo(self._dtype).tiny)
         kind, bounds = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)
         if kernel.clip_factors(kind, squares, bounds, _STABILITY, tiny, self._widest, factors):
+            # Both factors of the product must be zeroed: zero times infinity is NaN.
             muted = factors[0] == 0.0
             for each in (*inputs, *deltas):
                 each[muted] = 0.0
@@ -235,6 +242,7 @@ class NetworkModel:
         for a, delta, total in zip(inputs, deltas, sums, strict=True):
             product = self._product[: total.size].reshape(total.shape)
             for start in range(0, len(a), _BLOCK):
+                # The slack of the clip covers the rounding of one product of at most so many rows.
                 np.matmul(a[start : start + _BLOCK].T, delta[start : start + _BLOCK], out=product)
                 kernel.add_to(product, total)
 

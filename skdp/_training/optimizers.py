@@ -1,4 +1,4 @@
-"""Optimisers on one flat vector: post-processing of noisy gradients, free of charge."""
+"""Optimizers of one flat vector: post-processing of noisy gradients, which costs no privacy."""
 
 from __future__ import annotations
 
@@ -15,6 +15,21 @@ Vector = NDArray[np.floating]
 Schedule = Callable[[int], float]
 
 
+class MomentumState(NamedTuple):
+    """Velocity, and the number of steps done."""
+
+    velocity: Vector
+    n_done: int
+
+
+class AdamState(NamedTuple):
+    """First and second moments, and the number of steps done."""
+
+    first: Vector
+    second: Vector
+    n_done: int
+
+
 class Optimizer(NamedTuple):
     """A pair of functions: ``init(theta) -> state`` and ``update(gradient, state, theta) -> (theta, state)``."""
 
@@ -23,17 +38,17 @@ class Optimizer(NamedTuple):
 
 
 def constant(rate: float) -> Schedule:
-    """The same step length at every step."""
+    """Schedule with the same step size at every step."""
     return lambda step: rate
 
 
 def linear_decay(start: float, end: float, n_steps: float) -> Schedule:
-    """From `start` at the first step to `end` after `n_steps`, and `end` from then on (Abadi et al. 2016, 5.2)."""
+    """Linear schedule from `start` to `end` over `n_steps`, and `end` from then on (Abadi et al. 2016, 5.2)."""
     return lambda step: start + (end - start) * min(1.0, step / n_steps)
 
 
 def cosine_decay(start: float, end: float, n_steps: float) -> Schedule:
-    """From `start` to `end` along half a cosine (Loshchilov & Hutter 2017, equation 5, without restarts)."""
+    """Schedule from `start` to `end` along half a cosine (Loshchilov & Hutter 2017, equation 5, without restarts)."""
     return lambda step: end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / n_steps)))
 
 
@@ -42,26 +57,26 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
 
     ``v = momentum * v + (1 - momentum) * g``, then ``theta = (theta - learning_rate * v) / (1 + learning_rate *
     penalty)``. The implicit step, the proximal operator of the penalty (Parikh & Boyd 2014, section 6.1.1), is stable
-    however large the penalty is. It depends on no row, so it stands outside the clip and has no noise.
+    however large the penalty is. It depends on no row, so it is neither clipped nor noised.
 
     Parameters
     ----------
     learning_rate : callable
-        Step length by number of the step, from 0.
+        Step size as a function of the step's number, from 0.
     momentum : float in [0, 1)
     penalty : float or ndarray of shape (p,)
         Second derivative of the penalty, parameter by parameter.
     """
 
     def init(theta: Vector) -> Any:
-        return np.zeros_like(theta), 0
+        return MomentumState(np.zeros_like(theta), 0)
 
-    def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
+    def update(gradient: Vector, state: MomentumState, theta: Vector) -> tuple[Vector, MomentumState]:
         velocity, n_done = state
         rate = learning_rate(n_done)
-        moved, ahead = np.empty_like(velocity), np.empty_like(theta)
-        momentum_update(gradient, velocity, theta, rate, momentum, moved, ahead)
-        return _shrunk(ahead, rate, penalty), (moved, n_done + 1)
+        new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
+        momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta)
+        return _shrink(new_theta, rate, penalty), MomentumState(new_velocity, n_done + 1)
 
     return Optimizer(init, update)
 
@@ -81,36 +96,42 @@ def adam(
     Parameters
     ----------
     learning_rate : callable
-        Step length by number of the step, from 0.
+        Step size as a function of the step's number, from 0.
     beta_1, beta_2 : float in [0, 1)
     adam_epsilon : float
     noise_variance : float
-        Public variance of the noise in a coordinate of the mean gradient, (sigma C / L)**2; taken off the second
-        moment (Tang, Shpilevskiy & Lecuyer 2024).
+        Public variance of the noise in a coordinate of the mean gradient, (sigma C / L)**2. It is subtracted from the
+        second moment (Tang, Shpilevskiy & Lecuyer 2024).
     floor : float
-        Least second moment that is left.
+        Lower bound on the second moment after the subtraction.
     penalty : float or ndarray of shape (p,)
-        As for `momentum_sgd`: an implicit step of its own, so that it is not rescaled (AdamW; Loshchilov & Hutter
-        2019).
+        As for `momentum_sgd`. The penalty has an implicit step of its own and is not rescaled (AdamW; Loshchilov &
+        Hutter 2019).
     """
 
     def init(theta: Vector) -> Any:
-        return np.zeros_like(theta), np.zeros_like(theta), 0
+        return AdamState(np.zeros_like(theta), np.zeros_like(theta), 0)
 
-    def update(gradient: Vector, state: Any, theta: Vector) -> tuple[Vector, Any]:
+    def update(gradient: Vector, state: AdamState, theta: Vector) -> tuple[Vector, AdamState]:
         first, second, n_done = state
         rate = learning_rate(n_done)
-        unbias = 1.0 / (1.0 - beta_1 ** (n_done + 1)), 1.0 / (1.0 - beta_2 ** (n_done + 1))
-        new = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
+        # Moments start at zero; these factors undo the bias (Kingma & Ba 2015, section 3).
+        unbias_1 = 1.0 / (1.0 - beta_1 ** (n_done + 1))
+        unbias_2 = 1.0 / (1.0 - beta_2 ** (n_done + 1))
+        new_first, new_second, new_theta = np.empty_like(first), np.empty_like(second), np.empty_like(theta)
         adam_update(
-            gradient, first, second, theta, rate, beta_1, beta_2, *unbias, adam_epsilon, noise_variance, floor, *new
+            gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, adam_epsilon, noise_variance,
+            floor, new_first, new_second, new_theta,
         )  # fmt: skip
-        return _shrunk(new[2], rate, penalty), (new[0], new[1], n_done + 1)
+        return _shrink(new_theta, rate, penalty), AdamState(new_first, new_second, n_done + 1)
 
     return Optimizer(init, update)
 
 
-def _shrunk(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
+def _shrink(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
+    """Apply the implicit step of the penalty."""
     if isinstance(penalty, float) and penalty == 0.0:
         return theta
+    # Implicit: the penalty is taken at the new theta, so no step size makes it diverge.
+    # In the dtype of theta: a float64 penalty would turn float32 parameters into float64.
     return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")

@@ -12,7 +12,7 @@ from skdp.mechanisms import GaussianMechanism
 
 @dataclass(frozen=True)
 class DPSGDPlan:
-    """All that is decided about a run of noisy gradient descent before the first row is read.
+    """Everything that is decided about a run of noisy gradient descent before the first row is read.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class DPSGDPlan:
     max_grad_norm : float
         C, the bound to which each row's gradient is clipped.
     noise_multiplier : float
-        sigma, the noise's standard deviation divided by C.
+        Standard deviation sigma of the noise, divided by C.
     n_steps : int
     expected_lot_size : float
         L, the public constant that divides sum and noise.
@@ -32,13 +32,12 @@ class DPSGDPlan:
     `n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.
 
     Proof. Given the parameters before the step, a record changes the sum by a vector of norm at most C, and only in
-    the lots that it is in; so a step is the Gaussian mechanism of sensitivity C on a lot drawn by `sampling`, which is
-    what the event of the step states. The next parameters are a function of the release and of public constants
+    the lots that contain it. So a step is the Gaussian mechanism of sensitivity C on a lot drawn by `sampling`, as the
+    event of the step states. The next parameters are a function of the release and of public constants
     (post-processing), and the next step may depend on them (adaptive composition; Abadi et al. 2016, theorem 2, for
-    moments; Dong, Roth & Su 2022, section 3,
-    for trade-off functions; Zhu, Dong & Wang 2022 for dominating pairs). Under
-    ``replace_one`` a record's contribution is exchanged for another's; the events are priced for that by the
-    accountant, from the same sigma, since sigma is relative to what one record adds.
+    moments; Dong, Roth & Su 2022, section 3, for trade-off functions; Zhu, Dong & Wang 2022 for dominating pairs).
+    Under ``replace_one`` the contribution of one record is replaced by that of another. The accountant prices the
+    events for this from the same sigma, since sigma is relative to what one record adds.
     """
 
     sampling: Sampling
@@ -61,13 +60,13 @@ class DPSGDPlan:
 
 
 def event_of_steps(sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
-    """What `n_steps` steps cost; the price does not depend on the clip, which is chosen once the noise is known."""
+    """Event of `n_steps` steps. It does not depend on the clip, which is chosen after the noise is known."""
     return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0).event
 
 
-def noise_multiplier_for(
+def calibrate_noise(
     sampling: Sampling, n_steps: int, epsilon: float, delta: float, *, accounting: str, adjacency: str
 ) -> float:
-    """The smallest noise at which `n_steps` steps cost at most (`epsilon`, `delta`), on the safe side."""
+    """Find the least noise multiplier at which `n_steps` steps cost at most (`epsilon`, `delta`), rounded up."""
     event_at = partial(event_of_steps, sampling, n_steps)
     return calibrate_noise_multiplier(event_at, epsilon, delta, method=accounting, adjacency=adjacency)

@@ -1,4 +1,4 @@
-"""A progress bar that knows the price of the steps done."""
+"""A progress bar that shows the price of the steps done."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _READINGS = 20  # pricing takes milliseconds, so the figure is not refreshed at 
 
 
 class StepProgress:
-    """Called with the number of steps done; shows it, with the epsilon of those steps, on standard error.
+    """Show the number of steps done and their epsilon on standard error, when called with that number.
 
     Parameters
     ----------
     n_steps : int
     epsilon_of : callable
-        Epsilon of the first k steps.
+        Function that returns the epsilon of the first k steps.
     """
 
     def __init__(self, n_steps: int, epsilon_of: Callable[[int], float]) -> None:

@@ -1,8 +1,8 @@
-"""The lock of a run that is kept in a file: nobody else resumes from that file before the run has ended.
+"""Lock of a run that has a checkpoint: no other run resumes from the file before this run ends.
 
-Two runs that resume from one file would release the same steps twice, for one charge. The lock is one of the operating
-system, on a file of its own beside the run's: it excludes threads and processes alike, and goes when its process dies,
-however it dies. The run's file cannot bear it, as each state that is written replaces that file.
+Two runs that resume from one file would release the same steps twice, for one charge. The lock is a lock of the
+operating system on a separate file. It excludes threads and processes alike, and disappears when its process dies, even
+if it is killed. The checkpoint itself cannot be locked, because each state that is written replaces that file.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class RunLock:
     Parameters
     ----------
     path : str, path-like or None
-        The file of the run. None: there is none, and nothing to lock.
+        Checkpoint of the run. If None, nothing is locked.
 
     Notes
     -----
-    Entering the context takes nothing; `take` does, inside the block, so no interrupt can come between the lock and
-    the block that releases it. A child of a fork lets go of its copy: the lock stays its parent's alone.
+    Entering the context does not take the lock. Call `take` inside the block: then no interrupt can come between taking
+    the lock and entering the block that releases it. A forked child drops its copy, and the lock stays with the parent.
     """
 
     def __init__(self, path: Any) -> None:
@@ -54,23 +54,24 @@ class RunLock:
         self.release()
 
     def take(self) -> None:
-        """Take the lock, or raise ValueError in one line."""
+        """Take the lock, or raise ValueError."""
         if self._path is None:
             return
-        beside = self._path.with_name(self._path.name + ".lock")
+        lock_path = self._path.with_name(self._path.name + ".lock")
         _ALL.add(self)
         try:
+            # The last holder may remove the file between opening and locking it: then try again with a new file.
             while not self._is_held:
-                self._file = open(beside, "ab", buffering=0)  # noqa: SIM115
-                self._take(beside)
+                self._file = open(lock_path, "ab", buffering=0)  # noqa: SIM115
+                self._take(lock_path)
         except OSError as error:
             raise ValueError(
                 f"checkpoint={str(self._path)!r} cannot be locked ({error.strerror or error}): give a path in a folder "
                 "that exists, can be written and has file locks."
             ) from None
 
-    def _take(self, beside: Path) -> None:
-        """Lock the open file, which counts only if the run that held it before has not removed it."""
+    def _take(self, lock_path: Path) -> None:
+        """Lock the open file. The lock is valid only if its last holder has not removed the file meanwhile."""
         try:
             _lock(self._file.fileno())
         except (BlockingIOError, PermissionError):
@@ -78,13 +79,14 @@ class RunLock:
                 f"checkpoint={str(self._path)!r} is in use by another run: wait for it, or give another path."
             ) from None
         with contextlib.suppress(FileNotFoundError):
-            self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(beside))
+            self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(lock_path))
 
     def release(self) -> None:
         """Remove the file under its lock, and release the lock."""
         if self._file is None:
             return
         try:
+            # Removed while locked: a run that opens the file later creates a new one.
             if self._is_held and sys.platform != "win32":
                 os.unlink(self._file.name)
         except FileNotFoundError:  # removed by hand
@@ -97,7 +99,7 @@ class RunLock:
         self._file, self._is_held = None, False
 
     def let_go(self) -> None:
-        """In a child of a fork: close what is the parent's, and leave its lock alone."""
+        """Close the file in a forked child, without releasing the lock of the parent."""
         if self._file is not None:
             self._file.close()
         self._file, self._is_held = None, False

@@ -33,6 +33,7 @@ def compare_accountants(
     Parameters
     ----------
     event : DpEvent
+        Event to price.
     delta : float
         In (0, 1).
     adjacency : {"zero_out", "add_remove", "replace_one"}

@@ -48,6 +48,7 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     Parameters
     ----------
     events : iterable of DpEvent
+        Events to join, in order.
 
     Returns
     -------
@@ -162,6 +163,7 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
     Parameters
     ----------
     event : DpEvent
+        Event to take apart.
 
     Returns
     -------

@@ -309,6 +309,7 @@ class SelfComposedDpEvent(DpEvent):
     Parameters
     ----------
     event : DpEvent
+        Event of one repetition.
     count : int
         Number of repetitions, 0 or more. Of one release up to 10^12 are priced in all, the products of nested counts.
     """

@@ -39,6 +39,7 @@ def to_dp_accounting(event: DpEvent) -> Any:
     Parameters
     ----------
     event : DpEvent
+        Event to convert.
 
     Returns
     -------
@@ -64,6 +65,7 @@ def from_dp_accounting(event: Any) -> DpEvent:
     Parameters
     ----------
     event : dp_accounting.DpEvent
+        Event to convert.
 
     Returns
     -------

@@ -176,6 +176,7 @@ def get_epsilon(event: DpEvent, delta: float, *, method: str = "pld", adjacency:
     Parameters
     ----------
     event : DpEvent
+        Event to price.
     delta : float
         In (0, 1).
     method : str
@@ -207,6 +208,7 @@ def get_delta(event: DpEvent, epsilon: float, *, method: str = "pld", adjacency:
     Parameters
     ----------
     event : DpEvent
+        Event to price.
     epsilon : float
         Finite, at least 0, in nats.
     method : str

@@ -111,11 +111,33 @@ class NumberOfTries:
         return math.exp(-self.mean) if self.poisson else 0.0
 
     def event(self, run: DpEvent) -> RepeatAndSelectDpEvent:
-        """What it costs to release the best of so many runs, each of which costs `run`, its score included."""
+        """Return the event of releasing the best of all runs.
+
+        Parameters
+        ----------
+        run : DpEvent
+            Event of one run, its score included.
+
+        Returns
+        -------
+        RepeatAndSelectDpEvent
+            Event of the whole selection.
+        """
         return RepeatAndSelectDpEvent(run, self.mean, self.shape)
 
     def pmf(self, k: object) -> Floats:
-        """Probability of `k` tries, elementwise; 0 below 0 and between whole numbers."""
+        """Compute the probability of `k` tries, elementwise.
+
+        Parameters
+        ----------
+        k : array-like
+            Numbers of tries.
+
+        Returns
+        -------
+        ndarray
+            Probabilities; 0 below 0 and between whole numbers.
+        """
         k = np.asarray(k, dtype=np.float64)
         whole = (k >= (0.0 if self.poisson else 1.0)) & (k == np.floor(k))
         n = np.where(whole, k, 1.0)
@@ -135,7 +157,18 @@ class NumberOfTries:
         return result
 
     def pgf(self, x: float) -> float:
-        """E[x^K] for x in [0, 1]."""
+        """Compute the generating function E[x^K].
+
+        Parameters
+        ----------
+        x : float
+            Argument in [0, 1].
+
+        Returns
+        -------
+        float
+            Value of phi(x).
+        """
         if self.poisson:
             return math.exp(self.mean * (x - 1.0))
         if self.mean == 1.0:
@@ -146,20 +179,53 @@ class NumberOfTries:
         return math.expm1(-self.shape * log_rest) / math.expm1(-self.shape * log_gamma)
 
     def slope(self, t: Floats) -> Floats:
-        """phi'(1 - t): what a chance t of being beaten in one try leaves of an output, `mean` times at most."""
+        """Compute phi'(1 - t), which bounds what an output keeps of its probability in the choice.
+
+        Parameters
+        ----------
+        t : ndarray
+            Chances to be beaten in one try, in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Derivatives, at most `mean`.
+        """
         if self.poisson:
             return self.mean * np.exp(-self.mean * t)
         return self.mean * (1.0 + (1.0 / self.gamma - 1.0) * t) ** -(self.shape + 1.0)
 
     def bend(self, t: Floats) -> Floats:
-        """phi''(1 - t)."""
+        """Compute phi''(1 - t).
+
+        Parameters
+        ----------
+        t : ndarray
+            Chances to be beaten in one try, in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Second derivatives.
+        """
         if self.poisson:
             return self.mean * self.slope(t)
         rise = 1.0 / self.gamma - 1.0
         return (self.shape + 1.0) * rise / (1.0 + rise * t) * self.slope(t)
 
     def chances(self, cells: int) -> Floats:
-        """Chances t from 0 to 1 between which phi'(1 - t) changes about equally little in proportion."""
+        """Return chances t from 0 to 1 between which phi'(1 - t) changes by about the same factor.
+
+        Parameters
+        ----------
+        cells : int
+            Number of intervals.
+
+        Returns
+        -------
+        ndarray of shape (cells + 1,)
+            Chances, ascending.
+        """
         steps = np.linspace(0.0, 1.0, cells + 1)
         if self.poisson or self.mean == 1.0:
             return steps

@@ -1,7 +1,7 @@
-"""Tables to try private estimators on: census people, real and made up, and MNIST.
+"""Tables on which to try private estimators: census people, real and made up, and MNIST.
 
-Every loader returns, beside the rows, what a private estimator must be told and may not learn from them: public bounds,
-categories and classes, all of them read from a code book.
+Every loader returns the rows, and the public bounds, categories and classes that a private estimator needs and may not
+learn from the rows. They come from a code book.
 """
 
 from __future__ import annotations

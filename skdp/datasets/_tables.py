@@ -1,4 +1,4 @@
-"""Public tables behind :mod:`skdp.datasets`: code books, the probabilities of ``make_census``, and what reads them.
+"""Public tables behind :mod:`skdp.datasets`: code books, probabilities of ``make_census``, and functions that use them.
 
 Nothing here is computed from a file of people. The codes are those of the Census Bureau's printed code books; the
 probabilities are round numbers, **made up to resemble the adults of a country, not an estimate of any population**.
@@ -27,7 +27,7 @@ PREDICTORS = (
 )  # fmt: skip
 DERIVED = {"collegedegree": ("educ",), "blackfemale": ("black", "sex")}
 TARGET_NAMES = {"sex": ("male", "female")}
-#: Columns that give the target away; they stay out of the features unless asked for by name.
+#: Columns that reveal the target. They are not among the features unless requested by name.
 GIVEAWAYS = {
     "married": ("divorced",), "divorced": ("married",), "black": ("blackfemale",), "sex": ("blackfemale",),
     "blackfemale": ("black", "sex"), "collegedegree": ("educ",),
@@ -44,7 +44,7 @@ ACS_CODES = {
     "ENG": (1, 4), "DIS": (1, 2), "MIL": (1, 5), "ESR": (1, 6),
 }  # fmt: skip
 ACS_OPTIONAL = {"RACBLK": (0, 1), "RACASN": (0, 1), "PWGTP": (1, 9999)}
-#: Names by which the military questions of 2013 and later, and the earlier ones, can be told apart (never values).
+#: Names of columns that distinguish the military questions from 2013 on from the earlier ones (never values).
 ACS_MARKS = {"MLPCD": 4, "MLPFG": 4, "MLPC": 5, "MLPF": 5}
 #: SCHL (2008 and later) -> educ. Kindergarten counts as "nursery to 4th grade", a GED as a high school graduate.
 SCHL_TO_EDUC = {
@@ -149,16 +149,16 @@ MADE_UP_TEXT = (
 # --- Reading the tables -----------------------------------------------------------------------------------------------
 
 
-def need(module: str) -> Any:
-    """Import what the extra ``data`` brings, or say how to get it."""
+def import_extra(module: str) -> Any:
+    """Import a module of the extra ``data``, or raise an error that names the extra."""
     try:
         return importlib.import_module(module)
     except ImportError:
         raise ImportError(f'{module} is needed to read files and make frames: pip install "skdp[data]"') from None
 
 
-def layout(names: Iterable[str]) -> str | None:
-    """Tell which file has these columns: "acs", "census 2000", or neither."""
+def detect_layout(names: Iterable[str]) -> str | None:
+    """Return the kind of file that has these columns: "acs", "census 2000", or None."""
     present = {name.lower() for name in names}
     if {"agep", "sex", "schl"} <= present:
         return "acs"
@@ -166,12 +166,12 @@ def layout(names: Iterable[str]) -> str | None:
 
 
 def bounds(columns: Iterable[str], age: tuple[int, int]) -> dict[str, tuple[int, int]]:
-    """Give the public bounds of columns: the code book's, never the data's."""
+    """Return the public bounds of columns, from the code book and never from the data."""
     return {c: age if c == "age" else (CATEGORIES[c][0], CATEGORIES[c][-1]) for c in columns}
 
 
-def choose(there: Sequence[str], target: str, features: Sequence[str] | str | None) -> list[str]:
-    """Resolve `features` against the columns that are there."""
+def choose_columns(there: Sequence[str], target: str, features: Sequence[str] | str | None) -> list[str]:
+    """Resolve `features` to names of available columns."""
     listed = f"there are {', '.join(there)}"
     if target not in BINARY or target not in there:
         raise ValueError(f"target={target!r}: give a 0/1 column; {listed}")
@@ -192,14 +192,14 @@ def choose(there: Sequence[str], target: str, features: Sequence[str] | str | No
     return asked
 
 
-def codes(column: Any, name: str, book: tuple[int, int], blank: int | None = None) -> NDArray[np.float64]:
-    """Read one column as whole numbers of the code book; `blank` is the number that stands for an empty field."""
-    pandas = need("pandas")
+def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None = None) -> NDArray[np.float64]:
+    """Convert a column to integer codes of the code book; `blank` is the code of an empty field."""
+    pandas = import_extra("pandas")
     low, high = book
     try:
         values = pandas.to_numeric(pandas.Series(column)).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: text found where the code book has {low} to {high}; mend those rows") from None
+        raise ValueError(f"{name}: text found where the code book has {low} to {high}; correct those rows") from None
     right = (values >= low) & (values <= high) & (values == np.floor(values))
     if blank is not None:
         values = np.where(np.isnan(values), blank, values)
@@ -207,12 +207,12 @@ def codes(column: Any, name: str, book: tuple[int, int], blank: int | None = Non
     if not right.all():
         wrong = values[~right][0]
         found = "a blank" if np.isnan(wrong) else f"{wrong:g}"
-        raise ValueError(f"{name}: {found} found where the code book has {low} to {high}; mend or drop those rows")
+        raise ValueError(f"{name}: {found} found where the code book has {low} to {high}; correct or drop those rows")
     return np.asarray(values, dtype=np.float64)
 
 
-def state_code(state: str, year: int) -> str:
-    """Check that the Bureau has a 1-year file, and give the postal code in capitals."""
+def check_state(state: str, year: int) -> str:
+    """Check that a 1-year file exists, and return the postal code in capitals."""
     code = str(state).upper()
     if code not in STATES:
         raise ValueError(f"state={state!r}: give the postal code of a state, DC or PR, such as 'GA'")
@@ -225,7 +225,7 @@ def state_code(state: str, year: int) -> str:
 
 
 def derive(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Add collegedegree and blackfemale where the columns they are made of are there."""
+    """Add collegedegree and blackfemale if the columns from which they derive are present."""
     if "educ" in columns:
         columns["collegedegree"] = (columns["educ"] >= 13).astype(np.int16)
     if "black" in columns and "sex" in columns:
@@ -236,37 +236,37 @@ def derive(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
     """Draw `n` people, each column given those before it; every column is int16 of shape (n,)."""
 
-    def happens(probability: Any) -> NDArray[np.int16]:
+    def draw_flags(probability: Any) -> NDArray[np.int16]:
         return np.asarray(rng.random_sample(n) < probability, dtype=np.int16)
 
-    def picks(probabilities: Sequence[float] | NDArray[Any], size: int) -> NDArray[np.intp]:
+    def draw_indices(probabilities: Sequence[float] | NDArray[Any], size: int) -> NDArray[np.intp]:
         return np.searchsorted(np.cumsum(probabilities)[:-1], rng.random_sample(size), side="right")
 
-    sex = happens(FEMALE)
+    sex = draw_flags(FEMALE)
     first, last, share = (np.array(column) for column in zip(*AGE_BANDS, strict=True))
-    band = picks(share, n)
+    band = draw_indices(share, n)
     years = (rng.random_sample(n) * (last - first + 1)[band]).astype(np.int64)
     age = np.minimum(first[band] + years, CENSUS_2000_AGE[1]).astype(np.int16)
 
     flags, share, citizen, english, english_foreign = (np.array(column) for column in zip(*ORIGINS, strict=True))
-    origin = picks(share, n)
+    origin = draw_indices(share, n)
     latino, black, asian = flags[origin].T.astype(np.int16)
-    uscitizen = happens(citizen[origin])
-    englishability = happens(np.where(uscitizen == 1, english[origin], english_foreign[origin]))
+    uscitizen = draw_flags(citizen[origin])
+    englishability = draw_flags(np.where(uscitizen == 1, english[origin], english_foreign[origin]))
 
     row = np.where(englishability == 1, np.array(EDUC_ROW)[band], 0)
     educ = np.empty(n, dtype=np.int16)
     for i, probabilities in enumerate(EDUC):
-        educ[row == i] = 1 + picks(probabilities, int(np.sum(row == i)))
-    militaryservice = happens(np.array(MILITARY)[sex, band])
-    married = happens(np.array(MARRIED)[sex, band] * np.where(black == 1, MARRIED_BLACK, 1.0))
-    disability = happens(np.array(DISABILITY)[band] * np.where(educ >= 13, DISABILITY_COLLEGE, 1.0))
+        educ[row == i] = 1 + draw_indices(probabilities, int(np.sum(row == i)))
+    militaryservice = draw_flags(np.array(MILITARY)[sex, band])
+    married = draw_flags(np.array(MARRIED)[sex, band] * np.where(black == 1, MARRIED_BLACK, 1.0))
+    disability = draw_flags(np.array(DISABILITY)[band] * np.where(educ >= 13, DISABILITY_COLLEGE, 1.0))
     people = derive({
         "sex": sex, "age": age, "educ": educ, "married": married, "black": black, "asian": asian, "latino": latino,
         "uscitizen": uscitizen, "disability": disability, "militaryservice": militaryservice,
         "englishability": englishability,
     })  # fmt: skip
-    return people | {"employed": happens(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
+    return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
 
 
 def _log_odds_employed(people: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -283,16 +283,16 @@ def recode(frame: Any, year: int | None, labour_force_only: bool) -> Any:
     missing = [name for name in ACS_CODES if name not in names]
     if missing:
         raise ValueError(f"no column {', '.join(missing)}: recoding an ACS person file needs {', '.join(ACS_CODES)}")
-    keep = codes(frame[names["AGEP"]], "AGEP", ACS_CODES["AGEP"]) >= ACS_AGE[0]
+    keep = read_codes(frame[names["AGEP"]], "AGEP", ACS_CODES["AGEP"]) >= ACS_AGE[0]
     if labour_force_only:
-        keep[keep] = codes(frame[names["ESR"]][keep], "ESR", ACS_CODES["ESR"]) != 6
+        keep[keep] = read_codes(frame[names["ESR"]][keep], "ESR", ACS_CODES["ESR"]) != 6
     book = ACS_CODES | {name: span for name, span in ACS_OPTIONAL.items() if name in names}
     blank = {"ENG": 0}
-    acs = {name: codes(frame[names[name]][keep], name, span, blank.get(name)) for name, span in book.items()}
+    acs = {name: read_codes(frame[names[name]][keep], name, span, blank.get(name)) for name, span in book.items()}
     columns = _recode(acs, never_served(names, acs["MIL"], year))
     if "PWGTP" in acs:
         columns["sample_weight"] = acs["PWGTP"]
-    return need("pandas").DataFrame(columns, index=frame.index[keep])
+    return import_extra("pandas").DataFrame(columns, index=frame.index[keep])
 
 
 def _recode(acs: dict[str, NDArray[np.float64]], never_served: int) -> dict[str, NDArray[Any]]:

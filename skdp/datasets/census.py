@@ -1,4 +1,4 @@
-"""Census people: Census 2000 and ACS files, as extracts or as published, and made-up ones."""
+"""Census people: Census 2000 and ACS files, as extracts or as published, and made-up people."""
 
 from __future__ import annotations
 
@@ -38,60 +38,74 @@ def load_pums(
     year: int | None = None,
     as_frame: bool = False,
 ) -> Bunch:
-    """Load a Census 2000 PUMS extract or an ACS person file, told apart by their column names.
+    """Load a Census 2000 PUMS extract or an ACS person file.
+
+    The two kinds of files are recognized by their column names.
 
     Parameters
     ----------
     path : path-like
-        ``.csv``, ``.csv.gz``, ``.parquet``, or the Census Bureau's ``.zip`` with its CSV inside.
+        File with suffix ``.csv``, ``.csv.gz`` or ``.parquet``, or the ``.zip`` of the Census Bureau with its CSV
+        inside.
     target : str, default="employed"
-        A 0/1 column.
+        Name of a 0/1 column.
     features : list of str, "all" or None, default=None
-        None: the predictors sex, married, black, asian, collegedegree, militaryservice, uscitizen, disability,
-        englishability, blackfemale, age. ``"all"``: every column with a public code book that the file has. Both leave
-        out the target and what gives it away (``divorced`` for ``married``).
+        Names of the columns of ``data``. None means the predictors sex, married, black, asian, collegedegree,
+        militaryservice, uscitizen, disability, englishability, blackfemale and age. ``"all"`` means every column of the
+        file with a public code book. Both leave out the target and columns that reveal it (``divorced`` for
+        ``married``).
     labour_force_only : bool, default=False
-        Keep the labour force only, so that ``employed = 0`` means unemployed. A Census 2000 extract does not tell.
+        Whether to keep the labour force only, so that ``employed = 0`` means unemployed. Not available for a Census
+        2000 extract, which does not record it.
     year : int or None, default=None
-        Data year of an ACS file; it settles the coding of MIL, see :func:`recode_acs`.
+        Data year of an ACS file. It determines the coding of MIL, see :func:`recode_acs`.
     as_frame : bool, default=False
-        Give pandas objects instead of arrays.
+        Whether to return pandas objects instead of arrays.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        ``data`` (n, d) float32; ``target`` (n,) int8; ``feature_names``; ``target_name``; ``classes`` and
-        ``target_names`` (what each class is called); ``bounds``, column -> (low, high), and ``categories``,
-        column -> values, from the code book and hence public; ``sample_weight`` (n,) float64 (PWGTP: people represented
-        by this one), or None where there are no weights, with ``sample_weight_bounds``; ``DESCR``.
+        Dictionary-like object with the following attributes.
+
+        - ``data``: float32 array of shape (n, d).
+        - ``target``: int8 array of shape (n,).
+        - ``feature_names``, ``target_name``: names of the columns.
+        - ``classes``, ``target_names``: public classes, and what each is called.
+        - ``bounds``: public (low, high) of each column, from the code book.
+        - ``categories``: public values of each categorical column, from the code book.
+        - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
+        - ``sample_weight_bounds``: public (low, high) of the weights, or None.
+        - ``DESCR``: description.
 
     Raises
     ------
     ValueError
-        For a file of another kind, a column that is not there, or a value outside of the code book.
+        The file is of another kind, a column is missing, or a value is not in the code book.
     FileNotFoundError
-        If there is no such file.
+        The file does not exist.
     ImportError
-        If pandas (or, for Parquet, pyarrow) is missing.
+        pandas is missing, or pyarrow for a Parquet file.
 
     Notes
     -----
     Code books: U.S. Census Bureau, Census 2000 PUMS (through the CS 208 teaching extract) and ACS PUMS data dictionary.
-    Not offered as columns: row numbers, geography, income, and ``race`` of the 1,000-row extract (no code book).
+    Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
+    columns.
     """
-    parts = _open(Path(path).expanduser())
-    if tables.layout(parts[0].names) == "acs":
+    parts = _open_tables(Path(path).expanduser())
+    if tables.detect_layout(parts[0].names) == "acs":
         return _load_acs(parts, target, features, labour_force_only, year, as_frame)
     if labour_force_only:
-        raise ValueError("labour_force_only=True: a Census 2000 extract does not tell who is in it; take an ACS file")
+        raise ValueError("labour_force_only=True: a Census 2000 extract does not record it; use an ACS file")
     names = {name.lower(): name for name in parts[0].names}
     there = [c for c in tables.COLUMNS if all(s in names for s in tables.DERIVED.get(c, (c,)))]
-    chosen = tables.choose(there, target, features)
+    chosen = tables.choose_columns(there, target, features)
     sources = sorted({s for c in (*chosen, target) for s in tables.DERIVED.get(c, (c,))})
     frame = _read(parts, [names[s] for s in sources])
     bounds = tables.bounds(sources, tables.CENSUS_2000_AGE)
-    columns = {s: tables.codes(frame[names[s]], s, bounds[s]).astype(np.int16) for s in sources}
-    return _bunch(tables.derive(columns), chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.CENSUS_2000_TEXT)
+    columns = {s: tables.read_codes(frame[names[s]], s, bounds[s]).astype(np.int16) for s in sources}
+    columns = tables.derive(columns)
+    return _make_bunch(columns, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.CENSUS_2000_TEXT)
 
 
 def recode_acs(frame: Any, *, year: int | None = None, labour_force_only: bool = False) -> Any:
@@ -100,32 +114,34 @@ def recode_acs(frame: Any, *, year: int | None = None, labour_force_only: bool =
     Parameters
     ----------
     frame : pandas.DataFrame
-        With AGEP, SEX, SCHL, MAR, HISP, RAC1P, CIT, ENG, DIS, MIL and ESR, in either case of letters. Used where they
-        are there: PWGTP, and RACBLK and RACASN (alone or in combination, as in the Census 2000 extract; without them
-        black and asian are RAC1P 2 and 6, that race alone).
+        Table with columns AGEP, SEX, SCHL, MAR, HISP, RAC1P, CIT, ENG, DIS, MIL and ESR, in upper or lower case. The
+        optional columns PWGTP, RACBLK and RACASN are used if present. RACBLK and RACASN are "alone or in combination",
+        as in the Census 2000 extract; without them black and asian are RAC1P 2 and 6, that race alone.
     year : int or None, default=None
-        Data year, 2008 or later. Until 2012 MIL has five codes, from 2013 on four, with "never served" always the last.
-        Without `year` the coding is told by the names of other columns (MLPC, MLPCD) or else by the codes: a 5 is never
-        found among four, and most adults never served. Give `year` where it is known: it is public, the codes are not.
+        Data year, 2008 or later. MIL has five codes until 2012 and four from 2013 on; the last one is "never served".
+        If None, the coding is inferred from the names of other columns (MLPC, MLPCD), or else from the codes: a 5
+        occurs only among five, and most adults never served. Pass `year` if it is known: it is public, the codes are
+        not.
     labour_force_only : bool, default=False
-        Keep the employed (ESR 1, 2), the unemployed (3) and the armed forces (4, 5) only.
+        Whether to keep only the employed (ESR 1, 2), the unemployed (3) and the armed forces (4, 5).
 
     Returns
     -------
     people : pandas.DataFrame
-        People of 18 and older with the index they had: sex, age, educ, latino, black, asian, married, divorced,
-        uscitizen, disability, militaryservice, employed, englishability, collegedegree, blackfemale, and
-        ``sample_weight`` if there is PWGTP. ``employed`` is ESR 1, 2, 4 or 5.
+        People of age 18 and older, with their original index. The columns are sex, age, educ, latino, black, asian,
+        married, divorced, uscitizen, disability, militaryservice, employed, englishability, collegedegree, blackfemale,
+        and ``sample_weight`` if there is PWGTP. ``employed`` is ESR 1, 2, 4 or 5.
 
     Raises
     ------
     ValueError
-        For a missing column, an adult's code that is blank or not in the code book, or a coding of MIL left open.
+        A column is missing, a code of an adult is blank or not in the code book, or the coding of MIL is ambiguous.
 
     Notes
     -----
-    Source: U.S. Census Bureau, ACS PUMS data dictionary, data years 2008 and later (earlier SCHL has 16 codes; those
-    files are refused because they lack DIS). AGEP is top-coded, at 99 at most. A blank ENG: speaks only English.
+    Source: U.S. Census Bureau, ACS PUMS data dictionary, data years 2008 and later. Earlier files, whose SCHL has 16
+    codes, are refused because they lack DIS. AGEP is top-coded at 99 at most. A blank ENG means that the person speaks
+    only English.
     """
     return tables.recode(frame, year, labour_force_only)
 
@@ -142,7 +158,7 @@ def fetch_acs_pums(
     as_frame: bool = False,
     timeout: float = 60.0,
 ) -> Bunch:
-    """Fetch the Census Bureau's 1-year ACS person file of a state, once, and load it.
+    """Load the 1-year ACS person file of a state, downloading it if necessary.
 
     Parameters
     ----------
@@ -151,34 +167,40 @@ def fetch_acs_pums(
     year : int
         Data year, 2009 to 2024 except 2020.
     data_home : path-like or None, default=None
-        Where files are kept; None is :func:`sklearn.datasets.get_data_home`.
+        Folder in which downloads are kept. None means :func:`sklearn.datasets.get_data_home`.
     base_url : str, default=CENSUS_URL
-        Folder that holds ``{year}/1-Year/csv_p{state}.zip``.
-    target, features, labour_force_only, as_frame
+        Address of the folder that holds ``{year}/1-Year/csv_p{state}.zip``.
+    target : str, default="employed"
+        Name of a 0/1 column.
+    features : list of str, "all" or None, default=None
         As in :func:`load_pums`.
+    labour_force_only : bool, default=False
+        Whether to keep the labour force only, as in :func:`load_pums`.
+    as_frame : bool, default=False
+        Whether to return pandas objects instead of arrays.
     timeout : float, default=60.0
-        Seconds without an answer after which the download is given up.
+        Number of seconds without a response after which the download fails.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        As from :func:`load_pums`, with ``sample_weight``.
+        Dictionary-like object with the attributes of :func:`load_pums`. It has ``sample_weight``.
 
     Raises
     ------
     ValueError
-        For an unknown state or year, or a file that is not the person file of that state.
+        The state or year is unknown, or the file is not the person file of that state.
     OSError
-        If the download fails or is cut short. Nothing is left behind.
+        The download fails or is incomplete. No file is left behind.
 
     Notes
     -----
-    A download is checked (length, archive, checksums of its members, columns, state) before it takes its place in the
-    cache, and again by its SHA-256 each time it is read: the Bureau publishes no digest, so the first download is
-    trusted as far as HTTPS is. Source: https://www.census.gov/programs-surveys/acs/microdata.html.
+    The length, the archive, the checksums of its members, the columns and the state of a download are checked before it
+    enters the cache. Its SHA-256 is checked each time it is read. The Bureau publishes no digest, so trust in the first
+    download is trust in HTTPS. Source: https://www.census.gov/programs-surveys/acs/microdata.html.
     """
-    code = tables.state_code(state, year)
-    tables.need("pandas")
+    code = tables.check_state(state, year)
+    tables.import_extra("pandas")
     from sklearn.datasets import get_data_home
 
     folder = Path(get_data_home(data_home)) / "acs_pums" / str(year)
@@ -186,7 +208,7 @@ def fetch_acs_pums(
     if not _is_intact(path):
         folder.mkdir(parents=True, exist_ok=True)
         _download(f"{base_url.rstrip('/')}/{year}/1-Year/{path.name}", path, tables.STATES[code], timeout)
-    return _load_acs(_open(path), target, features, labour_force_only, year, as_frame)
+    return _load_acs(_open_tables(path), target, features, labour_force_only, year, as_frame)
 
 
 def make_census(
@@ -197,43 +219,48 @@ def make_census(
     target: str = "employed",
     as_frame: bool = False,
 ) -> Bunch:
-    """Make up people who resemble a Census 2000 extract, with no file and no network.
+    """Generate made-up people who resemble a Census 2000 extract.
 
-    They are nobody: no privacy is at stake, and nothing about a population can be learned from them.
+    No file and no network is needed. The people do not exist: no privacy is at stake, and nothing about a population
+    can be learned from them.
 
     Parameters
     ----------
     n_samples : int, default=20_000
-        How many.
+        Number of people.
     random_state : int, RandomState instance or None, default=None
-        The same seed gives the same people.
-    features, target, as_frame
-        As in :func:`load_pums`; there are no ``divorced`` and ``children``.
+        Source of randomness. The same seed gives the same people.
+    features : list of str, "all" or None, default=None
+        As in :func:`load_pums`. The columns ``divorced`` and ``children`` do not exist.
+    target : str, default="employed"
+        Name of a 0/1 column.
+    as_frame : bool, default=False
+        Whether to return pandas objects instead of arrays.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        As from :func:`load_pums`; ``sample_weight`` is None.
+        Dictionary-like object with the attributes of :func:`load_pums`. Its ``sample_weight`` is None.
 
     Raises
     ------
     ValueError
-        For a column that is not there, or an `n_samples` that is not a positive integer.
+        A column does not exist, or `n_samples` is not a positive integer.
 
     Notes
     -----
-    Columns are drawn one after the other, each given those before it: sex, age, origin, citizenship, English,
-    education, military service, marriage, disability, employment. The probabilities stand in
-    ``skdp/datasets/_tables.py``; they are round numbers, made up. About 63% are employed.
+    Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
+    education, military service, marriage, disability, employment. The probabilities are in
+    ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r}: give a positive integer")
     people = tables.draw_people(int(n_samples), check_random_state(random_state))
-    chosen = tables.choose([c for c in tables.COLUMNS if c in people], target, features)
-    return _bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.MADE_UP_TEXT)
+    chosen = tables.choose_columns([c for c in tables.COLUMNS if c in people], target, features)
+    return _make_bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.MADE_UP_TEXT)
 
 
-def _bunch(
+def _make_bunch(
     columns: Mapping[str, NDArray[Any]],
     chosen: list[str],
     target: str,
@@ -242,11 +269,11 @@ def _bunch(
     description: str,
     weight: NDArray[np.float64] | None = None,
 ) -> Bunch:
-    """Put rows and public facts side by side."""
+    """Collect rows and public facts in a Bunch."""
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
     labels: Any = columns[target].astype(np.int8)
     if as_frame:
-        pandas = tables.need("pandas")
+        pandas = tables.import_extra("pandas")
         data = pandas.DataFrame({c: columns[c] for c in chosen})
         labels = pandas.Series(labels, name=target)
         weight = None if weight is None else pandas.Series(weight, name="sample_weight")
@@ -268,30 +295,30 @@ def _bunch(
 def _load_acs(
     parts: Sequence[_Table], target: str, features: _Features, labour_force_only: bool, year: int | None, as_frame: bool
 ) -> Bunch:
-    chosen = tables.choose([c for c in tables.COLUMNS if c != "children"], target, features)
+    chosen = tables.choose_columns([c for c in tables.COLUMNS if c != "children"], target, features)
     needed = {*tables.ACS_CODES, *tables.ACS_OPTIONAL, *tables.ACS_MARKS}
     frame = _read(parts, [name for name in parts[0].names if name.upper() in needed])
     people = recode_acs(frame, year=year, labour_force_only=labour_force_only)
     columns = {name: people[name].to_numpy() for name in people.columns}
     description = tables.ACS_TEXT + (tables.LABOUR_FORCE if labour_force_only else tables.EVERYBODY)
     weight = columns.pop("sample_weight", None)
-    return _bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight)
+    return _make_bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """A table in a file: the names of its columns, and how to read some of them."""
+    """Table in a file: the names of its columns, and a function that reads some of them."""
 
     names: list[str]
     read: Callable[[list[str]], Any]
 
 
-def _open(path: Path) -> list[_Table]:
+def _open_tables(path: Path) -> list[_Table]:
     """List the tables of people in a file, all of one layout."""
     if not path.is_file():
         raise FileNotFoundError(f"path={str(path)!r}: no such file")
     try:
-        found = [(tables.layout(table.names), table) for table in _tables(path)]
+        found = [(tables.detect_layout(table.names), table) for table in _list_tables(path)]
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"path={str(path)!r}: {error}; give a .csv, .csv.gz, .parquet or .zip file") from error
     kind = next((layout for layout, _ in found if layout is not None), None)
@@ -300,23 +327,23 @@ def _open(path: Path) -> list[_Table]:
     return [table for layout, table in found if layout == kind]
 
 
-def _tables(path: Path) -> list[_Table]:
+def _list_tables(path: Path) -> list[_Table]:
     name = path.name.lower()
     if name.endswith((".csv", ".csv.gz")):
-        return [_csv_table(path)]
+        return [_make_csv_table(path)]
     if name.endswith(".parquet"):
-        names = list(tables.need("pyarrow.parquet").read_schema(path).names)
-        return [_Table(names, lambda columns: tables.need("pandas").read_parquet(path, columns=columns))]
+        names = list(tables.import_extra("pyarrow.parquet").read_schema(path).names)
+        return [_Table(names, lambda columns: tables.import_extra("pandas").read_parquet(path, columns=columns))]
     if name.endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
             members = sorted(member for member in archive.namelist() if member.lower().endswith(".csv"))
-        return [_csv_table(path, member) for member in members]
+        return [_make_csv_table(path, member) for member in members]
     raise ValueError("unknown suffix")
 
 
-def _csv_table(path: Path, member: str | None = None) -> _Table:
+def _make_csv_table(path: Path, member: str | None = None) -> _Table:
     def read(**options: Any) -> Any:
-        pandas = tables.need("pandas")
+        pandas = tables.import_extra("pandas")
         if member is None:
             return pandas.read_csv(path, skipinitialspace=True, **options)
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
@@ -329,35 +356,35 @@ def _read(parts: Sequence[_Table], columns: list[str]) -> Any:
     try:
         frames = [part.read(columns) for part in parts]
     except (EOFError, zlib.error) as error:
-        raise ValueError(f"the file ends early or is damaged ({error}); get it anew") from error
-    return frames[0] if len(frames) == 1 else tables.need("pandas").concat(frames, ignore_index=True)
+        raise ValueError(f"the file ends early or is damaged ({error}); download it again") from error
+    return frames[0] if len(frames) == 1 else tables.import_extra("pandas").concat(frames, ignore_index=True)
 
 
 def _is_intact(path: Path) -> bool:
-    """Tell whether a cached file is there and still is what was checked when it came."""
+    """Whether a cached file exists and has the digest that it had when it was downloaded."""
     if not path.exists():
         return False
     seal = path.with_suffix(".zip.sha256")
-    if seal.is_file() and seal.read_text().strip() == _digest(path):
+    if seal.is_file() and seal.read_text().strip() == _compute_digest(path):
         return True
-    warn(f"{path} does not match {seal.name}: it is damaged and is downloaded anew")
+    warn(f"{path} does not match {seal.name}: it is damaged and is downloaded again")
     return False
 
 
-def _digest(path: Path) -> str:
+def _compute_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _download(url: str, path: Path, fips: int, timeout: float) -> None:
-    """Bring a checked archive to `path`; until it is checked it has another name."""
+    """Download an archive to `path`. It has another name until it is checked."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=".zip")
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             _transfer(url, file, timeout)
         _check_archive(part, url, fips)
-        digest = _digest(part)
-        # A crash between these two lines leaves an archive without its digest, which is downloaded anew.
+        digest = _compute_digest(part)
+        # A crash between these two lines leaves an archive without its digest, which is downloaded again.
         part.replace(path)
         path.with_suffix(".zip.sha256").write_text(f"{digest}\n")
     finally:
@@ -379,7 +406,7 @@ def _transfer(url: str, file: BinaryIO, timeout: float) -> None:
 
 
 def _check_archive(part: Path, url: str, fips: int) -> None:
-    """Refuse what is not a sound archive with the person file of that state."""
+    """Refuse anything but an intact archive with the person file of that state."""
     try:
         with zipfile.ZipFile(part) as archive:
             damaged = archive.testzip()
@@ -388,11 +415,13 @@ def _check_archive(part: Path, url: str, fips: int) -> None:
     if damaged is not None:
         raise OSError(f"{url}: {damaged} in the archive fails its checksum; try again")
     try:
-        people = _open(part)
+        people = _open_tables(part)
     except ValueError:
         people = [_Table([], list)]
     if not {*tables.ACS_CODES} <= {name.upper() for name in people[0].names}:
         raise ValueError(f"{url}: no ACS person file in the archive; check year and base_url")
     for name in people[0].names:
-        if name.upper() in ("ST", "STATE") and np.any(tables.codes(_read(people, [name])[name], name, (1, 72)) != fips):
+        if name.upper() not in ("ST", "STATE"):
+            continue
+        if np.any(tables.read_codes(_read(people, [name])[name], name, (1, 72)) != fips):
             raise ValueError(f"{url}: {name} is not {fips} throughout, the file of another state; check base_url")

@@ -14,26 +14,30 @@ _FIELDS = ("x_train", "y_train", "x_test", "y_test")
 
 
 def load_mnist(path: str | Path | None = None) -> Bunch:
-    """Handwritten digits (LeCun et al. 1998), in the original order.
+    """Load the MNIST images of handwritten digits (LeCun et al. 1998), in their original order.
 
     Parameters
     ----------
     path : str or Path or None, default=None
-        An ``.npz`` file with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, as Keras distributes it. None:
-        fetched from OpenML by ``sklearn.datasets.fetch_openml``, which keeps a copy.
+        File in ``.npz`` format with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, as distributed by Keras. If
+        None, the images are fetched from OpenML by ``sklearn.datasets.fetch_openml``, which keeps a copy.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        ``data`` of shape (60000, 784) and ``test_data`` of shape (10000, 784), float32, pixels divided by their public
-        maximum 255; ``target`` and ``test_target``, int64; ``classes``, the digits. A file may hold fewer images.
+        Dictionary-like object with the following attributes. A file may hold fewer images.
+
+        - ``data``, ``test_data``: float32 arrays of shape (60000, 784) and (10000, 784), with pixels divided by their
+          public maximum of 255.
+        - ``target``, ``test_target``: int64 arrays of digits.
+        - ``classes``: the digits 0 to 9.
 
     Raises
     ------
     FileNotFoundError
-        There is no such file.
+        The file does not exist.
     ValueError
-        The file is not one of these.
+        The file does not have this format.
     """
     images, labels, test_images, test_labels = _from_openml() if path is None else _from_file(Path(path))
     return Bunch(

@@ -17,7 +17,15 @@ SHAPES = (0.0, 1.0, math.inf)
 
 
 class CalibratedSelection(NamedTuple):
-    """What `calibrate_selection` found: the law of the number of tries, and the noise of a try."""
+    """Law of the number of tries and noise of a try, as found by `calibrate_selection`.
+
+    Parameters
+    ----------
+    tries : NumberOfTries
+        Law of the number of tries.
+    noise_multiplier : float
+        Noise multiplier of one try.
+    """
 
     tries: NumberOfTries
     noise_multiplier: float

@@ -79,6 +79,7 @@ class PrivacyAccountant(Figures):
         Parameters
         ----------
         path : str or path-like
+            File of an existing ledger.
 
         Returns
         -------
@@ -160,6 +161,7 @@ class PrivacyAccountant(Figures):
         Parameters
         ----------
         event : DpEvent
+            Event to charge.
         label : str
             What it was for, as shown in `history`.
         adjacency : {"zero_out", "add_remove", "replace_one"}
@@ -192,6 +194,7 @@ class PrivacyAccountant(Figures):
         Parameters
         ----------
         event : DpEvent
+            Event that would be charged.
         adjacency : {"zero_out", "add_remove", "replace_one"}
         parameters : mapping, optional
             Those of the charge: a refusal tells its epsilon at their `delta`.
@@ -296,6 +299,7 @@ class PrivacyAccountant(Figures):
         Returns
         -------
         str
+            Text that `from_json` reads.
         """
         ledger = self._log.read()
         return ledger_to_json(ledger.terms, ledger.entries)
@@ -309,6 +313,7 @@ class PrivacyAccountant(Figures):
         Parameters
         ----------
         text : str
+            What `to_json` returned.
         resume : bool
             False: a copy that can be read but refuses to spend, as two copies that spend would each miss what
             the other spends. True: this copy carries the ledger on; say so only if no other one will.

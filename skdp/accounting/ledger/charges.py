@@ -36,18 +36,26 @@ _DEEPEST = 4
 class Charge:
     """One entry of an accountant's ledger.
 
-    Attributes
+    Parameters
     ----------
     event : DpEvent
         What was charged; `NoOpDpEvent` for a refusal and for a raise.
-    label, adjacency, unit, note : str
-    parameters : mapping
+    label : str
+        What the charge was for.
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+        Neighbouring relation for which the event holds.
+    unit : str, default="row"
+        What one record is.
+    parameters : mapping, optional
         Public parameters of what was run; the new `epsilon` of a raise.
-    time : str
-        ISO 8601, in UTC.
-    kind : {"charge", "refusal", "raise"}
-    rule : Rule or None
-        With the charge that fixed it, how further charges are admitted.
+    note : str, default=""
+        Anything else worth keeping.
+    time : str, default=""
+        Time of the entry, ISO 8601 in UTC.
+    kind : {"charge", "refusal", "raise"}, default="charge"
+        Kind of entry.
+    rule : Rule or None, default=None
+        Rule by which further charges are admitted, with the charge that fixed it.
     """
 
     event: DpEvent

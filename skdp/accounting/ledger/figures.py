@@ -108,7 +108,20 @@ class Figures:
         return self._log.read().adaptive_price(delta)
 
     def get_delta(self, epsilon: float, *, method: str | None = None) -> float:
-        """Delta of everything charged so far at `epsilon`, by `method` as in `get_epsilon`; 0.0 if nothing was."""
+        """Compute the delta of everything charged so far.
+
+        Parameters
+        ----------
+        epsilon : float
+            Epsilon at which delta is computed, in nats.
+        method : str, optional
+            As in `get_epsilon`.
+
+        Returns
+        -------
+        float
+            Delta; 0.0 if nothing was charged.
+        """
         ledger = self._log.read()
         return joint_delta(ledger.event, epsilon, ledger.adjacency or "zero_out", method)
 
@@ -157,6 +170,7 @@ class Figures:
         Parameters
         ----------
         event : DpEvent, optional
+            Event to be charged again.
 
         Returns
         -------
@@ -178,6 +192,7 @@ class Figures:
         Returns
         -------
         str
+            Table of the entries, and lines with the figures.
         """
         ledger = self._log.read()
         return as_text(

@@ -87,7 +87,7 @@ MUTANTS = [
     ),
     mutant(
         "rows with NaN multiplied by 0",
-        (MODELS, "_finite_rows(X, facts[kernel.SCALE])", "X"),
+        (MODELS, "_zero_muted_rows(X, facts[kernel.SCALE])", "X"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),

@@ -150,7 +150,7 @@ MUTANTS = [
         "wild rows refused behind a private step",
         (
             RUNNING,
-            "        return _with_finite_rows(run_publicly(name, step, X, y, params))\n",
+            "        return _zero_wild_rows(run_publicly(name, step, X, y, params))\n",
             "        return run_publicly(name, step, X, y, params)\n",
         ),
         tests="refusals",
@@ -253,7 +253,7 @@ MUTANTS = [
     ),
     mutant(
         "a lock on a file that the run before has removed",
-        (RUN_LOCK, "os.path.samestat(os.fstat(self._file.fileno()), os.stat(beside))", "True"),
+        (RUN_LOCK, "os.path.samestat(os.fstat(self._file.fileno()), os.stat(lock_path))", "True"),
         tests="run_lock",
         select="ended_meanwhile",
     ),
@@ -278,7 +278,7 @@ MUTANTS = [
     ),
     mutant(
         "a run in two parts that pays for one release twice in its price",
-        (CLASSIFIER, "        if checkpoint is not None and checkpoint.goes_on_in(earlier):\n", "        if False:\n"),
+        (CLASSIFIER, "        if checkpoint is not None and checkpoint.continues(earlier):\n", "        if False:\n"),
         tests="checkpoint",
         select="interrupted_instalment",
     ),

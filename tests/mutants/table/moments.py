@@ -59,8 +59,8 @@ MUTANTS = [
         "PCA: mean without noise",
         (
             PCA,
-            "        fitted = self._decomposed(moments,",
-            "        moments = moments._replace(total=sums._total)\n        fitted = self._decomposed(moments,",
+            "        fitted = self._decompose(moments,",
+            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
@@ -70,9 +70,9 @@ MUTANTS = [
         (PCA, "total = max(float(np.trace(covariance)) * radius**2,", "total = max(self._exact_trace * radius**2,"),
         (
             PCA,
-            "        fitted = self._decomposed(moments,",
+            "        fitted = self._decompose(moments,",
             "        self._exact_trace = float(np.trace(sums.moments(sums.isometric).gram)) / n\n"
-            "        fitted = self._decomposed(moments,",
+            "        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select="follows",

@@ -221,8 +221,8 @@ MUTANTS = [
         "the penalty taken of noisy data instead of theta",
         (
             OPTIMIZERS,
-            "        return _shrunk(ahead, rate, penalty), (moved, n_done + 1)",
-            "        return ahead - penalty * moved, (moved, n_done + 1)",
+            "        return _shrink(new_theta, rate, penalty), MomentumState(new_velocity, n_done + 1)",
+            "        return new_theta - penalty * new_velocity, MomentumState(new_velocity, n_done + 1)",
         ),
         tests="optimizers training",
         select=BY_PROPERTY,

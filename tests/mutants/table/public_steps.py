@@ -183,7 +183,11 @@ MUTANTS = [
     ),
     mutant(
         "a marked function tested without gaps",
-        (MADE_UP, "for values in (_tame, _signed, _coded, _gapped, _wild):", "for values in (_tame, _signed, _coded):"),
+        (
+            MADE_UP,
+            "for values in (_draw_tame, _draw_signed, _draw_coded, _draw_gapped, _draw_wild):",
+            "for values in (_draw_tame, _draw_signed, _draw_coded):",
+        ),
         tests="row_wise",
         select="found_out",
     ),
@@ -191,8 +195,8 @@ MUTANTS = [
         "a marked function tested without the codes for a missing value",
         (
             MADE_UP,
-            "for values in (_tame, _signed, _coded, _gapped, _wild):",
-            "for values in (_tame, _signed, _gapped, _wild):",
+            "for values in (_draw_tame, _draw_signed, _draw_coded, _draw_gapped, _draw_wild):",
+            "for values in (_draw_tame, _draw_signed, _draw_gapped, _draw_wild):",
         ),
         tests="row_wise",
         select="codes_replaced or words_for",
@@ -205,7 +209,7 @@ MUTANTS = [
     ),
     mutant(
         "whole numbers made up without negative ones",
-        (MADE_UP, "np.clip(whole, *_narrowed(dtype))", "np.clip(whole, 0, _narrowed(dtype)[1])"),
+        (MADE_UP, "np.clip(whole, *_narrow_limits(dtype))", "np.clip(whole, 0, _narrow_limits(dtype)[1])"),
         (MADE_UP, "CODES = (-99999, -9999, -999, -99, -9, -1, 0,", "CODES = (0,"),
         (MADE_UP, "extremes = (0, *_limits(dtype))", "extremes = (0, _limits(dtype)[1])"),
         tests="row_wise",
@@ -292,13 +296,17 @@ MUTANTS = [
     ),
     mutant(
         "a subclass of a pipeline taken for it",
-        (CALLERS, "(None if is_known else _unknown_text(kind))", "None"),
+        (CALLERS, "(None if is_known else _describe_unknown(kind))", "None"),
         tests="callers",
         select="told_once and own",
     ),
     mutant(
         "a leak told of before it is raised",
-        (CALLERS, '            report_leak(f"', '            _note(token, layer.title)\n            report_leak(f"'),
+        (
+            CALLERS,
+            '            report_leak(f"',
+            '            _mark_reported(token, layer.title)\n            report_leak(f"',
+        ),
         tests="callers",
         select="raised_for_each",
     ),
@@ -307,7 +315,7 @@ MUTANTS = [
         (
             CALLERS,
             "    return entry is not None and entry[0]() is token is not None and title in entry[1]",
-            "    return any(title in titles for _, titles in _told.values())",
+            "    return any(title in titles for _, titles in _reported.values())",
         ),
         tests="callers",
         select="another_object_again",
@@ -320,7 +328,7 @@ MUTANTS = [
     ),
     mutant(
         "the stack of a fit kept alive",
-        (CALLERS, "list(_frames(sys._getframe().f_back))", "list(_frames(sys._getframe()))"),
+        (CALLERS, "list(_iterate_frames(sys._getframe().f_back))", "list(_iterate_frames(sys._getframe()))"),
         tests="callers",
         select="kept_alive",
     ),

@@ -1,0 +1,155 @@
+"""Docstrings of public objects follow numpydoc, and list every parameter and every fitted attribute."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpydoc.docscrape import ClassDoc
+from numpydoc.validate import ERROR_MSGS, validate
+from sklearn.pipeline import make_pipeline
+
+import skdp
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRandomizedSearchCV,
+    allocate_budget,
+)
+from skdp.accounting import GaussianDpEvent
+from skdp.plotting import AccountantComparisonDisplay
+
+MODULES = (
+    "skdp",
+    "skdp.accounting",
+    "skdp.budget",
+    "skdp.datasets",
+    "skdp.decomposition",
+    "skdp.exceptions",
+    "skdp.linear_model",
+    "skdp.mechanisms",
+    "skdp.model_selection",
+    "skdp.neural_network",
+    "skdp.pipeline",
+    "skdp.plotting",
+)
+
+EXCLUDED = {
+    "ES01": "an extended summary is written where the summary does not say all",
+    "EX01": "examples are written where a call is not plain; those that are written run in test_package.py",
+    "SA01": "related objects are named where there are any",
+    "RT02": "a returned value may bear a name, as in scikit-learn's docstrings",
+}
+CHECKS = set(ERROR_MSGS) - set(EXCLUDED)
+
+
+def written_here(owner, name):
+    """Whether the attribute of a class is defined in this package, not inherited from scikit-learn or Python."""
+    definer = next(cls for cls in owner.__mro__ if name in vars(cls))
+    return definer.__module__.partition(".")[0] == "skdp"
+
+
+def has_docstring(owner, name):
+    """Whether an attribute of a class is one that has a docstring: a method, a property or a conditional method."""
+    found = inspect.getattr_static(owner, name)
+    kinds = (property, classmethod, staticmethod)
+    return isinstance(found, kinds) or inspect.isfunction(found) or hasattr(found, "fn")
+
+
+def public_objects():
+    """Paths of the public functions and classes, and of the public methods and properties of the classes."""
+    paths = {}
+    for module in MODULES:
+        for name in importlib.import_module(module).__all__:
+            found = getattr(importlib.import_module(module), name)
+            if not callable(found):
+                continue
+            paths.setdefault(found, f"{module}.{name}")
+    for found, path in list(paths.items()):
+        yield path
+        for name in dir(found) if inspect.isclass(found) else ():
+            if not name.startswith("_") and written_here(found, name) and has_docstring(found, name):
+                yield f"{path}.{name}"
+
+
+OBJECTS = sorted(public_objects())
+
+
+def faults_of(path):
+    return [f"{code} {text}" for code, text in validate(path)["errors"] if code in CHECKS]
+
+
+@pytest.mark.parametrize("path", OBJECTS)
+def test_docstring_follows_numpydoc(path):
+    assert faults_of(path) == []
+
+
+def test_all_kinds_of_objects_are_looked_at():
+    assert {
+        "skdp.DPLogisticRegression",
+        "skdp.DPLogisticRegression.predict_proba",  # inherited within the package
+        "skdp.DPGridSearchCV.predict",  # there only if the best estimator has it
+        "skdp.PrivacyAccountant.open",
+        "skdp.PrivacyAccountant.spent",
+        "skdp.accounting.Charge",
+        "skdp.pipeline.PrivatePipeline.fit_transform",
+        "skdp.datasets.load_pums",
+        "skdp.budget.main",
+    } <= set(OBJECTS)
+    assert "skdp.DPLogisticRegression.get_params" not in OBJECTS
+
+
+def faulty(first, second):
+    """returns something"""
+    return first + second
+
+
+def test_faults_are_found():
+    codes = {fault.split()[0] for fault in faults_of(f"{__name__}.faulty")}
+    assert {"PR01", "RT01", "SS02", "SS03", "SS05"} <= codes
+
+
+# --- fitted attributes ---
+
+X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (200, 3)), columns=["a", "b", "c"])
+Y = (X["a"] > 0).to_numpy().astype(int)
+LINEAR = DPLogisticRegression(classes=[0, 1], max_iter=2)
+GRID = {"alpha": [0.0, 0.1]}
+FITTED = {
+    "DPLogisticRegression": lambda: LINEAR.fit(X, Y),
+    "DPMLPClassifier": lambda: DPMLPClassifier((2,), classes=[0, 1], max_iter=2).fit(X, Y),
+    "DPPCA": lambda: DPPCA(2).fit(X),
+    "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
+    "DPRandomizedSearchCV": lambda: DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
+    "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
+    "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(
+        lambda step: GaussianDpEvent(1.0 + step), [1, 2], 1e-5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = FITTED[name]()
+    found = {each for each in dir(fitted) if each.endswith("_") and not each.startswith("_") and hasattr(fitted, each)}
+    documented = [each.name for each in ClassDoc(type(fitted), config={"show_class_members": False})["Attributes"]]
+    assert len(documented) == len(set(documented))
+    assert set(documented) == found
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_parameters_are_those_of_the_docstring(name):
+    subject = next(getattr(module, name) for module in (skdp, skdp.pipeline, skdp.plotting) if hasattr(module, name))
+    documented = [each.name for each in ClassDoc(subject, config={"show_class_members": False})["Parameters"]]
+    assert documented == list(inspect.signature(subject).parameters)
+    if hasattr(subject, "get_params"):
+        assert sorted(documented) == sorted(subject._get_param_names())
