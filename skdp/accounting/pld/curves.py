@@ -25,7 +25,7 @@ Curve = tuple[float, Callable[[Floats], Floats]]  # the epsilon to read it up to
 def _look(tilt: Tilt, least: float, error: float, work: int) -> Composed:
     """`solve` for one of several looks that are kept: without what only a lower bound needs."""
     look = solve(tilt, least, error, work=work)
-    return look._replace(untilt=look.untilt[:0], steps=())
+    return look._replace(untilt=look.untilt[:0], releases=())
 
 
 def compose_curve(directed: list[tuple[AnyPair, ...]], log_floor: float, accuracy: float, work: int) -> Curve:

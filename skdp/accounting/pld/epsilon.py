@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-from ..gaussian import gaussian_delta, gaussian_epsilon
+from ..gaussian import gaussian_delta
 from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from ..releases import Releases
 from .bounded import AnyPair
 from .directions import Directed, directions
 from .profiles import ProfilePair
-from .reading import ROUGH, read_delta, solve_directions, total_variation
+from .reading import ROUGH, is_negligible, read_delta, read_epsilon, total_variation
 from .simple import Simple
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "least_with_renyi",
     "pld_delta",
     "pld_epsilon",
-    "solve_simple",
 ]
 
 PLD_KINDS = ("gaussian", "sampled", "laplace", "epsilon_delta", "selected")
@@ -80,9 +79,7 @@ def _selected_epsilon(found: Releases, delta: float, replace_one: bool, accuracy
         return alone.epsilon_at(delta)
     if infinite >= delta:
         return math.inf
-    if max(total_variation(pairs) for pairs in directed) <= delta:
-        return 0.0
-    return max(0.0, *(each.epsilon for each in solve_directions(directed, infinite, delta, accuracy)))
+    return read_epsilon(directed, infinite, delta, accuracy)
 
 
 def _selected_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
@@ -108,20 +105,6 @@ def _selected_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
         if floor == _FLOORS[0] and rdp_refusal(found, replace_one=replace_one) is None:
             best = min(best, rdp_delta(found, epsilon, replace_one=replace_one))
     return best
-
-
-def solve_simple(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
-    """Epsilon where nothing has to be composed; None elsewhere."""
-    if simple.closed:
-        return gaussian_epsilon(delta, simple.mu)
-    left = delta - simple.revealed
-    if left < 0.0 or (left == 0.0 and simple.mu > 0.0):
-        return math.inf
-    if left == 0.0 or (simple.mu == 0.0 and simple.pure == 0.0):
-        return simple.pure
-    if max(total_variation(pairs) for pairs in directions(found, replace_one)) <= delta:
-        return 0.0
-    return None
 
 
 def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:
@@ -150,13 +133,13 @@ def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: fl
     if found.selected:
         return _selected_epsilon(found, delta, replace_one, accuracy)
     simple = Simple.of(found, replace_one)
-    known = solve_simple(found, simple, delta, replace_one)
+    known = simple.known_epsilon(delta)
     if known is not None:
         return known
+    directed = directions(found, replace_one)
     if simple.steep:
-        return simple.epsilon_at(delta)
-    solved = solve_directions(directions(found, replace_one), simple.revealed, delta, accuracy)
-    return min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
+        return 0.0 if is_negligible(directed, delta) else simple.epsilon_at(delta)
+    return min(simple.epsilon_at(delta), read_epsilon(directed, simple.revealed, delta, accuracy))
 
 
 def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:

@@ -22,7 +22,16 @@ from ..numeric import Floats
 from .bounded import AnyPair
 from .tilting import OUTSIDE, Tilt, centres
 
-__all__ = ["Composed", "Step", "compose_on_grid", "delta_of", "deltas_of", "epsilon_of", "hockey_stick", "step_moment"]
+__all__ = [
+    "Composed",
+    "GridRelease",
+    "compose_on_grid",
+    "delta_of",
+    "deltas_of",
+    "epsilon_of",
+    "hockey_stick",
+    "release_moment",
+]
 
 Spectrum = NDArray[np.complex128]
 
@@ -31,7 +40,7 @@ _DEEPEST = 600.0  # log of the most that tilting back may multiply by
 _FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
 
 
-class Step(NamedTuple):
+class GridRelease(NamedTuple):
     """One kind of release on the grid.
 
     Attributes
@@ -62,7 +71,7 @@ class Step(NamedTuple):
     residue: float
 
 
-def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> Step:
+def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> GridRelease:
     """Connect-the-dots discretisation of one release."""
     atoms = pair.atoms_in_buckets(*span, h, offset)
     weight = np.exp(atoms.log_weight)
@@ -81,17 +90,17 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
     mass[1] += atoms.low  # all of it has losses below the first atom's, hence below this point
     kept = mass > 0.0
     position = np.flatnonzero(kept) + first
-    return Step(
+    return GridRelease(
         offset, position, np.log(mass[kept]), (below[kept], above[kept]), atoms.low, atoms.lost, abs(scale - 1.0)
     )
 
 
-def step_moment(step: Step, theta: float, h: float, gain: Floats | float = 0.0) -> float:
+def release_moment(release: GridRelease, theta: float, h: float, gain: Floats | float = 0.0) -> float:
     """log E_P[e^{theta l + gain}] of one release, l the loss above its offset.
 
     Parameters
     ----------
-    step : Step
+    release : GridRelease
     theta, h : float
         Order per nat, and the grid width.
     gain : float or array
@@ -101,7 +110,7 @@ def step_moment(step: Step, theta: float, h: float, gain: Floats | float = 0.0) 
     -------
     float
     """
-    logs = step.log_mass + (theta * h * step.position + gain)
+    logs = release.log_mass + (theta * h * release.position + gain)
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()))
 
@@ -125,7 +134,7 @@ class Composed(NamedTuple):
         Mass sent to infinite loss.
     slack : float
         Relative error of the masses.
-    steps, width, order : tuple of Step, float, float
+    releases, width, order : tuple of GridRelease, float, float
         What was composed, the grid width, and Chernoff's order for what lies above.
     floor : float
         Least epsilon that may be read: below the window, and where tilting back was capped, masses are too small.
@@ -139,15 +148,15 @@ class Composed(NamedTuple):
     log_outside: float
     lost: float
     slack: float
-    steps: tuple[Step, ...]
+    releases: tuple[GridRelease, ...]
     width: float
     order: float
     floor: float
 
 
-def _lost(tilt: Tilt, steps: tuple[Step, ...]) -> float:
+def _lost(tilt: Tilt, releases: tuple[GridRelease, ...]) -> float:
     """Probability that any release sends its loss to infinity."""
-    logs = [p.count * math.log1p(-min(s.lost, 1.0 - 1e-16)) for p, s in zip(tilt.pairs, steps, strict=True)]
+    logs = [p.count * math.log1p(-min(s.lost, 1.0 - 1e-16)) for p, s in zip(tilt.pairs, releases, strict=True)]
     return -math.expm1(sum(logs)) * (1.0 + 1e-14)
 
 
@@ -176,22 +185,24 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
     """
     size = _good_size(extent / h + 32.0)
     offsets = centres(tilt)
-    steps = tuple(_on_grid(p, span, h, o) for p, span, o in zip(tilt.pairs, tilt.spans, offsets, strict=True))
+    releases = tuple(_on_grid(p, span, h, o) for p, span, o in zip(tilt.pairs, tilt.spans, offsets, strict=True))
     counts = [pair.count for pair in tilt.pairs]
-    base = math.fsum(count * step.offset for count, step in zip(counts, steps, strict=True))
-    moments = [step_moment(step, tilt.theta, h) for step in steps]
+    base = math.fsum(count * release.offset for count, release in zip(counts, releases, strict=True))
+    moments = [release_moment(release, tilt.theta, h) for release in releases]
     log_total = math.fsum(count * k for count, k in zip(counts, moments, strict=True))
-    above = math.fsum(count * step_moment(step, order, h) for count, step in zip(counts, steps, strict=True))
+    above = math.fsum(
+        count * release_moment(release, order, h) for count, release in zip(counts, releases, strict=True)
+    )
     log_outside = tilt.log_delta + OUTSIDE
     top = math.ceil((above - log_outside) / order / h)
     power = np.ones(size // 2 + 1, dtype=complex)
     start = top - size + 1
-    for count, step, k in zip(counts, steps, moments, strict=True):
-        tilted = np.exp(step.log_mass + tilt.theta * h * step.position - k)
+    for count, release, k in zip(counts, releases, moments, strict=True):
+        tilted = np.exp(release.log_mass + tilt.theta * h * release.position - k)
         # indices relative to the mean keep the phases small, so that their multiples stay accurate
-        centre = round(float(tilted @ step.position))
+        centre = round(float(tilted @ release.position))
         start -= count * centre
-        spectrum = np.fft.rfft(np.bincount((step.position - centre) % size, tilted, minlength=size))
+        spectrum = np.fft.rfft(np.bincount((release.position - centre) % size, tilted, minlength=size))
         power = _times_power(power, spectrum, count)
     mass = np.roll(np.fft.irfft(power, size), -(start % size))
     loss = h * np.arange(top - size + 1, top + 1, dtype=float)
@@ -200,7 +211,7 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
     exponent = -tilt.theta * (loss - middle)
     untilt = np.exp(np.minimum(exponent, _DEEPEST))
     # an offset is exact, count times an offset is rounded: labels are moved up by that
-    loss += base + 4e-16 * sum(count * abs(step.offset) for count, step in zip(counts, steps, strict=True))
+    loss += base + 4e-16 * sum(count * abs(release.offset) for count, release in zip(counts, releases, strict=True))
     slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * middle) + 50.0 * sum(counts) + size)
     doubt = _rounding(power, sum(counts), size)
     mass = (np.maximum(mass, 0.0) + doubt) * untilt
@@ -211,9 +222,9 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
         doubt,
         log_total - tilt.theta * middle,
         log_outside,
-        _lost(tilt, steps),
+        _lost(tilt, releases),
         math.expm1(min(slack, 50.0)),
-        steps,
+        releases,
         h,
         order,
         float(loss[int(np.argmax(exponent <= _DEEPEST))]),

@@ -10,11 +10,11 @@ from ..composition import MOST_RELEASES
 from ..releases import Releases, join, repeat
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .directions import directions
-from .epsilon import FINE, check_kinds, least_with_renyi, pld_epsilon, solve_simple
+from .epsilon import FINE, check_kinds, least_with_renyi, pld_epsilon
 from .grid import compose_on_grid
 from .lower_bounds import lower_epsilon, single_epsilon
 from .pairs import Pair
-from .reading import Solved, solve_directions
+from .reading import Solved, is_negligible, solve_directions
 from .resolution import WORK, finest
 from .simple import MAX_SHIFT, Simple
 
@@ -99,16 +99,18 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     if found.selected:
         return _selected_bounds(found, delta, replace_one)
     simple = Simple.of(found, replace_one)
-    known = solve_simple(found, simple, delta, replace_one)
+    known = simple.known_epsilon(delta)
     if known is not None and (known == math.inf or (simple.closed and all(each.rate == 1.0 for each in found.sampled))):
         # the closed form is rounded up by 1e-11 relative and as much of delta
         return max(0.0, known * (1.0 - 1e-9) - 1e-9), known
-    lower = _single(found, delta, replace_one)
+    lower, directed = _single(found, delta, replace_one), directions(found, replace_one)
+    if known is None and is_negligible(directed, delta):
+        known = 0.0
     if known is None and simple.steep:
         known = simple.epsilon_at(delta)
     if known is not None:
         return min(lower, known), known
-    solved = solve_directions(directions(found, replace_one), simple.revealed, delta, FINE, work)
+    solved = solve_directions(directed, simple.revealed, delta, FINE, work)
     upper = min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
     upper = least_with_renyi(upper, found, delta, replace_one)
     if all(1.0 / each.noise <= MAX_SHIFT for each in found.sampled):  # else what was composed is not the exact pair

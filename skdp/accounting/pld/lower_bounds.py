@@ -31,7 +31,7 @@ import numpy as np
 from ..gaussian import gaussian_epsilon
 from ..numeric import Floats
 from .bounded import AnyPair, LaplacePair, ResponsePair
-from .grid import Composed, Step, epsilon_of, hockey_stick, step_moment
+from .grid import Composed, GridRelease, epsilon_of, hockey_stick, release_moment
 from .profiles import ProfilePair
 from .tilting import Tilt, deviation, total
 
@@ -41,18 +41,18 @@ _SHARE = 3e-5  # part of delta given to labels that are too high
 _TINY = 1e-9  # covers rounding and the quadrature of one release
 
 
-def _own_mass(step: Step) -> Floats:
+def _own_mass(release: GridRelease) -> Floats:
     """Mass at each label without what the truncation moved up to the second."""
-    mass = np.exp(step.log_mass)
-    if step.low > 0.0 and mass.size > 1:
-        mass[1] = max(mass[1] - step.low, 0.0) + 1e-15 * step.low
+    mass = np.exp(release.log_mass)
+    if release.low > 0.0 and mass.size > 1:
+        mass[1] = max(mass[1] - release.low, 0.0) + 1e-15 * release.low
     return mass
 
 
-def _too_high(step: Step, h: float) -> Floats:
+def _too_high(release: GridRelease, h: float) -> Floats:
     """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
-    below, above = step.spread
-    ratio = (math.expm1(h) * below + math.expm1(-h) * above) / _own_mass(step)
+    below, above = release.spread
+    ratio = (math.expm1(h) * below + math.expm1(-h) * above) / _own_mass(release)
     result: Floats = np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
     return result
 
@@ -95,15 +95,15 @@ def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, th
     grid; half to the sum over all others.
     """
     h = found.width
-    moments = [step_moment(step, theta, h) for step in found.steps]
+    moments = [release_moment(release, theta, h) for release in found.releases]
     plain = math.fsum(
-        p.count * (k + theta * s.offset) for p, s, k in zip(tilt.pairs, found.steps, moments, strict=True)
+        p.count * (k + theta * s.offset) for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True)
     )
     excess = max(plain - theta * at + _log_peak(theta) - log_share + math.log(2.0), 1.0)
-    each = math.exp(-min(excess, 700.0)) / len(found.steps)
+    each = math.exp(-min(excess, 700.0)) / len(found.releases)
     parts = [
         _drop_highest(p.count, np.log(_own_mass(s)) + theta * h * s.position - k, _too_high(s, h), each)
-        for p, s, k in zip(tilt.pairs, found.steps, moments, strict=True)
+        for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True)
     ]
     mean = variance = 0.0
     for part in parts:
@@ -134,8 +134,8 @@ def _bound_wrapped(tilt: Tilt, found: Composed, at: float, sign: float) -> float
     t = min(orders, key=lambda t: total(tilt, tilt.theta + sign * t)[0] - sign * t * at - t * extent)
     order = tilt.theta + sign * t
     moment = math.fsum(
-        pair.count * (step_moment(step, order, found.width) + order * step.offset)
-        for pair, step in zip(tilt.pairs, found.steps, strict=True)
+        pair.count * (release_moment(release, order, found.width) + order * release.offset)
+        for pair, release in zip(tilt.pairs, found.releases, strict=True)
     )
     once = math.exp(-min(t * extent, 700.0))
     return moment - order * at + _log_peak(order) - t * extent - math.log1p(-min(once, 0.5))
@@ -144,12 +144,12 @@ def _bound_wrapped(tilt: Tilt, found: Composed, at: float, sign: float) -> float
 def _bound_lifted(tilt: Tilt, found: Composed, at: float) -> float:
     """Log of a bound on what the mass moved up by the truncation adds to delta at `at`."""
     theta, h, share, plain = tilt.theta, found.width, 0.0, 0.0
-    for pair, step in zip(tilt.pairs, found.steps, strict=True):
-        k = step_moment(step, theta, h)
-        plain += pair.count * (k + theta * step.offset)
-        if step.low > 0.0:
-            second = float(step.position[min(1, step.position.size - 1)])
-            share += pair.count * math.exp(min(math.log(step.low) + theta * h * second - k, 0.0))
+    for pair, release in zip(tilt.pairs, found.releases, strict=True):
+        k = release_moment(release, theta, h)
+        plain += pair.count * (k + theta * release.offset)
+        if release.low > 0.0:
+            second = float(release.position[min(1, release.position.size - 1)])
+            share += pair.count * math.exp(min(math.log(release.low) + theta * h * second - k, 0.0))
     return plain - theta * at + _log_peak(theta) + math.log(share) if share > 0.0 else -math.inf
 
 
@@ -175,8 +175,8 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
         return math.inf
     # labels were moved up by the rounding of their sum: twice that, to be below
     count = sum(pair.count for pair in tilt.pairs)
-    exact = found.loss - 1e-15 * sum(p.count * abs(s.offset) for p, s in zip(tilt.pairs, found.steps, strict=True))
-    residue = sum(p.count * s.residue for p, s in zip(tilt.pairs, found.steps, strict=True)) + 1e-13 * count
+    exact = found.loss - 1e-15 * sum(p.count * abs(s.offset) for p, s in zip(tilt.pairs, found.releases, strict=True))
+    residue = sum(p.count * s.residue for p, s in zip(tilt.pairs, found.releases, strict=True)) + 1e-13 * count
     mass = np.maximum(found.mass - 2.0 * found.doubt * found.untilt, 0.0)
     shrunk = (1.0 + found.slack) * math.exp(min(residue, 50.0))
 

@@ -14,7 +14,7 @@ from .grid import Composed, delta_of, epsilon_of, hockey_stick
 from .resolution import WORK, solve
 from .tilting import LEAST_LOG_DELTA, Tilt, deviation, find_tilt
 
-__all__ = ["ROUGH", "Solved", "read_delta", "solve_directions", "total_variation"]
+__all__ = ["ROUGH", "Solved", "is_negligible", "read_delta", "read_epsilon", "solve_directions", "total_variation"]
 
 ROUGH = 1e-3  # accuracy at which the second direction is first looked at
 _NOTHING = 1e-300  # above e^-692
@@ -31,6 +31,11 @@ class Solved(NamedTuple):
 def total_variation(pairs: tuple[AnyPair, ...]) -> float:
     """Bound on delta at epsilon 0: the sum of the total variations."""
     return sum(p.count * p.variation for p in pairs) * (1.0 + 1e-12)
+
+
+def is_negligible(directed: Directed, delta: float) -> bool:
+    """Whether `delta` alone covers everything, so that epsilon is 0."""
+    return max(total_variation(pairs) for pairs in directed) <= delta
 
 
 def _upper(composed: Composed, delta: float) -> float:
@@ -103,6 +108,13 @@ def solve_directions(
         result.append(_epsilon_at(tilt, delta, accuracy * tilt.epsilon, work))
         worst = max(worst, result[-1].epsilon)
     return result
+
+
+def read_epsilon(directed: Directed, infinite: float, delta: float, accuracy: float) -> float:
+    """Epsilon of all directions at `delta`; the arguments are those of `solve_directions`."""
+    if is_negligible(directed, delta):
+        return 0.0
+    return max(0.0, *(each.epsilon for each in solve_directions(directed, infinite, delta, accuracy)))
 
 
 def read_delta(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> float:

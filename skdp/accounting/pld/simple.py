@@ -58,6 +58,17 @@ class Simple(NamedTuple):
             steep=loud > _STEEPEST or pure > _STEEPEST,
         )
 
+    def known_epsilon(self, delta: float) -> float | None:
+        """Epsilon where it follows from these numbers, and nothing has to be composed; None elsewhere."""
+        if self.closed:
+            return gaussian_epsilon(delta, self.mu)
+        left = delta - self.revealed
+        if left < 0.0 or (left == 0.0 and self.mu > 0.0):
+            return math.inf
+        if left == 0.0 or (self.mu == 0.0 and self.pure == 0.0):
+            return self.pure
+        return None
+
     def epsilon_at(self, delta: float) -> float:
         """Epsilon without sampling, the rest by basic composition."""
         left = delta - self.promised
