@@ -283,7 +283,12 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         return None
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
+        """See `PrivateEstimator`. Asked by pipelines and searches alone, whose runs have no file and no earlier run."""
+        if self.checkpoint is not None or self.warm_start:
+            raise ValueError(
+                f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
+                "fit anew; set checkpoint=None and warm_start=False."
+            )
         classes = np.arange(2) if self.classes is None else check_classes("classes", self.classes)
         n = self._public_n_samples(n_samples)
         self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))

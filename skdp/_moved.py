@@ -15,6 +15,7 @@ _MOVED = {
     "skdp._row_wise": "skdp._fitting.row_wise",
     "skdp._scores": "skdp._search.scores",
     "skdp.accounting._accountant": "skdp.accounting.ledger.accountant",
+    "skdp.accounting._affordable": "skdp.accounting.ledger.affordable",
     "skdp.accounting._bill": "skdp.accounting.ledger.ledger",
     "skdp.accounting._charges": "skdp.accounting.ledger.charges",
     "skdp.accounting._composition": "skdp.accounting.releases",

@@ -14,9 +14,8 @@ from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
-from skdp._fitting.releases import PUBLICATION, Release, new_release, publish, releases_of
+from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_table, encode_labels
-from skdp._fitting.running import table_shape
 from skdp._random import SecretStream
 from skdp._sampling import Sampling, sampling_at
 from skdp._validation import absolute_path, check_choice, check_count, check_real
@@ -31,7 +30,7 @@ from skdp.accounting import (
     resolve_accountant,
 )
 from skdp.exceptions import FitInterruptedWarning, warn
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import GaussianMechanism, finite_value
 
 
 class Budget(NamedTuple):
@@ -50,12 +49,18 @@ class Price(NamedTuple):
     delta: float
 
 
-class ReleasePlan(NamedTuple):
-    """A fit that consists of one Gaussian release."""
+class ReleasePlan:
+    """A fit that consists of one Gaussian release.
 
-    mechanism: GaussianMechanism
-    price: Price
-    stream: SecretStream
+    Attributes
+    ----------
+    mechanism : GaussianMechanism
+    price : Price
+    """
+
+    def __init__(self, mechanism: GaussianMechanism, price: Price, stream: SecretStream) -> None:
+        self.mechanism, self.price = mechanism, price
+        self._streams = [stream]
 
     @property
     def event(self) -> DpEvent:
@@ -63,8 +68,12 @@ class ReleasePlan(NamedTuple):
         return self.mechanism.event
 
     def release(self, value: Any) -> Any:
-        """`value` with noise; to be called once, as the charge is for one release."""
-        return self.mechanism.release(value, self.stream)
+        """`value` with noise, once: the charge is for one release."""
+        if not self._streams:
+            raise RuntimeError("release was called before, and the charge is for one release: plan another one.")
+        exact = finite_value(value)
+        noisy = self.mechanism.release(exact, self._streams.pop())
+        return float(noisy) if exact.ndim == 0 else noisy
 
 
 class PrivateEstimator(BaseEstimator):
@@ -124,21 +133,30 @@ class PrivateEstimator(BaseEstimator):
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
         work = copy(self)
+        forget(work)
         terms = work._check_terms()
-        n_samples, n_features = table_shape(X)
-        work._check_parameters(terms, n_samples, n_features)
-        plan = work._plan_fit(terms, n_samples, n_features, None)
-        work._admit(plan.event)
+        shape = public_shape(X)
+        plan = None if shape is None else work._plan_checked(terms, shape)
         with work._payment().recording_refusals():
             rows = work._check_rows(X)
-            targets = work._check_targets(y, n_samples, **fit_params)
-        warn_of_weak_delta(terms.budget.delta, work._public_n_samples(n_samples))
+            targets = work._check_targets(y, rows.shape[0], **fit_params)
+        if plan is None:  # of rows that showed no shape before they were read
+            plan = work._plan_checked(terms, rows.shape)
+        warn_of_weak_delta(terms.budget.delta, work._public_n_samples(rows.shape[0]))
         work._payment().charge(plan.event)
         interrupted = work._learn(plan, rows, targets)
         publish(self, work)
         if interrupted:
             warn_of_interrupt(interrupted)
         return self
+
+    def _plan_checked(self, terms: FitTerms, shape: tuple[int, int]) -> Any:
+        """The plan of a fit to a table of this shape, which the accountant would admit."""
+        self._public_n_samples(shape[0])
+        self._check_parameters(terms, *shape)
+        plan = self._plan_fit(terms, *shape, None)
+        self._admit(plan.event)
+        return plan
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
@@ -192,7 +210,8 @@ class PrivateEstimator(BaseEstimator):
         """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`."""
         mechanism = GaussianMechanism(self._solve_noise(terms.budget, GaussianDpEvent), sensitivity)
         price = self._price(mechanism.event, None, terms.budget.delta)
-        return ReleasePlan(mechanism, price, terms.stream.spawn("release"))
+        # Two plans of one fit must not share their noise: the words of the stream tell them apart.
+        return ReleasePlan(mechanism, price, terms.stream.spawn("release", *map(int, terms.stream.words(2))))
 
     def _public_n_samples(self, n_samples: int) -> int:
         """The number of rows that rules may use: under add_remove the data's own is private."""
@@ -330,7 +349,10 @@ __all__ = [
     "PrivateEstimator",
     "ReleasePlan",
     "StepPlan",
+    "absolute_path",
     "check_labels",
+    "check_real",
+    "check_table",
     "encode_labels",
     "public_shape",
     "refuse_fit_params",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +13,8 @@ from numpy.typing import NDArray
 
 from skdp._config import report_leak
 from skdp._random import SecretStream
-from skdp._validation import check_real
-from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
+from skdp._validation import check_choice, check_real
+from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, resolve_accountant
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,17 @@ class GaussianMechanism:
     sensitivity: float
 
     def __post_init__(self) -> None:
-        GaussianDpEvent(self.noise_multiplier)  # refuses what has no price
-        check_real("sensitivity", self.sensitivity, above=0, remedy="give the norm that records are clipped to")
+        # as doubles: in the arithmetic of what was given, a product could overflow to 0
+        noise = GaussianDpEvent(self.noise_multiplier).noise_multiplier
+        remedy = "give the norm that records are clipped to"
+        sensitivity = check_real("sensitivity", self.sensitivity, above=0, remedy=remedy)
+        if not sys.float_info.min <= noise * sensitivity < math.inf:
+            raise ValueError(
+                f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: no double holds their product, the standard "
+                "deviation of the noise; scale the value."
+            )
+        object.__setattr__(self, "noise_multiplier", noise)
+        object.__setattr__(self, "sensitivity", sensitivity)
 
     @property
     def event(self) -> GaussianDpEvent:
@@ -104,13 +115,16 @@ class GaussianMechanism:
         BudgetExceededError
             The ceiling does not admit the release. Nothing was charged.
         """
-        if isinstance(random_state, SecretStream):  # of a fit, which has charged all its releases
+        if isinstance(random_state, SecretStream) and accountant is None:  # of a fit, which has charged its releases
             return self._add_noise(value, random_state)
-        stream = SecretStream.from_random_state(random_state)
-        if random_state is not None:
+        check_choice("adjacency", adjacency, ADJACENCIES)
+        stream = random_state
+        if not isinstance(stream, SecretStream):
+            stream = SecretStream.from_random_state(random_state)
+        if random_state is not None and stream is not random_state:
             report_leak(f"random_state={random_state!r} makes the noise reproducible: use random_state=None.")
         ledger = resolve_accountant(accountant)
-        exact = _finite(value)
+        exact = finite_value(value)
         if ledger is not None:
             ledger.spend(self.event, label, adjacency=adjacency)
         noisy = self._add_noise(exact, stream)
@@ -124,16 +138,27 @@ class GaussianMechanism:
         return noisy
 
 
-def _finite(value: Any) -> NDArray[np.float64]:
-    """`value` as an array of float64, without a word of what is in it where that cannot be."""
+_EXACT = 2**53  # whole numbers up to here are doubles
+
+
+def finite_value(value: Any) -> NDArray[np.float64]:
+    """`value` as an array of float64, or a ValueError that says nothing of what is in it.
+
+    Refused are masked arrays, whose hidden cells would be released, and whole numbers that a double would round.
+    """
     try:
         exact = np.asarray(value)
-        real = exact.dtype.kind in "buif"
-    except (TypeError, ValueError):
-        real = False
-    if not real or not np.isfinite(exact).all():
-        raise ValueError("value holds what is no finite real number: give a float or an array of them.") from None
-    return exact.astype(np.float64)
+        doubles = exact.astype(np.float64)
+        usable = exact.dtype.kind in "buif" and not np.ma.isMaskedArray(value) and bool(np.isfinite(doubles).all())
+        if exact.dtype.kind in "ui":
+            usable = usable and bool((exact <= _EXACT).all() and (exact >= -_EXACT).all())
+    except Exception:  # somebody's own array may raise anything, with values in its message
+        usable = False
+    if not usable:
+        raise ValueError(
+            "value holds what is no finite real number in double precision: give a float or an array of floats."
+        ) from None
+    return doubles
 
 
 __all__ = ["GaussianMechanism"]

@@ -24,7 +24,7 @@ from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
 from skdp._fitting.running import passes_rows, table_shape, value_refusals
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, calibrate_jointly
-from skdp.base import JointPrice, warn_of_interrupt, warn_of_weak_delta
+from skdp.base import JointPrice, PrivateEstimator, warn_of_interrupt, warn_of_weak_delta
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -59,9 +59,15 @@ def check_pipeline(pipeline: Any) -> None:
         raise TypeError(
             f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
         )
+    names = [name for name, _ in pipeline.steps]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
     charged = False
-    for name, step in pipeline.steps:
+    for number, (name, step) in enumerate(pipeline.steps):
+        if number < len(names) - 1 and not passes_rows(step) and not hasattr(step, "transform"):
+            raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
         if is_private(step):
+            _refuse_strangers(name, step)
             _refuse_overrides(name, step)
             charged = True
             continue
@@ -69,6 +75,15 @@ def check_pipeline(pipeline: Any) -> None:
             raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")
         for refusal in value_refusals(step, name) if charged else ():
             raise ValueError(refusal)
+
+
+def _refuse_strangers(name: str, step: Any) -> None:
+    """The price of a step after another fit is read from what `PrivateEstimator` keeps, so a step has to be one."""
+    if not isinstance(step, PrivateEstimator):
+        raise ValueError(
+            f"step {name!r}: {type(step).__name__} has __private_step__ and is no skdp.base.PrivateEstimator: derive "
+            "it from that (docs/extending.md)."
+        )
 
 
 def _refuse_overrides(name: str, step: Any) -> None:
@@ -442,10 +457,9 @@ def check_budget(pipeline: PrivatePipeline) -> None:
         raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
     pipeline._check_shares([name for name, _ in steps])
     for name, step in steps:
-        given = step.estimator.get_params(deep=False)
-        if given.get("warm_start", False):
+        if getattr(step.estimator, "warm_start", False):
             raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
-        if (path := given.get("checkpoint")) is not None:  # the file would hold what earlier steps once gave
+        if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
             raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
     pipeline._check_shared(steps)
 

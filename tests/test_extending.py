@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -11,23 +12,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 
-from skdp import BudgetExceededError, DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp import DPPCA, BudgetExceededError, DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp.accounting import (
     DpEvent,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
+    NonPrivateDpEvent,
     PoissonSampledDpEvent,
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
     WorstOfDpEvent,
+    calibrate_noise_multiplier,
     compose,
+    flatten,
     get_delta,
     get_epsilon,
+    get_epsilon_bounds,
 )
 from skdp.accounting.releases import releases
+from skdp.base import PrivateEstimator, StepPlan
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "extending.md").read_text(), re.MULTILINE | re.DOTALL)
@@ -111,71 +117,118 @@ def test_pipelines_and_searches_fit_it(page):
     assert search.predict(X).shape == (300,)
 
 
-class Adapted(BaseEstimator):
-    """A step that pipelines fit without a base class of skdp: another's, held inside."""
+class Stranger(BaseEstimator):
+    """Something else that says that it is private."""
 
-    def __init__(self, inner):
+    def __init__(self, inner=None):
         self.inner = inner
 
     def fit(self, X, y):
-        self.inner_ = clone(self.inner).fit(X, y)
         return self
 
-    def predict(self, X):
-        return self.inner_.predict(X)
-
-    @property
-    def privacy_event_(self):
-        return self.inner_.privacy_event_
-
     def __private_step__(self):
-        return _AdaptedStep(self)
+        return self.inner.__private_step__()
 
 
-class _AdaptedStep:
-    """The methods of `PrivateStep`, without its code."""
-
-    def __init__(self, estimator):
-        self.estimator, self.step = estimator, estimator.inner.__private_step__()
-        self.adjacency, self.accountant, self.width_is_public = self.step.adjacency, self.step.accountant, True
-
-    def public_n_samples(self, n_samples):
-        return n_samples
-
-    def plan(self, n_samples, n_features):
-        return self.step.plan(n_samples, n_features)
-
-    def allot(self, plan, noise_multiplier, delta):
-        inner = clone(self.estimator.inner).set_params(
-            **plan.parameters, epsilon=None, noise_multiplier=noise_multiplier, delta=delta, accountant=None
-        )
-        return _AdaptedStep(Adapted(inner))
-
-    def begin(self):
-        self.step.begin()
-
-    def check_parameters(self, n_samples, n_features):
-        self.step.check_parameters(n_samples, n_features)
-
-    def check_rows(self, rows):
-        return self.step.check_rows(rows)
-
-    def check_targets(self, y, n_samples, **fit_params):
-        self.step.check_targets(y, n_samples, **fit_params)
-
-    def learn(self, rows, n_samples):
-        interrupted = self.step.learn(rows, n_samples)
-        self.estimator.inner_ = self.step.estimator
-        return interrupted
+def test_a_step_that_only_says_that_it_is_private_is_refused():
+    """Its price after a later fit could not be read."""
+    pipe = make_pipeline(Stranger(DPLogisticRegression(classes=[0, 1])))
+    with pytest.raises(ValueError, match=r"^step 'stranger': Stranger has __private_step__ and is no [^\n]*\.$"):
+        allocate_budget(pipe, 1.0, 1e-5)
 
 
-def test_a_step_without_a_base_class_joins_by_the_protocol():
-    accountant = PrivacyAccountant(3.0, 1e-5)
-    step = Adapted(DPLogisticRegression(classes=[0, 1], accountant=accountant))
-    pipe = allocate_budget(make_pipeline(step), 1.0, 1e-5).fit(X, Y)
-    assert 0.99 < pipe.epsilon_ <= 1.0
-    assert len(accountant.history) == 1
-    assert np.mean(pipe.predict(X) == Y) > 0.8
+def test_two_plans_of_one_fit_have_noise_of_their_own(page):
+    model = centroid(page)
+    terms = model._check_terms()
+    first, second = model._plan_release(terms, 1.0), model._plan_release(terms, 1.0)
+    assert not np.any(first.release(np.zeros(50)) == second.release(np.zeros(50)))
+
+
+def test_a_plan_is_released_once_and_refuses_what_is_not_finite(page):
+    plan = centroid(page)._plan_release(centroid(page)._check_terms(), 1.0)
+    with pytest.raises(ValueError, match="no finite real number"):
+        plan.release([1e308, np.inf])
+    assert isinstance(plan.release(1.0), float)
+    with pytest.raises(RuntimeError, match="for one release"):
+        plan.release(1.0)
+
+
+class Widths(PrivateEstimator):
+    """Learns nothing that lasts but a sum, and a second attribute only where it is told to."""
+
+    def __init__(self, extra=False, epsilon=1.0, delta=1e-5, noise_multiplier=None, adjacency="zero_out",
+                 accounting="pld", accountant=None, n_samples_public=None, random_state=None, shape=None):  # fmt: skip
+        self.extra, self.epsilon, self.delta, self.noise_multiplier = extra, epsilon, delta, noise_multiplier
+        self.adjacency, self.accounting, self.accountant = adjacency, accounting, accountant
+        self.n_samples_public, self.random_state, self.shape = n_samples_public, random_state, shape
+
+    def fit(self, X, y=None):
+        return self._fit_alone(X, y)
+
+    def _plan_step(self, n_samples, n_features):
+        return StepPlan(GaussianDpEvent, {})
+
+    def _plan_fit(self, terms, n_samples, n_features, targets):
+        return self._plan_release(terms, 1.0)
+
+    def _check_targets(self, y, n_samples, **fit_params):
+        return None
+
+    def _learn(self, plan, rows, targets):
+        self.sum_ = plan.release(np.clip(rows[:, 0], 0, 1).sum())
+        if self.extra:
+            self.extra_ = 1.0
+        self._set_price(plan.price)
+        return ""
+
+    def transform(self, X):
+        made = np.array(X, float)
+        if self.shape == "twice":
+            return np.vstack([made, made])
+        return np.log(made) if self.shape == "log" else made
+
+
+def test_a_second_fit_keeps_nothing_of_the_first():
+    model = Widths(extra=True).fit(X)
+    assert hasattr(model.set_params(extra=True).fit(X), "extra_")
+    assert not hasattr(model.set_params(extra=False).fit(X), "extra_")
+
+
+def test_a_private_transformer_hands_on_one_row_for_each():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    pipe = make_pipeline(Widths(shape="twice", accountant=accountant), DPPCA(1, accountant=accountant), Widths())
+    with pytest.raises(ValueError, match=r"^step 'widths-1' returns another number of rows [^\n]*\.$"):
+        allocate_budget(pipe, 1.0, 1e-5).fit(X)
+    assert not accountant.history
+
+
+def test_a_row_that_a_private_transformer_spoils_is_a_row_of_zeros():
+    pipe = make_pipeline(Widths(shape="log"), DPLogisticRegression(classes=[0, 1]))
+    with np.errstate(all="ignore"):
+        assert allocate_budget(pipe, 1.0, 1e-5).fit(X, Y).epsilon_ <= 1.0
+
+
+@pytest.mark.parametrize("table", [[[1.0, 2.0], [3.0]], "words", 3.0])
+def test_what_is_no_table_is_refused_in_one_line_and_recorded(table):
+    accountant = PrivacyAccountant()
+    with pytest.raises((TypeError, ValueError), match=r"^[^\n]+$"):
+        Widths(accountant=accountant).fit(table)
+    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+
+
+def test_add_remove_asks_for_its_public_number_before_rows_are_read():
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="n_samples_public=None"):
+        Widths(accountant=accountant, adjacency="add_remove").fit(X * np.nan)
+    assert not accountant.entries
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "x", None])
+def test_the_page_refuses_a_norm_that_bounds_nothing(page, bad):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"^data_norm=[^\n]+\.$"):
+        centroid(page, data_norm=bad, accountant=accountant).fit(X, Y)
+    assert not accountant.history
 
 
 # --- the event --------------------------------------------------------------------------------------------------------
@@ -210,6 +263,99 @@ def test_the_event_is_charged_and_kept_in_a_file(page, tmp_path):
     assert PrivacyAccountant.from_json(memory.to_json()).get_epsilon(1e-6) == memory.get_epsilon(1e-6)
 
 
+class Loud(DpEvent):
+    """All are equal to each other, as it is no dataclass of its own."""
+
+    def __init__(self, epsilon):
+        self.epsilon = epsilon
+
+    def __dominating_event__(self):
+        return EpsilonDeltaDpEvent(self.epsilon, 0.0)
+
+
+class Cheap(PoissonSampledDpEvent):
+    """Says that it is sampled, and is not."""
+
+    def __dominating_event__(self):
+        return NonPrivateDpEvent()
+
+
+def test_events_that_are_equal_by_their_class_have_prices_of_their_own(tmp_path):
+    assert get_epsilon(Loud(0.1), 1e-9) < 0.11 < 9.9 < get_epsilon(Loud(10.0), 1e-9)
+    assert calibrate_noise_multiplier(lambda sigma: Loud(1.0 / sigma), 0.5, 1e-9) == pytest.approx(2.0, rel=1e-3)
+    for accountant in (PrivacyAccountant(1.0, 1e-9), PrivacyAccountant(1.0, 1e-9, path=tmp_path / "ledger")):
+        accountant.spend(Loud(0.1))
+        with pytest.raises(BudgetExceededError):
+            accountant.spend(Loud(10.0))
+        assert [charge.event for charge in accountant.history] == [EpsilonDeltaDpEvent(0.1, 0.0)]
+    assert compose([Loud(0.1), Loud(10.0)]) == compose([EpsilonDeltaDpEvent(0.1, 0.0), EpsilonDeltaDpEvent(10.0, 0.0)])
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        lambda one: one,
+        lambda one: SelfComposedDpEvent(one, 3),
+        lambda one: WorstOfDpEvent((one, GaussianDpEvent(3.0))),
+        lambda one: RepeatAndSelectDpEvent(one, 3.0, 1.0),
+        lambda one: PoissonSampledDpEvent(0.5, one),
+        lambda one: compose([one, one]),
+    ],
+)
+def test_a_subclass_of_our_event_is_priced_by_what_it_says_and_not_as_its_base(whole):
+    assert get_epsilon(whole(Cheap(1e-6, GaussianDpEvent(9.0))), 1e-6) == math.inf
+
+
+def test_a_subclass_of_our_event_without_the_protocol_is_refused():
+    class Quiet(GaussianDpEvent):
+        pass
+
+    for use in (lambda event: get_epsilon(event, 1e-6), lambda event: compose([event]), flatten):
+        with pytest.raises(TypeError, match=r"^event=Quiet has no price"):
+            use(Quiet(1.0))
+
+
+def test_an_event_is_asked_once_for_each_charge():
+    """One that changes its mind is charged as it was admitted."""
+
+    class Fickle(DpEvent):
+        answers = iter([EpsilonDeltaDpEvent(0.4, 0.0), EpsilonDeltaDpEvent(0.001, 0.0)])
+
+        def __dominating_event__(self):
+            return next(self.answers)
+
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    accountant.spend(Fickle())
+    assert accountant.history[0].event == EpsilonDeltaDpEvent(0.4, 0.0)
+    assert PrivacyAccountant.from_json(accountant.to_json()).event == accountant.event
+
+
+def test_a_chain_is_followed_and_a_circle_is_refused():
+    class Chain(DpEvent):
+        def __dominating_event__(self):
+            return Loud(0.3)
+
+    class Circle(DpEvent):
+        def __dominating_event__(self):
+            return Circle()
+
+    class Spiral(DpEvent):
+        def __dominating_event__(self):
+            return SelfComposedDpEvent(Spiral(), 2)
+
+    accountant = PrivacyAccountant()
+    accountant.spend(Chain())
+    assert accountant.event == EpsilonDeltaDpEvent(0.3, 0.0)
+    for event in (Circle(), Spiral()):
+        with pytest.raises(TypeError, match=r"^event=(Circle|Spiral): __dominating_event__ leads to a "):
+            get_epsilon(event, 1e-6)
+
+
+def test_a_dominating_event_bounds_nothing_from_below():
+    lower, upper = get_epsilon_bounds(Loud(0.3), 1e-6)
+    assert (lower, upper) == (0.0, pytest.approx(0.3, abs=1e-5))
+
+
 def test_an_event_that_names_no_event_is_refused_by_name():
     class Strange(DpEvent):
         def __dominating_event__(self):
@@ -218,7 +364,7 @@ def test_an_event_that_names_no_event_is_refused_by_name():
     class Unknown(DpEvent):
         pass
 
-    with pytest.raises(TypeError, match=r"^event=Strange: __dominating_event__ returned a float; return [^\n]*\.$"):
+    with pytest.raises(TypeError, match=r"^event=Strange: __dominating_event__ leads to a float; return [^\n]*\.$"):
         get_epsilon(Strange(), 1e-6)
     with pytest.raises(TypeError, match=r"^event=Unknown has no price"):
         get_epsilon(Unknown(), 1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -114,11 +115,24 @@ def test_the_charge_stands_when_noise_is_drawn(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "bad", [float("nan"), [1.0, np.inf], "17", ["17"], None, 1 + 2j, [[1.0], [2.0, 3.0]], [object()]], ids=repr
+    "bad",
+    [
+        *(float("nan"), [1.0, np.inf], "17", ["17"], None, 1 + 2j, [[1.0], [2.0, 3.0]], [object()]),
+        *(
+            np.ma.masked_array([17.0, 18.0], [True, False]),
+            np.longdouble("1e4000"),
+            2**53 + 1,
+            np.uint64(2**60),
+            10**400,
+        ),
+    ],
+    ids=repr,
 )
 def test_what_is_no_finite_number_is_refused_without_its_value(bad):
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"^value holds what is no finite real number: [a-z ]+\.$") as refused:
+    with pytest.raises(
+        ValueError, match=r"^value holds what is no finite real number in double precision: [a-z ]+\.$"
+    ) as refused:
         GaussianMechanism(1.0, 1.0).release(bad, accountant=accountant)
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
     assert not accountant.history
@@ -139,3 +153,49 @@ def test_a_seed_makes_the_noise_reproducible_and_is_a_leak():
 def test_a_sensitivity_that_bounds_nothing_is_refused(bad):
     with pytest.raises(ValueError, match="sensitivity"):
         GaussianMechanism(1.0, bad)
+
+
+@pytest.mark.parametrize(
+    ("noise_multiplier", "sensitivity", "expected"),
+    [
+        (2, np.uint8(128), 256.0),
+        (np.int32(65536), np.int32(65536), 2.0**32),
+        (np.int64(16), np.int64(2**60), 2.0**64),
+        (np.float16(1.0), 1e-8, 1e-8),
+        (np.float32(1.0), 1e-46, 1e-46),
+        (Fraction(1, 2), Fraction(3), 1.5),
+    ],
+)
+def test_the_noise_is_computed_in_doubles_whatever_it_was_given_in(noise_multiplier, sensitivity, expected):
+    mechanism = GaussianMechanism(noise_multiplier, sensitivity)
+    assert type(mechanism.standard_deviation) is float
+    assert mechanism.standard_deviation == expected
+    assert mechanism.release(0.0) != 0.0
+
+
+@pytest.mark.parametrize(("noise_multiplier", "sensitivity"), [(0.5, 5e-324), (1e-100, 1e-300), (1e100, 1e300)])
+def test_noise_that_no_double_holds_is_refused(noise_multiplier, sensitivity):
+    with pytest.raises(ValueError, match=r"^noise_multiplier=[^\n]*scale the value\.$"):
+        GaussianMechanism(noise_multiplier, sensitivity)
+
+
+def test_an_accountant_is_charged_whatever_the_noise_comes_from():
+    accountant = PrivacyAccountant()
+    GaussianMechanism(1.0, 1.0).release(1.0, stream(), accountant=accountant)
+    assert len(accountant.history) == 1
+
+
+def test_an_unknown_adjacency_is_refused_with_and_without_a_ledger():
+    for accountant in (None, PrivacyAccountant()):
+        with pytest.raises(ValueError, match=r"^adjacency='typo'"):
+            GaussianMechanism(1.0, 1.0).release(1.0, accountant=accountant, adjacency="typo")
+
+
+def test_an_array_that_raises_tells_nothing():
+    class Talkative:
+        def __array__(self, *arguments, **keywords):
+            raise RuntimeError("the value is 17")
+
+    with pytest.raises(ValueError, match=r"^value holds what is no finite real number") as refused:
+        GaussianMechanism(1.0, 1.0).release(Talkative())
+    assert refused.value.__suppress_context__

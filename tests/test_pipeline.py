@@ -394,3 +394,32 @@ def test_every_private_estimator_can_be_a_step():
         assert isinstance(step, PrivateEstimator)
         plan = step._plan_step(1000, 8)
         assert get_epsilon(plan.event_at(20.0), 1e-6) < get_epsilon(plan.event_at(2.0), 1e-6)
+
+
+def test_steps_of_one_name_are_refused():
+    """Steps are known by their names: two of one name would be fitted twice for one charge, with the same noise."""
+    steps = [("a", DPPCA(2)), ("a", FunctionTransformer(np.abs)), ("c", DPLogisticRegression(classes=[0, 1]))]
+    with pytest.raises(ValueError, match=r"^the names of the steps \['a', 'a', 'c'\] are not unique"):
+        allocate_budget(Pipeline(steps), 1.0, 1e-5)
+
+
+def test_only_the_last_step_may_have_no_transform():
+    pipe = Pipeline([("a", DPLogisticRegression(classes=[0, 1])), ("b", DPLogisticRegression(classes=[0, 1]))])
+    with pytest.raises(ValueError, match=r"^step 'a': DPLogisticRegression has no transform: put it last\.$"):
+        allocate_budget(pipe, 1.0, 1e-5)
+
+
+@pytest.mark.parametrize("hidden", [{"checkpoint": "run.npz"}, {"warm_start": True}])
+def test_what_a_subclass_hides_is_refused_too(hidden):
+    class Hiding(DPLogisticRegression):
+        def __init__(self, epsilon=1.0, delta=1e-5, noise_multiplier=None, accountant=None, lot_size=None,
+                     sampling_rate=None, random_state=None):  # fmt: skip
+            super().__init__(
+                epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, accountant=accountant,
+                lot_size=lot_size, sampling_rate=sampling_rate, random_state=random_state, classes=[0, 1], **hidden,
+            )  # fmt: skip
+
+    with pytest.raises(ValueError, match=r"checkpoint|warm_start"):
+        allocate_budget(make_pipeline(Hiding()), 1.0, 1e-5)
+    with pytest.raises(ValueError, match=r"checkpoint|warm_start"):
+        Hiding()._check_parameters(Hiding()._check_terms(), 10, 2)

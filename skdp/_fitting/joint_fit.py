@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.public_steps import check_types, rounds_by_place
-from skdp._fitting.running import rehearse, run_after_the_charge, run_publicly, table_shape
+from skdp._fitting.running import rehearse, run_after_the_charge, run_publicly, table_shape, zero_wild_rows
 from skdp.accounting import DpEvent, compose
 
 _MADE_UP = 12  # rows that are nobody's
@@ -128,7 +128,13 @@ class JointFit:
             private.check_parameters(self._n, table_shape(rows)[1])
             if number == len(behind) - 1 or not private.width_is_public:
                 return
-            rows = private.rehearse(rows, self._n)
+            rows = self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP)
+
+    def _handed_on(self, name: str, rows: Any, n: int) -> Any:
+        """What a private step gives to the next one: a row for each row, those with NaN or infinity as zeros."""
+        if table_shape(rows)[0] != n:
+            raise ValueError(f"step {name!r} returns another number of rows than it is given: keep them one for one.")
+        return zero_wild_rows(rows)
 
     def learn(
         self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
@@ -143,7 +149,7 @@ class JointFit:
                 if private is not None:
                     checked = self._checked if number == self._first else private.check_rows(rows)
                     interrupted = private.learn(checked, self._n) or interrupted
-                    rows = rows if number == last else step.transform(rows)
+                    rows = rows if number == last else self._handed_on(name, step.transform(rows), self._n)
                 else:
                     made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
                     rows = made if number < last else rows

@@ -68,9 +68,15 @@ def publish(target: Any, fitted: Any, **parameters: Any) -> None:
         target.__dict__.pop(name, None)
 
 
+def forget(fitted: Any) -> None:
+    """Take away what was learned earlier, of a copy that is fitted anew."""
+    for name in [name for name in fitted.__dict__ if _is_learned(name)]:
+        del fitted.__dict__[name]
+
+
 def _is_learned(name: str) -> bool:
     """Whether an attribute of this name is a result of ``fit``, by scikit-learn's convention or ours."""
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
 
 
-__all__ = ["PUBLICATION", "Release", "ids_of", "new_release", "publish", "releases_of"]
+__all__ = ["PUBLICATION", "Release", "forget", "ids_of", "new_release", "publish", "releases_of"]

@@ -60,7 +60,7 @@ def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str,
     is a function of that row only.
     """
     with config_context(assume_finite=True):
-        return _zero_wild_rows(run_publicly(name, step, X, y, params))
+        return zero_wild_rows(run_publicly(name, step, X, y, params))
 
 
 def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -69,7 +69,7 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
         return X
     try:
         with quietly(), config_context(assume_finite=True):
-            return _zero_wild_rows(step.fit_transform(X, y, **params))
+            return zero_wild_rows(step.fit_transform(X, y, **params))
     except Exception as error:
         reason = " ".join(str(error).split())
         raise ValueError(
@@ -97,7 +97,7 @@ _REFUSING_WITH = (
 )
 
 
-def _zero_wild_rows(made: Any) -> Any:
+def zero_wild_rows(made: Any) -> Any:
     """Replace rows that hold NaN or infinity by rows of zeros."""
     if sp.issparse(made):
         made = made.tocsr(copy=True)

@@ -63,6 +63,7 @@ class PrivateScore:
     def __post_init__(self) -> None:
         if not 0.0 < self.bound < math.inf:
             raise ValueError(f"bound={self.bound!r} is out of range: give the largest contribution of a row, above 0.")
+        object.__setattr__(self, "bound", float(self.bound))  # half of it in a narrower type may be 0
 
     @property
     def sensitivity(self) -> float:

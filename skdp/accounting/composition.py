@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 from .events import (
     ComposedDpEvent,
@@ -19,10 +19,10 @@ from .events import (
     SelfComposedDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
-    show,
+    resolve,
 )
 
-__all__ = ["MOST_RELEASES", "check_is_event", "compose", "dominate", "flatten"]
+__all__ = ["MOST_RELEASES", "compose", "flatten"]
 
 # Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
@@ -35,11 +35,6 @@ def _count(event: DpEvent) -> tuple[DpEvent, int]:
         count *= event.count
         event = event.event
     return event, count
-
-
-def check_is_event(event: object) -> None:
-    if not isinstance(event, DpEvent):
-        raise TypeError(f"event={show(event)} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
 
 
 def compose(events: Iterable[DpEvent]) -> DpEvent:
@@ -58,8 +53,7 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     """
     runs: list[tuple[DpEvent, int]] = []
     for item in events:
-        check_is_event(item)
-        event, count = _count(item)
+        event, count = _count(resolve(item))
         if count == 0 or isinstance(event, NoOpDpEvent):
             continue
         if runs and runs[-1][0] == event:
@@ -71,27 +65,12 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     return parts[0] if len(parts) == 1 else ComposedDpEvent(parts)
 
 
-def dominate(event: DpEvent) -> DpEvent:
-    """The event itself, or what a third party's event says is private wherever it is (``docs/extending.md``)."""
-    find: Any = getattr(event, "__dominating_event__", None)
-    if find is None:
-        return event
-    dominating = find()
-    if not isinstance(dominating, DpEvent):
-        raise TypeError(
-            f"event={type(event).__name__}: __dominating_event__ returned a {type(dominating).__name__}; return a "
-            "composition of events of skdp.accounting."
-        )
-    return dominating
-
-
 def _simplify_inner(event: DpEvent) -> DpEvent:
     """An event that is applied to one sample, in its simplest equal form.
 
     Several Gaussian releases from the same sample are one Gaussian release: rescale and stack them
     (McMahan et al. 2018, arXiv:1812.06210, Section 3).
     """
-    event = dominate(event)
     if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
         return event
     found = flatten(event)
@@ -147,7 +126,7 @@ def _simplify_once(event: DpEvent) -> DpEvent:
         return NoOpDpEvent()
     if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
         return NoOpDpEvent()
-    return dominate(event)
+    return event
 
 
 def _simplify(event: DpEvent) -> DpEvent:
@@ -172,7 +151,7 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
         `MOST_RELEASES`: more are refused here, however they are nested.
     """
     found: dict[DpEvent, int] = {}
-    stack: list[tuple[DpEvent, int]] = [(event, 1)]
+    stack: list[tuple[DpEvent, int]] = [(resolve(event), 1)]
     while stack:
         node, count = stack.pop()
         node = _simplify(node) if count > 0 else node

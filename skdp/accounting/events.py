@@ -17,7 +17,7 @@ import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,6 +37,7 @@ __all__ = [
     "ZCDpEvent",
     "read_real",
     "read_whole",
+    "resolve",
     "show",
 ]
 
@@ -89,19 +90,67 @@ def _whole(event: object, name: str, value: Any, remedy: str) -> int:
     return number
 
 
-def _check_event(event: object, value: Any) -> None:
+def _read_event(event: object, value: Any) -> DpEvent:
+    """An event, of this module's own types."""
     if not isinstance(value, DpEvent):
         raise TypeError(_refuse(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)"))
+    return resolve(value)
 
 
 def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     """An iterable of events as a tuple."""
     if isinstance(value, DpEvent) or not isinstance(value, Iterable):
         raise TypeError(_refuse(event, "events", value, "give a tuple of DpEvents"))
-    events = tuple(value)
-    for each in events:
-        _check_event(event, each)
-    return events
+    return tuple(_read_event(event, each) for each in value)
+
+
+_MOST_ANSWERS = 50
+
+
+def resolve(event: Any) -> DpEvent:
+    """An event of this module's own types: itself, or what a third party's event says dominates it.
+
+    A third party's event is asked once, by ``__dominating_event__`` of its class (``docs/extending.md``), and is then
+    neither compared, hashed, kept nor priced: what its class says of equality is of no effect. Events of this module
+    resolve what they are made of when they are made. A subclass of one of them is a third party's event too.
+
+    Parameters
+    ----------
+    event : DpEvent
+        Any event.
+
+    Returns
+    -------
+    DpEvent
+        Of a type in this module, by exact type, as are all events that it is made of.
+
+    Raises
+    ------
+    TypeError
+        `event` is no event, or is a third party's and names none that dominates it.
+    """
+    asked = event
+    try:
+        for _ in range(_MOST_ANSWERS):
+            if type(asked) in _OWN:
+                return cast(DpEvent, asked)
+            if not isinstance(asked, DpEvent):
+                break
+            answer = getattr(type(asked), "__dominating_event__", None)
+            if answer is None:
+                raise TypeError(
+                    f"event={type(asked).__name__} has no price here by any method; use the events of skdp.accounting, "
+                    "or let its class return what dominates it from __dominating_event__."
+                )
+            asked = answer(asked)
+    except RecursionError:
+        pass
+    if not isinstance(event, DpEvent):
+        raise TypeError(f"event={show(event)} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
+    raise TypeError(
+        f"event={type(event).__name__}: __dominating_event__ leads to a {type(asked).__name__}; return a composition "
+        "of events of skdp.accounting."
+    )
 
 
 def _set_noise(event: object, value: Any, meaning: str) -> None:
@@ -232,7 +281,7 @@ class PoissonSampledDpEvent(DpEvent):
         value = _real(self, "sampling_probability", self.sampling_probability, remedy)
         if not 0.0 <= value <= 1.0:
             raise ValueError(_refuse(self, "sampling_probability", self.sampling_probability, remedy))
-        _check_event(self, self.event)
+        object.__setattr__(self, "event", _read_event(self, self.event))
         object.__setattr__(self, "sampling_probability", value)
 
 
@@ -262,7 +311,7 @@ class SampledWithoutReplacementDpEvent(DpEvent):
         sample = _whole(self, "sample_size", self.sample_size, remedy)
         if sample > size:
             raise ValueError(_refuse(self, "sample_size", sample, remedy))
-        _check_event(self, self.event)
+        object.__setattr__(self, "event", _read_event(self, self.event))
         object.__setattr__(self, "source_dataset_size", size)
         object.__setattr__(self, "sample_size", sample)
 
@@ -289,7 +338,7 @@ class RepeatAndSelectDpEvent(DpEvent):
     shape: float
 
     def __post_init__(self) -> None:
-        _check_event(self, self.event)
+        object.__setattr__(self, "event", _read_event(self, self.event))
         remedy = "give a number from 1 to 1e12 (expected number of runs)"
         mean = _real(self, "mean", self.mean, remedy)
         if not 1.0 <= mean <= 1e12:
@@ -318,7 +367,7 @@ class SelfComposedDpEvent(DpEvent):
     count: int
 
     def __post_init__(self) -> None:
-        _check_event(self, self.event)
+        object.__setattr__(self, "event", _read_event(self, self.event))
         count = _whole(self, "count", self.count, "give a whole number from 0 to 10^18 (to 10^12 for a price)")
         object.__setattr__(self, "count", count)
 
@@ -358,3 +407,7 @@ class WorstOfDpEvent(DpEvent):
         object.__setattr__(self, "events", _read_events(self, self.events))
         if not self.events:
             raise ValueError(_refuse(self, "events", self.events, "give at least one event"))
+
+
+_OWN = frozenset(each for each in list(vars().values()) if isinstance(each, type) and issubclass(each, DpEvent))
+"""The types that are priced, by exact type."""

@@ -17,7 +17,7 @@ from .classic.composition import (
 )
 from .classic.gdp import gdp_delta, gdp_epsilon
 from .classic.moments import asymptotic_delta, asymptotic_epsilon, moments_delta, moments_epsilon
-from .events import DpEvent, read_real, show
+from .events import DpEvent, read_real, resolve, show
 from .numeric import least_delta
 from .pld.epsilon import FINE, pld_delta, pld_epsilon
 from .pld.interval import pld_bounds
@@ -247,7 +247,7 @@ def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_o
         In nats. `upper` is what `get_epsilon` gives; the mechanism alone costs at least `lower`, by the
         proof in `skdp.accounting.pld.lower_bounds`. Mostly within 1e-3 of each other; wider, at worst with a `lower`
         of what a single release costs, where losses are large and rare or noise is nearly absent. Both are
-        inf where no epsilon holds at this delta.
+        inf where no epsilon holds at this delta. Of a third party's event only `upper` holds, and `lower` is 0.
     """
     delta, adjacency = check_delta(delta), check_adjacency(adjacency)
     found = releases(event)
@@ -257,4 +257,4 @@ def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_o
         return math.inf, math.inf
     check_priced(found, "pld", adjacency == "replace_one")
     lower, upper = pld_bounds(found, delta, adjacency == "replace_one")
-    return lower, max(upper, sys.float_info.min)
+    return (lower if resolve(event) is event else 0.0), max(upper, sys.float_info.min)

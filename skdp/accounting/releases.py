@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .composition import check_is_event, flatten
+from .composition import flatten
 from .events import (
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -20,6 +20,7 @@ from .events import (
     SampledWithoutReplacementDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
+    resolve,
 )
 from .tries import NumberOfTries
 
@@ -315,7 +316,6 @@ class _Sorted:
         )
 
 
-@lru_cache(maxsize=4096)
 def releases(event: DpEvent) -> Releases:
     """Sort a composition by what the methods can price; refuse any other event by name.
 
@@ -327,7 +327,12 @@ def releases(event: DpEvent) -> Releases:
     -------
     Releases
     """
-    check_is_event(event)
+    return _sort(resolve(event))
+
+
+@lru_cache(maxsize=4096)
+def _sort(event: DpEvent) -> Releases:
+    """`releases` of an event that is resolved: what is cached is compared by types of our own alone."""
     found = _Sorted()
     for basic, count in flatten(event).items():
         found.add(basic, count)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..events import DpEvent
+from ..events import DpEvent, resolve
 from ..gaussian import gaussian_mu
 from ..methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
 from ..numeric import Secant, bisect
@@ -187,9 +187,9 @@ def calibrate_noise_multiplier(
     epsilon, delta = check_epsilon(epsilon, positive=True), check_delta(delta)
     method, adjacency = check_method(method), check_adjacency(adjacency)
     # functions have no equality: one is recognised by the events that it makes, at two places and at the result
-    key = (make_event(1.0), make_event(2.5), epsilon, delta, method, adjacency)
+    key = (resolve(make_event(1.0)), resolve(make_event(2.5)), epsilon, delta, method, adjacency)
     known = _memory.get(key)
-    if known is not None and make_event(known[0]) == known[1]:
+    if known is not None and resolve(make_event(known[0])) == known[1]:
         return known[0]
 
     prices, replace_one = _prices(make_event, delta, method, adjacency), adjacency == "replace_one"
@@ -206,7 +206,7 @@ def calibrate_noise_multiplier(
     result = _affordable(math.exp(at), prices[1], epsilon, most, refusal)
     if len(_memory) >= _REMEMBERED:
         _memory.clear()
-    _memory[key] = (result, make_event(result))
+    _memory[key] = (result, resolve(make_event(result)))
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from skdp.exceptions import AccountantDetachedError, BudgetFileError
 
-from ..events import DpEvent, NoOpDpEvent
+from ..events import DpEvent, NoOpDpEvent, resolve
 from ..methods import check_adjacency, check_delta, check_epsilon
 from ..releases import releases
 from .charges import Charge, Terms, check_text, now, plain_parameters
@@ -256,7 +256,8 @@ class PrivacyAccountant(Figures):
     def _entry(
         self, event: DpEvent, label: str, adjacency: str, parameters: Any, note: str, kind: str = "charge"
     ) -> Charge:
-        releases(event)  # refuses what is no event
+        event = resolve(event)
+        releases(event)  # refuses what has no price
         adjacency, kept = check_adjacency(adjacency), plain_parameters(parameters)
         label, note = check_text("label", label), check_text("note", note)
         return Charge(event, label, adjacency, self.unit, kept, note, now(), kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skdp.exceptions import BudgetFileError
 
-from ..events import DpEvent
+from ..events import DpEvent, resolve
 from ..methods import check_adjacency, check_delta
 from ..releases import releases
 from .affordable import Affordable, affordable
@@ -162,6 +162,7 @@ class Figures:
             releases(event)
         delta = None if delta is None else check_delta(delta)
         adjacency = None if adjacency is None else check_adjacency(adjacency)
+        event = None if event is None else resolve(event)
         return affordable(self._log.read(), event, delta, adjacency)
 
     def remaining(self, event: DpEvent | None = None) -> float:
@@ -179,7 +180,7 @@ class Figures:
             admitted, an int of at most 10^12 releases in all. `math.inf` without a ceiling, and for an event that
             costs nothing.
         """
-        return self.affordable().epsilon if event is None else self._log.read().remaining(event)
+        return self.affordable().epsilon if event is None else self._log.read().remaining(resolve(event))
 
     def table(self, delta: float | None = None) -> str:
         """The ledger as text: its entries, and what was spent and is left.

@@ -14,8 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from .. import events as _events
-from ..composition import dominate
-from ..events import DpEvent
+from ..events import DpEvent, resolve
 from ..methods import check_adjacency
 from .charges import ENTRY_KINDS, Charge, Terms, check_text, plain_parameters
 from .filters import Rule
@@ -62,7 +61,7 @@ def event_to_dict(event: DpEvent) -> dict[str, Any]:
     dict
         `{"event": name, field: value, ...}`; field `event` of a wrapping event is called `inner`.
     """
-    event = dominate(event)
+    event = resolve(event)
     name = type(event).__name__
     if _KNOWN.get(name) is not type(event):
         raise TypeError(f"event={event!r} cannot be written as JSON; use the events of skdp.accounting.")

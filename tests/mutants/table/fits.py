@@ -150,7 +150,7 @@ MUTANTS = [
         "wild rows refused behind a private step",
         (
             RUNNING,
-            "        return _zero_wild_rows(run_publicly(name, step, X, y, params))\n",
+            "        return zero_wild_rows(run_publicly(name, step, X, y, params))\n",
             "        return run_publicly(name, step, X, y, params)\n",
         ),
         tests="refusals",
