@@ -200,6 +200,31 @@ MUTANTS = [
         select="looked_at_before_the_rows",
     ),
     mutant(
+        "two steps of one name",
+        (PIPELINE, "    if len(set(names)) < len(names):\n", "    if False:\n"),
+        tests="pipeline",
+        select="of_one_name",
+    ),
+    mutant(
+        "a file hidden in a subclass that a pipeline resumes",
+        (PIPELINE, 'getattr(step.estimator, "checkpoint", None)', 'step.estimator.get_params().get("checkpoint")'),
+        (CLASSIFIER, "        if self.checkpoint is not None or self.warm_start:\n", "        if False:\n"),
+        tests="pipeline",
+        select="subclass_hides",
+    ),
+    mutant(
+        "rows handed on by a private step as they are",
+        (JOINT_FIT, "        return zero_wild_rows(rows)\n", "        return rows\n"),
+        tests="extending",
+        select="row_of_zeros",
+    ),
+    mutant(
+        "what an earlier fit learned kept under the price of a later one",
+        (BASE, "        forget(work)\n", ""),
+        tests="extending",
+        select="second_fit",
+    ),
+    mutant(
         "a refusal that the ledger does not note",
         (
             PAYMENT,

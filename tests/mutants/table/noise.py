@@ -3,6 +3,7 @@
 from mutant import BY_PROPERTY, mutant
 from paths import (
     AVERAGING,
+    BASE,
     BITS,
     CLASSIFIER,
     MECHANISMS,
@@ -62,6 +63,24 @@ MUTANTS = [
         ),
         tests="mechanisms",
         select="stands_when or refuses_draws",
+    ),
+    mutant(
+        "noise that overflows in a narrow type",
+        (MECHANISMS, '        object.__setattr__(self, "sensitivity", sensitivity)\n', ""),
+        tests="mechanisms",
+        select="in_doubles",
+    ),
+    mutant(
+        "two releases of a fit with the same noise",
+        (BASE, 'spawn("release", *map(int, terms.stream.words(2)))', 'spawn("release")'),
+        tests="extending",
+        select="two_plans",
+    ),
+    mutant(
+        "two releases for one charge",
+        (BASE, "self._streams.pop()", "self._streams[0]"),
+        tests="extending",
+        select="released_once",
     ),
     mutant(
         "priced at another noise than runs",

@@ -6,11 +6,13 @@ from paths import (
     ADMISSION,
     BASE,
     CLASSIFIER,
+    EVENTS,
     FILTERS,
     LEDGER,
     LOG,
     METHODS,
     PLAN,
+    RELEASES_OF_EVENTS,
     TRAINING,
 )
 
@@ -18,6 +20,26 @@ CHARGE = "        work._charge_once(plan)\n"
 
 MUTANTS = [
     # --- the price ---
+    mutant(
+        "a subclass of an event priced as its base",
+        (
+            EVENTS,
+            "            if type(asked) in _OWN:\n",
+            "            if isinstance(asked, tuple(_OWN - {DpEvent})):\n",
+        ),
+        tests="extending",
+        select="subclass_of_our_event",
+    ),
+    mutant(
+        "prices of others' events kept by what these say is equal",
+        (
+            RELEASES_OF_EVENTS,
+            "def releases(event: DpEvent) -> Releases:",
+            "@lru_cache\ndef releases(event: DpEvent) -> Releases:",
+        ),
+        tests="extending",
+        select="equal_by_their_class",
+    ),
     mutant(
         "event with one step fewer",
         (PLAN, "return self.event_of(self.n_steps)", "return self.event_of(self.n_steps - 1)"),
