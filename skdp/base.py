@@ -127,7 +127,7 @@ class PrivateEstimator(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} does not learn: write _learn.")
 
     def __private_step__(self) -> PrivateStep:
-        """This estimator as a step of somebody else's fit."""
+        """This estimator as a step of a pipeline or a search."""
         return PrivateStep(self)
 
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -243,7 +243,7 @@ class PrivateEstimator(BaseEstimator):
         if self.random_state is not None:
             report_leak(
                 f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
-                "against whoever knows it: use random_state=None for a result that leaves your hands."
+                "against those who know the seed: use random_state=None for a result that you publish."
             )
         return root
 

@@ -355,7 +355,7 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Go through the phases of a fit on copies, and publish them; the rows that the last step was fitted to."""
-        whole = clone(self)  # nobody else has it: what others do with the steps meanwhile changes nothing
+        whole = clone(self)  # a copy: what is done with the steps meanwhile changes nothing
         check_budget(whole)
         given = whole._params_of_steps(params)
         n_samples, n_features = table_shape(X)

@@ -14,7 +14,7 @@ from skdp._fitting.public_steps import check_types, rounds_by_place
 from skdp._fitting.running import rehearse, run_after_the_charge, run_publicly, table_shape, zero_wild_rows
 from skdp.accounting import DpEvent, compose
 
-_MADE_UP = 12  # rows that are nobody's
+_MADE_UP = 12  # rows of a rehearsal
 
 
 class Allocation(NamedTuple):
@@ -111,7 +111,7 @@ class JointFit:
         return self._fit_params.get(name, {})
 
     def _rehearse(self, width: int) -> None:
-        """Run what stands behind the first private step on rows that are nobody's: it must not fail after the charge.
+        """Run what stands behind the first private step on made-up rows: it must not fail after the charge.
 
         Not behind a step that chooses its width by what it releases; a last step that is private takes any width.
         """

@@ -29,7 +29,7 @@ class FitTerms(NamedTuple):
 
 
 class PrivateStep:
-    """A private estimator in somebody else's fit: its price, then the phases of its fit, each of them called in order.
+    """A private estimator in the fit of a pipeline or a search: its price, then the phases of its fit, in order.
 
     Parameters
     ----------

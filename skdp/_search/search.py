@@ -87,7 +87,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
-        work = copy(self)  # nobody else has it: parameters that are set meanwhile change nothing
+        work = copy(self)  # a copy: parameters that are set meanwhile change nothing
         work._search(X, y)
         publish(self, work)
         return self
@@ -170,7 +170,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         if self.random_state is not None:
             report_leak(
                 f"random_state={self.random_state!r} makes split, noise and number of tries reproducible, so the "
-                "guarantee does not hold against whoever knows it: use random_state=None."
+                "guarantee does not hold against those who know the seed: use random_state=None."
             )
         return stream
 
@@ -193,7 +193,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     # --- the search ---
 
     def _try_all(self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], stream: SecretStream) -> list[_Tried]:
-        """Train and score; how many, nobody is to know, so nothing is said until the best is chosen."""
+        """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
         numbers = self._numbers(plan, stream.spawn("tries"))
         scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
         train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
@@ -405,7 +405,7 @@ def _rows_of(X: Any) -> Any:
 
 
 def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
-    """Candidates train on a part of the rows, which need not hold every class: all of them are told the same.
+    """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
 
     The labels, where they had to be read for that.
     """
