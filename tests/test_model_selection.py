@@ -1070,15 +1070,6 @@ def test_fits_outside_of_a_plain_search_are_not_told():
         search(strategy="compose").fit(X, Y)
 
 
-def test_looking_for_a_plain_search_costs_next_to_nothing():
-    import timeit
-
-    from skdp._fitting.callers import report_foreign_fit
-
-    estimator = model()
-    assert min(timeit.repeat(lambda: report_foreign_fit(estimator), number=200, repeat=5)) / 200 < 1e-4
-
-
 def test_events_are_as_documented():
     found = search().fit(X, Y)
     assert isinstance(found.privacy_event_, ComposedDpEvent)
