@@ -35,7 +35,7 @@ from skdp import (
     check_pipeline,
     config_context,
 )
-from skdp._fitting.running import _zero_wild_rows
+from skdp._fitting.running import zero_wild_rows
 from skdp.model_selection import PrivateScore
 
 N, DELTA = 300, 1e-4
@@ -319,7 +319,7 @@ def test_rows_of_zeros_are_those_that_were_wild():
     made = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, np.inf], [5.0, 6.0]])
     expected = np.where(np.isfinite(made).all(axis=1)[:, None], made, 0.0)
     for kind in (np.asarray, pd.DataFrame, sp.csr_array):
-        found = _zero_wild_rows(kind(made))
+        found = zero_wild_rows(kind(made))
         np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else np.asarray(found), expected)
 
 
