@@ -252,7 +252,8 @@ class PrivateEstimator(BaseEstimator):
     def _payment(self) -> Payment:
         """Where a fit of this estimator is charged."""
         accountant = resolve_accountant(self.accountant)
-        return Payment(accountant, type(self).__name__, self.adjacency, self._public_parameters())
+        parameters = {} if accountant is None else self._public_parameters()
+        return Payment(accountant, type(self).__name__, self.adjacency, parameters)
 
     def _admit(self, event: DpEvent) -> None:
         """Raise what the charge would raise, before a row is read; nothing is charged."""

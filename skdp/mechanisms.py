@@ -132,7 +132,9 @@ class GaussianMechanism:
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds noise is here."""
-        noisy = stream.normal(value.size).astype(np.float64, copy=False).reshape(value.shape)
+        noisy = stream.normal(value.size).astype(np.float64, copy=False)
+        if value.ndim != 1:
+            noisy = noisy.reshape(value.shape)
         noisy *= self.standard_deviation
         noisy += value
         return noisy

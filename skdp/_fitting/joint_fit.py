@@ -66,12 +66,13 @@ class JointFit:
         self.steps: list[tuple[str, Any]] = []
         allotted = zip(allocation.plans, allocation.noises, strict=True)
         for name, step in steps:
-            copied = clone(step, safe=False)
             if is_private(step):
                 self._private[name] = step_of(step).allot(*next(allotted), delta)
                 copied = self._private[name].estimator
                 if seed is not None:
                     copied.set_params(random_state=seed + len(self._private) - 1)
+            else:
+                copied = clone(step, safe=False)
             self.steps.append((name, copied))
         for private in self._private.values():
             private.begin()

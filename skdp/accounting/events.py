@@ -129,24 +129,26 @@ def resolve(event: Any) -> DpEvent:
     TypeError
         `event` is no event, or is a third party's and names none that dominates it.
     """
-    asked = event
-    try:
-        for _ in range(_MOST_ANSWERS):
-            if type(asked) in _OWN:
-                return cast(DpEvent, asked)
-            if not isinstance(asked, DpEvent):
-                break
-            answer = getattr(type(asked), "__dominating_event__", None)
-            if answer is None:
-                raise TypeError(
-                    f"event={type(asked).__name__} has no price here by any method; use the events of skdp.accounting, "
-                    "or let its class return what dominates it from __dominating_event__."
-                )
-            asked = answer(asked)
-    except RecursionError:
-        pass
+    if type(event) in _OWN:
+        return cast(DpEvent, event)
     if not isinstance(event, DpEvent):
         raise TypeError(f"event={show(event)} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
+    asked: Any = event
+    try:
+        for _ in range(_MOST_ANSWERS):
+            answer = getattr(type(asked), "__dominating_event__", None)
+            if answer is None:
+                break
+            asked = answer(asked)
+            if type(asked) in _OWN:
+                return cast(DpEvent, asked)
+    except RecursionError:
+        asked = event
+    if asked is event and not hasattr(type(event), "__dominating_event__"):
+        raise TypeError(
+            f"event={type(event).__name__} has no price here by any method; use the events of skdp.accounting, or let "
+            "its class return what dominates it from __dominating_event__."
+        )
     raise TypeError(
         f"event={type(event).__name__}: __dominating_event__ leads to a {type(asked).__name__}; return a composition "
         "of events of skdp.accounting."
