@@ -321,8 +321,8 @@ class InterruptAt:
         name = frame.f_code.co_filename
         if not name.startswith(PACKAGE) or name.startswith(PRICING):
             return None
-        if event == "line" and linecache.getline(name, frame.f_lineno).strip() != "with PUBLICATION:":
-            # at that line's second event, on the way out, a hook could leave the lock taken; a signal cannot
+        if event == "line" and not linecache.getline(name, frame.f_lineno).strip().startswith("with "):
+            # at such a line's second event, on the way out, a hook could leave a lock taken; a signal cannot
             self.seen += 1
             if self.seen == self.k:
                 raise KeyboardInterrupt
