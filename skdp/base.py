@@ -280,6 +280,10 @@ class PrivateEstimator(BaseEstimator):
         """Private estimators that this one consists of."""
         return []
 
+    def _width_is_public(self) -> bool:
+        """Whether the number of columns of a transformed table is known before the fit."""
+        return True
+
 
 class JointPrice:
     """The price of what consists of private parts, read from their present state."""

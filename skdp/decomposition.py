@@ -386,6 +386,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         if self.n_components is not None and not self._by_edge():
             check_count("n_components", self.n_components, remedy=_N_COMPONENTS_REMEDY)
 
+    def _width_is_public(self) -> bool:
+        """See `PrivateEstimator`."""
+        return not self._by_edge()
+
     def _by_edge(self) -> bool:
         return isinstance(self.n_components, str) and self.n_components == "auto"
 

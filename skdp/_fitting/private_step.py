@@ -57,7 +57,7 @@ class PrivateStep:
     @property
     def width_is_public(self) -> bool:
         """Whether the number of columns that it returns is known before the fit."""
-        return getattr(self.estimator, "n_components", None) != "auto"
+        return bool(self.estimator._width_is_public())
 
     def public_n_samples(self, n_samples: int) -> int:
         """The number of rows that rules may use."""

@@ -16,6 +16,7 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
+from skdp.accounting.numeric import bisect
 from skdp.pipeline import PrivatePipeline
 
 MOST_TRIES = 10
@@ -143,10 +144,7 @@ def _mean_of_equal_chance(shape: float, n_tries: float, n_candidates: int) -> fl
     low, high = 1.0, _MOST_MEAN
     if NumberOfTries(high, shape).pgf(missed) > goal:
         return None
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if NumberOfTries(middle, shape).pgf(missed) > goal else (low, middle)
-    return high
+    return bisect(lambda mean: NumberOfTries(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
 
 
 def _epsilon_of_share(share: float, terms: SearchTerms) -> float:

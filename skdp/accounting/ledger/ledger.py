@@ -69,7 +69,7 @@ class Ledger:
         return {"terms": self.terms, "history": self.entries}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["terms"])  # type: ignore[misc]
+        self.__dict__.update(Ledger(state["terms"]).__dict__)
         for entry in state["history"]:
             self.add(entry)
 
