@@ -75,7 +75,7 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "made_up", "payment", "private_step", "releases", "row_wise"),
+        ("cells", "default_delta", "made_up", "payment", "private_step", "releases", "row_wise"),
         ("public_rules", "rows"),
         ("public_steps",),
         ("callers", "running"),
@@ -168,7 +168,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 73), "accounting": (15, 8, 49)}
+    assert found == {"": (23, 7, 74), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():
