@@ -137,7 +137,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return a context manager that gives the model of these rows."""
         raise NotImplementedError
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """Publish the result of a run, of which `n_done` steps were made."""
         raise NotImplementedError
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
@@ -356,7 +357,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         theta, n_done = self._train(plan, rows, targets)
         run, (steps, epochs) = plan.run, plan.before
-        self._set_parameters(theta, plan.outputs, run)
+        self._set_parameters(theta, plan, n_done)
         self.classes_ = plan.outputs.classes
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
@@ -533,4 +534,4 @@ def _ignore(n_done: int) -> None:
     """Observe a step without doing anything."""
 
 
-__all__ = ["GradientClassifier", "Outputs", "Run", "Targets", "classes_of"]
+__all__ = ["GradientClassifier", "Outputs", "Plan", "Run", "Targets", "classes_of"]

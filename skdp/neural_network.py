@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._classifier import GradientClassifier, Outputs, Run, Targets
+from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
@@ -494,13 +494,14 @@ class DPMLPClassifier(GradientClassifier):
             radius=run.radius, unit=shape.unit, dtype=self._arithmetic(X.dtype), batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        run = plan.run
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         self.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
         self.intercepts_ = [table[-1].copy() for table in tables]
         self.n_layers_ = len(tables) + 1
-        self.n_outputs_ = outputs.n_outputs
+        self.n_outputs_ = plan.outputs.n_outputs
         self.out_activation_ = run.shape.architecture.out_activation
         self.learning_rate_init_ = run.learning_rate
 

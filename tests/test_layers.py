@@ -69,7 +69,7 @@ FLOORS = {
     ),
     "_kernels": (("bits", "dense", "gram", "linear", "updates"),),
     "_training": (
-        ("averaging", "defaults", "linear", "network", "optimizers", "plan", "progress", "run_lock"),
+        ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
         ("checkpoint",),
         ("loop",),
     ),
