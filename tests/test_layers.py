@@ -75,11 +75,12 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "made_up", "payment", "private_step", "releases", "row_wise"),
+        ("cells", "made_up", "payment", "private_step", "releases", "row_wise", "totals"),
         ("public_rules", "rows"),
         ("public_steps",),
-        ("callers", "running"),
-        ("joint_fit",),
+        ("compositions", "running"),
+        ("findings", "joint_fit"),
+        ("callers",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
 }
@@ -168,7 +169,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 73), "accounting": (15, 8, 49)}
+    assert found == {"": (23, 7, 74), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():
