@@ -17,6 +17,7 @@ from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_table, encode_labels
+from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
 from skdp._sampling import Sampling, sampling_at
 from skdp._validation import absolute_path, check_choice, check_count, check_real
@@ -276,7 +277,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _admit(self, event: DpEvent) -> None:
         """Raise what the charge would raise, before a row is read; nothing is charged."""
-        report_foreign_fit(self)
+        report_foreign_fit(self, FitPrice(event, self.delta, self.adjacency))
         self._payment().check(event)
 
     def _public_parameters(self) -> dict[str, Any]:

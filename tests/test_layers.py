@@ -76,10 +76,11 @@ FLOORS = {
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
         ("cells", "default_delta", "made_up", "payment", "private_step", "releases", "row_wise"),
-        ("public_rules", "rows"),
+        ("public_rules", "rows", "totals"),
         ("public_steps",),
-        ("callers", "running"),
-        ("joint_fit",),
+        ("compositions", "running"),
+        ("findings", "joint_fit"),
+        ("callers",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
@@ -169,7 +170,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 81), "accounting": (15, 8, 49)}
+    assert found == {"": (23, 7, 82), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

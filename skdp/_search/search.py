@@ -27,6 +27,7 @@ from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
 from skdp._fitting.rows import check_labels
 from skdp._fitting.running import table_shape
+from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
 from skdp._search.candidates import (
     FitPlan,
@@ -107,7 +108,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
         get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
         warn_of_weak_delta(terms.delta, n)
-        report_foreign_fit(self)
+        report_foreign_fit(self, FitPrice(plan.event, terms.delta, terms.adjacency))
         payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan, terms))
         payment.check(plan.event)
         with payment.recording_refusals():
