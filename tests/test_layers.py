@@ -24,7 +24,7 @@ FLOORS = {
         ("_fitting", "datasets"),
         ("_training",),
         ("base",),
-        ("_classifier", "decomposition"),
+        ("_classifier", "decomposition", "preprocessing"),
         ("linear_model", "neural_network", "pipeline"),
         ("_search",),
         ("model_selection", "plotting"),
@@ -84,6 +84,7 @@ FLOORS = {
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
+    "preprocessing": (("cells", "threshold"), ("edges", "octaves"), ("purchase",)),
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
@@ -170,7 +171,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 82), "accounting": (15, 8, 49)}
+    assert found == {"": (24, 7, 87), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():
