@@ -283,7 +283,7 @@ class PrivacyUtilityDisplay:
         ax.set_ylabel(self.score_name)
         clear_frame(ax)
         ax.legend(loc="lower right", frameon=False, fontsize="small")
-        self.note_ = small_print(ax, self.note) if self.note else None
+        self.note_ = small_print(ax, self.note, 104) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
