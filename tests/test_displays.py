@@ -115,6 +115,16 @@ def test_small_differences_stay_small():
     assert low < 0.9 < high
 
 
+def test_several_displays_share_axes():
+    first = PrivacyUtilityDisplay.from_scores([1, 2], [0.5, 0.5001])
+    second = PrivacyUtilityDisplay.from_scores([0.1, 10], [0.9, 0.95], ax=first.ax_, label="second")
+    (left, right), (low, high) = first.ax_.get_xlim(), first.ax_.get_ylim()
+    for display in (first, second):
+        assert np.all((left < display.line_.get_xdata()) & (display.line_.get_xdata() < right))
+        assert np.all((low < display.line_.get_ydata()) & (display.line_.get_ydata() < high))
+    assert [text.get_text() for text in first.ax_.get_legend().get_texts()] == ["private", "second"]
+
+
 def test_scores_at_hand_are_drawn_and_cost_nothing(plt):
     figure, ax = plt.subplots()
     display = PrivacyUtilityDisplay.from_scores(

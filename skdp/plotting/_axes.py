@@ -56,7 +56,11 @@ def log_axis_of_epsilon(ax: Any, epsilons: Sequence[float]) -> None:
 
 
 def keep_small_differences_small(ax: Any, least: float) -> None:
-    """Let the y axis span `least` or more: stretched over a difference of .001 it would look like a loss."""
-    low, high = ax.get_ylim()
+    """Let the y axis span `least` or more: stretched over a difference of .001 it would look like a loss.
+
+    The limits of the data are widened, not those of the axes, which follow what is drawn later.
+    """
+    (x, low), (_, high) = ax.dataLim.get_points()
     slack = max(0.0, least - (high - low)) / 2
-    ax.set_ylim(low - slack, high + slack)
+    ax.update_datalim([(x, low - slack), (x, high + slack)])
+    ax.autoscale_view()

@@ -148,7 +148,8 @@ class AccountantComparisonDisplay:
             finite = [epsilon if epsilon < math.inf else math.nan for epsilon in epsilons]
             (self.lines_[method],) = ax.plot(self.steps, finite, **{**style, **kwargs})
         ax.set(xlabel=self.xlabel, ylabel=f"epsilon at delta = {self.delta:g}")
-        ax.set_ylim(bottom=0)
+        if ax.get_yscale() == "linear":
+            ax.set_ylim(bottom=0)
         clear_frame(ax)
         ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure

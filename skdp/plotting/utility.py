@@ -282,8 +282,8 @@ class PrivacyUtilityDisplay:
         keep_small_differences_small(ax, _LEAST_SPAN * float(np.nanmax(np.abs(mean))))
         ax.set_ylabel(self.score_name)
         clear_frame(ax)
-        ax.legend(loc="lower right", frameon=False, fontsize="small")
-        self.note_ = small_print(ax, self.note) if self.note else None
+        ax.legend(loc="best", frameon=False, fontsize="small")
+        self.note_ = small_print(ax, self.note, 104) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

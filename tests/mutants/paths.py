@@ -41,6 +41,9 @@ PAYMENT = "skdp/_fitting/payment.py"
 PRIVATE_STEP = "skdp/_fitting/private_step.py"
 PIPELINE = "skdp/pipeline.py"
 
+DISPLAY_OF_BUDGETS = "skdp/plotting/budget.py"
+DISPLAY_OF_UTILITY, STUDY = "skdp/plotting/utility.py", "skdp/plotting/_study.py"
+
 BITS = "skdp/_kernels/bits.py"
 DENSE = "skdp/_kernels/dense.py"
 GRAM_KERNEL = "skdp/_kernels/gram.py"
