@@ -24,7 +24,7 @@ FLOORS = {
         ("_fitting", "datasets", "plotting"),
         ("_training",),
         ("base",),
-        ("_classifier", "decomposition"),
+        ("_classifier", "decomposition", "preprocessing"),
         ("linear_model", "neural_network", "pipeline"),
         ("_search",),
         ("model_selection",),
@@ -82,6 +82,7 @@ FLOORS = {
         ("joint_fit",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
+    "preprocessing": (("cells", "threshold"), ("edges", "octaves"), ("purchase",)),
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
@@ -168,7 +169,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 74), "accounting": (15, 8, 49)}
+    assert found == {"": (24, 7, 78), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():
