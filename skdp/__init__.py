@@ -28,6 +28,7 @@ _PUBLIC = {
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
     "row_wise": "skdp._fitting.row_wise",
+    "tabular_pipeline": "skdp.tabular",
 }
 _MODULES = (
     "accounting",

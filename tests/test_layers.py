@@ -26,7 +26,7 @@ FLOORS = {
         ("base",),
         ("_classifier", "decomposition", "preprocessing"),
         ("datasets", "linear_model", "neural_network", "pipeline"),
-        ("_search",),
+        ("_search", "tabular"),
         ("model_selection", "plotting"),
     ),
     "accounting": (
@@ -93,7 +93,7 @@ FLOORS = {
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
-    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing"),
+    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing", "tabular"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -176,7 +176,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (24, 7, 90), "accounting": (15, 8, 49)}
+    assert found == {"": (25, 7, 94), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():
