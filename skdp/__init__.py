@@ -40,6 +40,7 @@ _MODULES = (
     "neural_network",
     "pipeline",
     "plotting",
+    "preprocessing",
 )
 
 __all__ = ["__version__", *_PUBLIC]

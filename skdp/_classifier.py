@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -221,6 +221,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
         outputs = work._resolve_outputs(y, classes, warm=warm)
+        work._note_row_norm(X)
         shape = public_shape(X)
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
@@ -232,7 +233,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if plan is None:  # the classes are read from the labels
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
-        warn_of_weak_delta(terms.budget.delta, plan.n_public)
+        warn_of_weak_delta(plan.price.delta, plan.n_public)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
         work._charge_once(plan)
@@ -303,6 +304,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
+        terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
         n = self._public_n_samples(shape[0])
         run = self._plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
@@ -313,7 +315,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if warm:
             self._check_present(run, outputs)
         paid = compose(release.event for release in earlier) if earlier else None
-        price = self._price(run.plan.event, paid, terms.budget.delta)  # a run without a price is refused here
+        price = self._price(run.plan.event, paid, self.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
         return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm)
 
@@ -333,6 +335,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, "classes": repr(outputs.classes.tolist()),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
+            **({"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
 
@@ -390,7 +393,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     def _check_radius(self, n_features: int) -> float:
         """Return the norm to which rows are clipped."""
         if self.data_norm is None:
-            return math.sqrt(n_features)
+            return self._fitted_row_norm or math.sqrt(n_features)
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
@@ -413,11 +416,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return the given noise multiplier, or the one that spends epsilon."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
-        if budget.epsilon is None:
-            raise ValueError("epsilon=None, noise_multiplier=None: set exactly one of them.")
-        return calibrate_noise(
-            sampling, n_steps, budget.epsilon, budget.delta, accounting=self.accounting, adjacency=self.adjacency
-        )
+        epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
+        return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")

@@ -56,8 +56,10 @@ class DPMLPClassifier(GradientClassifier):
         Activation function of the hidden layers.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
-    delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
@@ -243,7 +245,7 @@ class DPMLPClassifier(GradientClassifier):
         activation: str = "relu",
         *,
         epsilon: float | None = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         noise_multiplier: float | None = None,
         max_grad_norm: Any = "auto",
         clipping: str = "flat",

@@ -337,7 +337,8 @@ def _sort_parts(owner: Any) -> tuple[list[str], list[tuple[str, str, str, str]]]
 
 def _holds_ours(part: Any) -> bool:
     """Whether a parameter of an estimator, at any depth, is a private estimator."""
-    return hasattr(part, "get_params") and any(is_ours(value) for value in part.get_params(deep=True).values())
+    given = part.get_params(deep=True).values() if hasattr(part, "get_params") else ()
+    return any(is_ours(value) and hasattr(value, "fit") for value in given)  # a schema is ours and fits nothing
 
 
 # --- compositions that were reported ---

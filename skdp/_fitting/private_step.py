@@ -7,6 +7,7 @@ Nothing else tells it from a public step (docs/extending.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 from sklearn.base import clone
@@ -63,9 +64,9 @@ class PrivateStep:
         """The number of rows that rules may use."""
         return int(self.estimator._public_n_samples(n_samples))
 
-    def plan(self, n_samples: int, n_features: int) -> StepPlan:
-        """What a fit to a table of this shape costs, at any noise multiplier."""
-        plan: StepPlan = self.estimator._plan_step(n_samples, n_features)
+    def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
+        """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
+        plan: StepPlan = copy(self.estimator).set_params(delta=delta)._plan_step(n_samples, n_features)
         return plan
 
     def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:
@@ -85,6 +86,7 @@ class PrivateStep:
 
     def check_rows(self, X: Any) -> Any:
         """The rows as a table of numbers, refused if they are unusable; reads private data."""
+        self.estimator._note_row_norm(X)
         return self.estimator._check_rows(X)
 
     def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
@@ -94,6 +96,7 @@ class PrivateStep:
     def rehearse(self, rows: Any, n_samples: int) -> Any:
         """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
         stand_in = clone(self.estimator)
+        stand_in._note_row_norm(rows)
         checked = stand_in._check_rows(rows)
         terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
         stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
@@ -110,8 +113,8 @@ class PrivateStep:
 
 
 def is_private(step: Any) -> bool:
-    """Whether a step pays for what it reads."""
-    return hasattr(type(step), "__private_step__")
+    """Whether a step pays for what it reads; one whose ``__private_step__`` returns None reads nothing as it is set."""
+    return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
 
 
 def step_of(estimator: Any) -> PrivateStep:
