@@ -23,9 +23,11 @@ _PUBLIC = {
     "DPRandomizedSearchCV": "skdp.model_selection",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
+    "PrivacyReport": "skdp.report",
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
+    "privacy_report": "skdp.report",
     "row_wise": "skdp._fitting.row_wise",
 }
 _MODULES = (
@@ -40,6 +42,7 @@ _MODULES = (
     "neural_network",
     "pipeline",
     "plotting",
+    "report",
 )
 
 __all__ = ["__version__", *_PUBLIC]

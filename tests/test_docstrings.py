@@ -38,6 +38,7 @@ MODULES = (
     "skdp.neural_network",
     "skdp.pipeline",
     "skdp.plotting",
+    "skdp.report",
 )
 
 EXCLUDED = {

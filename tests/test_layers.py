@@ -22,7 +22,8 @@ FLOORS = {
         ("budget", "_kernels", "_random"),
         ("mechanisms", "_sampling", "_gram"),
         ("_fitting", "datasets", "plotting"),
-        ("_training",),
+        ("_training", "_report"),
+        ("report",),
         ("base",),
         ("_classifier", "decomposition"),
         ("linear_model", "neural_network", "pipeline"),
@@ -75,17 +76,27 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "made_up", "payment", "private_step", "releases", "row_wise"),
+        ("cells", "leaks", "made_up", "payment", "private_step", "releases", "row_wise"),
         ("public_rules", "rows"),
         ("public_steps",),
         ("callers", "running"),
         ("joint_fit",),
     ),
+    "_report": (
+        ("values", "price"),
+        ("releases",),
+        ("facts", "wording"),
+        ("checklists",),
+        ("sections",),
+        ("as_text", "as_html"),
+        ("document",),
+        ("reported",),
+    ),
     "datasets": (("_tables", "mnist"), ("census",)),
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
-    *("pipeline", "_search", "model_selection", "datasets", "plotting"),
+    *("pipeline", "_search", "model_selection", "datasets", "plotting", "_report"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -168,7 +179,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 73), "accounting": (15, 8, 49)}
+    assert found == {"": (25, 8, 77), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

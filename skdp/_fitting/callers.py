@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import joblib
 
 from skdp._config import leaks_are_errors, report_leak
+from skdp._fitting.leaks import CALLER, Leak
 from skdp._fitting.public_steps import is_ours, parts_of, walk
 
 _SCORES = (
@@ -126,7 +127,7 @@ class _Layer(NamedTuple):
     owner: Any
 
 
-def report_foreign_fit(estimator: Any) -> None:
+def report_foreign_fit(estimator: Any) -> tuple[Leak, ...]:
     """Warn, once per composition, that a private estimator is fitted inside code that reads rows without paying.
 
     Called inside ``fit``, before the charge. It searches the stack for methods of estimators, and for functions of
@@ -137,6 +138,11 @@ def report_foreign_fit(estimator: Any) -> None:
     estimator : object
         Estimator that is being fitted.
 
+    Returns
+    -------
+    tuple of Leak
+        What the compositions read, for the record of the fit, whether or not it was warned of before.
+
     Warns
     -----
     PrivacyLeakWarning
@@ -146,7 +152,8 @@ def report_foreign_fit(estimator: Any) -> None:
     frames = list(_iterate_frames(sys._getframe().f_back))
     layers = _find_layers(frames, estimator)
     if not layers:
-        return
+        return ()
+    kind = type(estimator).__name__
     level = next((i for i, frame in enumerate(frames) if _origin(frame) == "other"), 0)
     for layer in layers:
         if layer.text is None:
@@ -155,9 +162,11 @@ def report_foreign_fit(estimator: Any) -> None:
         with _lock:
             if _was_reported(token, layer.title) and not leaks_are_errors():
                 continue
-            kind = type(estimator).__name__
             report_leak(f"{kind} is fitted inside {layer.title}: {layer.text}.", stacklevel=3 + level)
             _mark_reported(token, layer.title)
+    # A search warns at the fits that it scores. The last one, of its best estimator, depends on the scores as well.
+    texts = [(each.title, each.text or (_SCORES if _known_name(each.owner) in _SEARCHES else None)) for each in layers]
+    return tuple(Leak(CALLER, f"It was fitted inside {title}: {text}.") for title, text in texts if text is not None)
 
 
 # --- the stack ---
