@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from typing import Any
 
@@ -147,12 +148,12 @@ def _shares(model: Any, parts: list[tuple[str, Any]], priced: Priced) -> list[di
     if len(parts) < 2:
         return []
     alone = [_epsilon(part.privacy_event_, priced) for _, part in parts]
-    if any(each is None for each in alone):
+    if not all(each is not None and 0.0 < each < math.inf for each in alone):
         return []
-    squares = [gaussian_mu(max(each or 0.0, 1e-300), priced.delta) ** 2 for each in alone]
+    squares = [gaussian_mu(each, priced.delta) ** 2 for each in alone if each is not None]
     whole = sum(squares)
     return [
-        {"part": one_line(name), "epsilon_alone": number(epsilon), "share": square / whole}
+        {"part": one_line(name), "epsilon_alone": number(epsilon or 0.0), "share": square / whole}
         for (name, _), epsilon, square in zip(parts, alone, squares, strict=True)
     ]
 
@@ -165,18 +166,20 @@ def _epsilon(event: DpEvent, priced: Priced) -> float | None:
 
 
 def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
-    """What a private search paid for its choice; None for all else."""
-    if _kind(model) != "search":
-        return None
-    events = model.__dict__.get("_fitted_tuning", {})
-    prices = {name: _epsilon(event, priced) for name, event in events.items()}
+    """What a choice cost, by a search or, for the model that one chose, by its event; None without a choice."""
     law = next((each for each in flatten(priced.event) if isinstance(each, RepeatAndSelectDpEvent)), None)
+    worst = any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event))
+    search = _kind(model) == "search"
+    if not (search or law or worst):
+        return None
+    events = model.__dict__.get("_fitted_tuning", {}) if search else {}
+    prices = {name: _epsilon(event, priced) for name, event in events.items()}
     return {
-        "candidates": len(model.cv_results_["params"]),
+        "candidates": len(model.cv_results_["params"]) if search else None,
         "tries": None if law is None else law_of(law),
         "tries_on_average": None if law is None else number(law.mean),
-        "worst_of_possibilities": any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event)),
-        "scoring": one_line(getattr(model.scorer_, "name", type(model.scorer_).__name__)),
+        "worst_of_possibilities": worst,
+        "scoring": one_line(getattr(model.scorer_, "name", type(model.scorer_).__name__)) if search else None,
         "epsilon_of_choice": None if prices.get("choice") is None else number(prices["choice"]),
         "epsilon_of_refit": None if prices.get("refit") is None else number(prices["refit"]),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -30,12 +31,19 @@ class Reported:
     def _repr_html_(self) -> Callable[[], str]:
         """Return a function for the diagram with its price; an AttributeError says that no diagram is wanted."""
         diagram = cast("Callable[[], str]", cast(Any, super())._repr_html_)
-        return lambda: _caption(self) + diagram()
+
+        def draw() -> str:
+            try:
+                return _caption(self) + diagram()
+            except ValueError:  # a diagram lists fitted attributes, and a joint price may not exist
+                return f"{_caption(self)}<pre>{html.escape(repr(self))}</pre>"
+
+        return draw
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle = cast("dict[str, str]", cast(Any, super())._repr_mimebundle_(**kwargs))
-        if "text/html" in bundle:
-            bundle["text/html"] = _caption(self) + bundle["text/html"]
+        bundle = {"text/plain": repr(self)}
+        if hasattr(self, "_repr_html_"):
+            bundle["text/html"] = self._repr_html_()
         return bundle
 
 

@@ -54,11 +54,12 @@ def unit(facts: Facts) -> str:
 def layperson(facts: Facts) -> str:
     """What the guarantee means, in a sentence, by epsilon and delta alone."""
     guarantee = facts["guarantee"]
+    seeded = "; those who know the seed of the noise may do better" if facts["noise"]["source"] == "seeded" else ""
     which = "which of two given rows was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
     return (
         f"Somebody who knows all other rows, knows the row in question and sees the whole model guesses {which}: if a "
         f"fair coin decided that, the guess is right with probability at most {percent(guarantee['guess_at_most'])}, "
-        "where a blind guess is right with 50%."
+        f"where a blind guess is right with 50%{seeded}."
     )
 
 
@@ -133,9 +134,9 @@ def sampling(facts: Facts) -> str:
 
 def accesses(facts: Facts) -> str:
     """Which uses of the rows the price covers."""
-    kind = facts["model"]["kind"]
-    if kind == "search":
-        if facts["tuning"]["candidates"] == 1:
+    kind, tuning = facts["model"]["kind"], facts["tuning"]
+    if tuning is not None:
+        if tuning["candidates"] == 1:
             return "The fit of the only candidate. Nothing was chosen."
         return (
             "The whole search: all fits, all scores, the choice of the best candidate and, if there is one, its refit."
@@ -162,6 +163,8 @@ def tuned(facts: Facts) -> str:
         )
     if tuning["candidates"] == 1:
         return "One candidate: there was no choice to pay for."
+    if tuning["candidates"] is None:
+        return "This model was chosen among others by a private search, and the price is that of the whole search."
     if tuning["tries"] is None:
         how = f"Each of the {tuning['candidates']} candidates was tried once."
     else:
