@@ -14,6 +14,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
+from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._fitting.releases import Release, new_release, publish, releases_of
 from skdp._fitting.rows import check_classes, check_labels, check_table, check_weights, encode_labels
 from skdp._random import SecretStream
@@ -212,6 +214,10 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Fit a copy and publish what it learned, under the lock of the checkpoint."""
         work = copy(self)
         terms = work._check_terms()
+        if warm:  # the state depends on earlier runs too
+            now = work._fitted_leaks
+            begin_record(work, self.__dict__.get("_fitted_leaks"))
+            note_leaks(work, *now)
         with RunLock(work.checkpoint) as lock:
             lock.take()
             self._fit_and_publish(work, terms, X, y, sample_weight, classes=classes, warm=warm)
@@ -282,6 +288,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
             "can occur, e.g. classes=[0, 1]."
         )
+        note_leaks(self, CLASSES_READ)
         return None
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
@@ -341,7 +348,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
 
     def _admit_once(self, plan: Plan) -> None:
-        if not self._is_charged(plan):
+        if self._is_charged(plan):
+            note_leaks(self, *report_foreign_fit(self))
+        else:
             self._admit(plan.event)
 
     def _charge_once(self, plan: Plan) -> None:
@@ -365,7 +374,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         self.sampling_rate_ = run.plan.sampling.rate
         self.max_grad_norm_ = run.plan.max_grad_norm
         self.data_norm_ = run.radius
-        self._fitted_before = plan.before
+        self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
         self.n_steps_ = n_done + steps
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
