@@ -21,6 +21,7 @@ _PUBLIC = {
     "DPMLPClassifier": "skdp.neural_network",
     "DPPCA": "skdp.decomposition",
     "DPRandomizedSearchCV": "skdp.model_selection",
+    "Finding": "skdp._fitting.findings",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
     "allocate_budget": "skdp.pipeline",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,7 +137,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return a context manager that gives the model of these rows."""
         raise NotImplementedError
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """Publish the result of a run, of which `n_done` steps were made."""
         raise NotImplementedError
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
@@ -232,7 +233,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if plan is None:  # the classes are read from the labels
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
-        warn_of_weak_delta(terms.budget.delta, plan.n_public)
+        warn_of_weak_delta(plan.price.delta, plan.n_public)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
         work._charge_once(plan)
@@ -303,6 +304,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
+        terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
         n = self._public_n_samples(shape[0])
         run = self._plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
@@ -313,7 +315,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if warm:
             self._check_present(run, outputs)
         paid = compose(release.event for release in earlier) if earlier else None
-        price = self._price(run.plan.event, paid, terms.budget.delta)  # a run without a price is refused here
+        price = self._price(run.plan.event, paid, self.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
         return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm)
 
@@ -355,7 +357,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         theta, n_done = self._train(plan, rows, targets)
         run, (steps, epochs) = plan.run, plan.before
-        self._set_parameters(theta, plan.outputs, run)
+        self._set_parameters(theta, plan, n_done)
         self.classes_ = plan.outputs.classes
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
@@ -413,11 +415,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return the given noise multiplier, or the one that spends epsilon."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
-        if budget.epsilon is None:
-            raise ValueError("epsilon=None, noise_multiplier=None: set exactly one of them.")
-        return calibrate_noise(
-            sampling, n_steps, budget.epsilon, budget.delta, accounting=self.accounting, adjacency=self.adjacency
-        )
+        epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
+        return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
@@ -535,4 +534,4 @@ def _ignore(n_done: int) -> None:
     """Observe a step without doing anything."""
 
 
-__all__ = ["GradientClassifier", "Outputs", "Run", "Targets", "classes_of"]
+__all__ = ["GradientClassifier", "Outputs", "Plan", "Run", "Targets", "classes_of"]

@@ -15,13 +15,18 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.findings import Finding as Finding
+from skdp._fitting.findings import check_structure, find
 from skdp._fitting.joint_fit import Allocation, JointFit
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
 from skdp._fitting.public_steps import find_faults
 from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
 from skdp._fitting.running import passes_rows, table_shape, value_refusals
+from skdp._fitting.totals import FitPrice
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, calibrate_jointly
 from skdp.base import JointPrice, PrivateEstimator, warn_of_interrupt, warn_of_weak_delta
@@ -30,42 +35,75 @@ TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
 
 
-def check_pipeline(pipeline: Any) -> None:
-    """Check that no step of a pipeline reads its rows without paying for it.
+def check_pipeline(composition: Any) -> list[Finding]:
+    """Find what a composition of estimators reads of its rows without paying for it.
 
-    Two kinds of steps are allowed: private estimators, and steps that learn nothing from their rows and transform them
-    one by one. The latter are listed by class and parameters (`skdp._fitting.public_steps`). Examples are
-    ``Normalizer``, ``OneHotEncoder(categories=[...])``, a ``FunctionTransformer`` of an element-wise ufunc or of a
-    function marked by `skdp.row_wise`, and unions of such steps.
+    The composition is walked at any depth, and nothing is fitted. A safe one consists of private estimators and of
+    steps that learn nothing from their rows and transform them one by one. The latter are listed by class and
+    parameters (`skdp._fitting.public_steps`). Examples are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
+    ``FunctionTransformer`` of an element-wise ufunc or of a function marked by `skdp.row_wise`, and unions of such
+    steps. `allocate_budget` refuses a pipeline with any other step.
 
     Parameters
     ----------
-    pipeline : Pipeline
-        Pipeline to check. It is not changed.
+    composition : estimator
+        A private estimator, a ``Pipeline``, ``ColumnTransformer`` or ``FeatureUnion``, or any meta-estimator around a
+        private one, such as ``CalibratedClassifierCV``, ``RFE``, ``VotingClassifier``, ``BaggingClassifier`` or
+        ``GridSearchCV``. It is not changed.
+
+    Returns
+    -------
+    list of Finding
+        Empty for a safe composition. Each finding names the step, what it reads, what to use instead and, where they
+        are known without the data, the number of fits and their joint price. Each is printed as one line.
 
     Raises
     ------
     TypeError
-        `pipeline` is not a ``sklearn.pipeline.Pipeline``.
+        `composition`, or a step of it, is no estimator.
     ValueError
-        A step is not allowed. The message names the step and what to use instead.
+        Names of steps are not unique, or a step before the last one has no ``transform``.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        There are findings; the message holds the first of them. Under ``config_context(on_leak="raise")`` it is raised.
 
     See Also
     --------
     allocate_budget : Give the private steps of a pipeline one budget.
     row_wise : Mark a function that transforms rows one by one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> from skdp import DPLogisticRegression, check_pipeline
+    >>> model = DPLogisticRegression(classes=[0, 1])
+    >>> check_pipeline(make_pipeline(Normalizer(), model))
+    []
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     findings = check_pipeline(make_pipeline(StandardScaler(), model))
+    >>> [(finding.step, finding.counterpart) for finding in findings]
+    [('standardscaler', 'a FunctionTransformer that scales by public bounds (skdp.row_wise)')]
     """
+    findings = find(composition)
+    if findings:
+        more = f" ({len(findings) - 1} more: see the returned list)" if len(findings) > 1 else ""
+        report_leak(f"{type(composition).__name__} is not private as a whole: {findings[0]}{more}")
+    return findings
+
+
+def _refuse_findings(pipeline: Any) -> None:
+    """Refuse a pipeline that cannot be given a joint budget, by its first fault."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
             f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
         )
-    names = [name for name, _ in pipeline.steps]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
+    check_structure(pipeline)
     charged = False
-    for number, (name, step) in enumerate(pipeline.steps):
-        if number < len(names) - 1 and not passes_rows(step) and not hasattr(step, "transform"):
-            raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
+    for name, step in pipeline.steps:
         if is_private(step):
             _refuse_strangers(name, step)
             _refuse_overrides(name, step)
@@ -73,8 +111,8 @@ def check_pipeline(pipeline: Any) -> None:
             continue
         for path, kind, reads, remedy in find_faults(step, name):
             raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")
-        for refusal in value_refusals(step, name) if charged else ():
-            raise ValueError(refusal)
+        for path, kind, reads, remedy in value_refusals(step, name) if charged else ():
+            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy}.")
 
 
 def _refuse_strangers(name: str, step: Any) -> None:
@@ -99,7 +137,7 @@ def _refuse_overrides(name: str, step: Any) -> None:
 
 
 def allocate_budget(
-    pipeline: Pipeline, epsilon: float, delta: float, shares: Mapping[str, float] | None = None
+    pipeline: Pipeline, epsilon: float, delta: float | str = "auto", shares: Mapping[str, float] | None = None
 ) -> PrivatePipeline:
     """Return a copy of a pipeline whose private steps share one privacy budget.
 
@@ -110,8 +148,10 @@ def allocate_budget(
         `delta` and `noise_multiplier` of its steps are not used.
     epsilon : float
         Privacy budget of one ``fit`` of the whole pipeline.
-    delta : float
-        Probability with which the guarantee of the whole pipeline may fail.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
+        delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
+        power of ten, for more, n being the public number of rows.
     shares : mapping of str to float or None, default=None
         Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
         If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
@@ -131,7 +171,7 @@ def allocate_budget(
 
     See Also
     --------
-    check_pipeline : Check the steps only.
+    check_pipeline : List what the steps read, of any composition.
     DPGridSearchCV : Search over the parameters of a pipeline under one budget.
 
     Examples
@@ -146,7 +186,7 @@ def allocate_budget(
     >>> bool(1.99 < pipe.epsilon_ <= 2.0)
     True
     """
-    check_pipeline(pipeline)
+    _refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
     budgeted = PrivatePipeline(clone(pipeline).steps, epsilon=epsilon, delta=delta, shares=shares, **own)
     check_budget(budgeted)
@@ -164,8 +204,8 @@ class PrivatePipeline(JointPrice, Pipeline):
         Names and steps, as for ``sklearn.pipeline.Pipeline``.
     epsilon : float, default=1.0
         Privacy budget of one ``fit``.
-    delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail, as for `allocate_budget`.
     shares : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
     transform_input : None
@@ -198,7 +238,7 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     See Also
     --------
-    check_pipeline : Check the steps only.
+    check_pipeline : List what the steps read, of any composition.
 
     Notes
     -----
@@ -218,13 +258,14 @@ class PrivatePipeline(JointPrice, Pipeline):
     """
 
     steps: Any
+    delta: Any  # a number or "auto"; in the copy that a fit works on, a number
 
     def __init__(
         self,
         steps: Any,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         shares: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
@@ -348,8 +389,13 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     def _solve(self, n_samples: int, n_features: int) -> Allocation:
         """The noise of each private step for a table of this shape."""
-        plans = [step.plan(n_samples, n_features) for _, step in self._private_steps()]
+        plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
         return Allocation(plans, noises_of(self, plans, self.epsilon, self.delta))
+
+    def _settle_delta(self, n_samples: int) -> None:
+        """Make delta a number, on a copy made for a fit."""
+        n = self._private_steps()[0][1].public_n_samples(n_samples)
+        self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
     # --- the fit ---
 
@@ -359,12 +405,13 @@ class PrivatePipeline(JointPrice, Pipeline):
         check_budget(whole)
         given = whole._params_of_steps(params)
         n_samples, n_features = table_shape(X)
+        whole._settle_delta(n_samples)
         allocation = whole._solve(n_samples, n_features)
         event, payment = allocation.event, whole._payment()
         fit = JointFit(whole.steps, allocation, whole.delta, given)
         fit.check_parameters(n_samples)
         warn_of_weak_delta(whole.delta, whole._private_steps()[0][1].public_n_samples(n_samples))
-        report_foreign_fit(self)
+        report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency))
         payment.check(event)
         with payment.recording_refusals():
             fit.prepare(X, y)
@@ -440,9 +487,9 @@ class PrivatePipeline(JointPrice, Pipeline):
 
 def check_budget(pipeline: PrivatePipeline) -> None:
     """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
-    check_pipeline(pipeline)
+    _refuse_findings(pipeline)
     check_real("epsilon", pipeline.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-    check_real("delta", pipeline.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+    check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):
         if getattr(pipeline, parameter) is not None:
             raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
@@ -509,4 +556,4 @@ class PipelineSlice(Pipeline):
     fit_transform = fit_predict = fit
 
 
-__all__ = ["PrivatePipeline", "allocate_budget", "check_pipeline"]
+__all__ = ["Finding", "PrivatePipeline", "allocate_budget", "check_pipeline"]

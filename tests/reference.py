@@ -320,3 +320,35 @@ def ema(iterates, n_steps: int):
     decay = max(0.0, 1.0 - 10.0 / n_steps)
     weights = decay ** np.arange(len(iterates) - 1.0, -1.0, -1.0)
     return weights @ np.array(iterates) / weights.sum()
+
+
+# --- bought columns ---
+
+
+def joint_estimate(cells):
+    """What each of the finest cells holds, by weighted least squares from the counts of all nested partitions."""
+    finest, rows, counts, weights = cells, [], [], []
+    while cells is not None:
+        for i in range(len(cells.counts)):
+            low = -np.inf if i == 0 else cells.breaks[i - 1]
+            high = np.inf if i == len(cells.breaks) else cells.breaks[i]
+            left = np.concatenate([[-np.inf], finest.breaks])
+            right = np.concatenate([finest.breaks, [np.inf]])
+            rows.append(((left >= low) & (right <= high)).astype(float))
+            counts.append(cells.counts[i])
+            weights.append(cells.variances[i] ** -0.5)
+        cells = cells.within
+    weights = np.array(weights)
+    return np.linalg.lstsq(np.array(rows) * weights[:, None], np.array(counts) * weights, rcond=None)[0]
+
+
+def best_partition(mass, n_bins, least):
+    """Places that cut `mass` into at most n_bins parts of `least` or more, with the least sum of squares."""
+    best, found = np.inf, []
+    for number in range(n_bins):
+        for places in itertools.combinations(range(1, len(mass)), number):
+            parts = [part.sum() for part in np.split(mass, places)]
+            cost = sum(part * part for part in parts)
+            if min(parts) >= least and cost < best:
+                best, found = cost, list(places)
+    return found

@@ -49,7 +49,7 @@ def page(tmp_path_factory):
 
 
 def centroid(page, **parameters):
-    return page["DPNearestCentroid"]([0, 1], **parameters)
+    return page["DPNearestCentroid"]([0, 1], **{"delta": 1e-5, **parameters})
 
 
 def test_the_estimator_charges_before_it_learns_and_once(page):

@@ -21,13 +21,13 @@ FLOORS = {
         ("_config", "_validation", "accounting"),
         ("budget", "_kernels", "_random"),
         ("mechanisms", "_sampling", "_gram"),
-        ("_fitting", "datasets", "plotting"),
+        ("_fitting", "datasets"),
         ("_training",),
         ("base",),
-        ("_classifier", "decomposition"),
+        ("_classifier", "decomposition", "preprocessing"),
         ("linear_model", "neural_network", "pipeline"),
         ("_search",),
-        ("model_selection",),
+        ("model_selection", "plotting"),
     ),
     "accounting": (
         ("events", "numeric"),
@@ -69,19 +69,22 @@ FLOORS = {
     ),
     "_kernels": (("bits", "dense", "gram", "linear", "updates"),),
     "_training": (
-        ("averaging", "defaults", "linear", "network", "optimizers", "plan", "progress", "run_lock"),
+        ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
         ("checkpoint",),
         ("loop",),
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "made_up", "payment", "private_step", "releases", "row_wise"),
-        ("public_rules", "rows"),
+        ("cells", "default_delta", "made_up", "payment", "private_step", "releases", "row_wise"),
+        ("public_rules", "rows", "totals"),
         ("public_steps",),
-        ("callers", "running"),
-        ("joint_fit",),
+        ("compositions", "running"),
+        ("findings", "joint_fit"),
+        ("callers",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
+    "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
+    "preprocessing": (("cells", "threshold"), ("edges", "octaves"), ("purchase",)),
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
@@ -168,7 +171,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (23, 7, 73), "accounting": (15, 8, 49)}
+    assert found == {"": (24, 7, 87), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

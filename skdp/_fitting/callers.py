@@ -19,114 +19,37 @@ from typing import Any, NamedTuple
 import joblib
 
 from skdp._config import leaks_are_errors, report_leak
-from skdp._fitting.public_steps import is_ours, parts_of, walk
+from skdp._fitting.compositions import (
+    FUNCTIONS,
+    KNOWN,
+    SCORED,
+    SILENT,
+    STEPS,
+    Known,
+    describe_unknown,
+    is_of_sklearn,
+    known_name,
+)
+from skdp._fitting.findings import sort_parts, total_of
+from skdp._fitting.public_steps import is_ours
+from skdp._fitting.totals import FitPrice
 
-_SCORES = (
-    "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a choice "
-    "by them: use skdp.DPGridSearchCV, or score on public rows and ignore this warning"
-)
-_EACH_CLASS = (
-    "one fit for each class or pair of classes, each of which spends the budget again, and classes are read from y: "
-    "use the private classifier alone with classes=[...], which learns several classes for one budget"
-)
-_EACH_OUTPUT = (
-    "one fit for each output, each of which spends the budget again: use skdp.DPMLPClassifier, which learns several "
-    "labels for one budget"
-)
-_VOTING = (
-    "each of its estimators that is private spends a budget of its own, which no epsilon_ adds up, and what the others "
-    "read, the classes of y included, is not paid for: use one private estimator"
-)
-_STACKING = (
-    "the final estimator is fitted to predictions of private rows, which is not paid for, and each of the cv + 1 fits "
-    "of an estimator spends the budget again: use one private estimator"
-)
-_BAGGING = (
-    "each of the n_estimators fits spends the budget again, and bootstrap=True draws a row several times, which "
-    "multiplies its influence beyond the price: use one private estimator, whose averaging does the same"
-)
-_RFE = (
-    "each round of the elimination is a fit that spends the budget again, and epsilon_ is that of the last one alone: "
-    "choose columns by public knowledge, or use skdp.DPPCA"
-)
-_KNOWN = {
-    "CalibratedClassifierCV": "it is calibrated by private rows, which is not paid for, and each fold is a fit "
-    "that spends the budget again: fit the private classifier first and calibrate it on public rows with "
-    "CalibratedClassifierCV(FrozenEstimator(fitted))",
-    "TunedThresholdClassifierCV": "the threshold is chosen by scores of private rows, which is not paid for, and each "
-    "fold is a fit that spends the budget again: use FixedThresholdClassifier with a threshold found on public rows",
-    "RFE": _RFE,
-    "RFECV": "columns are chosen by scores of private rows, which is not paid for, and each round of each fold is a "
-    "fit that spends the budget again: choose columns by public knowledge, or use skdp.DPPCA",
-    "SequentialFeatureSelector": "columns are chosen by scores of private rows, which is not paid for, and each "
-    "column tried is cv fits that spend the budget again: choose columns by public knowledge, or use skdp.DPPCA",
-    "SelectFromModel": "its fit spends a whole budget, which no later step's epsilon_ includes, and a max_features "
-    "that is a function reads the rows: choose columns by public knowledge, or use skdp.DPPCA",
-    "cross_val_predict": "each fold is a fit that spends the budget again, and the predictions are of private rows: "
-    "what is computed from them is not paid for; predict public rows",
-    "permutation_test_score": _SCORES,
-    "learning_curve": _SCORES,
-    "VotingClassifier": _VOTING,
-    "VotingRegressor": _VOTING,
-    "StackingClassifier": _STACKING,
-    "StackingRegressor": _STACKING,
-    "OneVsRestClassifier": _EACH_CLASS,
-    "OneVsOneClassifier": _EACH_CLASS,
-    "OutputCodeClassifier": _EACH_CLASS,
-    "MultiOutputClassifier": _EACH_OUTPUT,
-    "MultiOutputRegressor": _EACH_OUTPUT,
-    "ClassifierChain": _EACH_OUTPUT,
-    "RegressorChain": _EACH_OUTPUT,
-    "BaggingClassifier": _BAGGING,
-    "BaggingRegressor": _BAGGING,
-    "AdaBoostClassifier": "rows are weighted by their errors, which is not paid for, and each of the n_estimators fits "
-    "spends the budget again: use one private estimator",
-    "SelfTrainingClassifier": "labels are made by predictions of private rows, so one row changes those of others "
-    "beyond the price, and each round is a fit that spends the budget again: use one private estimator",
-    "TransformedTargetRegressor": "the target is transformed by what is read from y, which is not paid for: transform "
-    "y by a public function first",
-}
-"""What is read without paying and how often the budget is spent, by name of a class or function of scikit-learn."""
-
-_PARTS = "other parts of a FeatureUnion or ColumnTransformer may read rows without paying: use skdp.allocate_budget"
-_FUNCTIONS = {
-    "_fit_and_score": ("a search or cross-validation", _SCORES),
-    "_permutation_test_score": ("permutation_test_score", _SCORES),
-    "_incremental_fit_estimator": ("learning_curve", _SCORES),
-    "_fit_and_predict": ("cross_val_predict", _KNOWN["cross_val_predict"]),
-    "_rfe_single_fit": ("RFECV", _KNOWN["RFECV"]),
-    "_fit_and_score_over_thresholds": ("TunedThresholdClassifierCV", _KNOWN["TunedThresholdClassifierCV"]),
-    "_fit_classifier_calibrator_pair": ("CalibratedClassifierCV", _KNOWN["CalibratedClassifierCV"]),
-    "_fit_single_estimator": ("an ensemble", _VOTING),
-    "_fit_binary": ("a classifier of classes one by one", _EACH_CLASS),
-    "_partial_fit_binary": ("a classifier of classes one by one", _EACH_CLASS),
-    "_fit_estimator": ("an estimator of outputs one by one", _EACH_OUTPUT),
-    "_partial_fit_estimator": ("an estimator of outputs one by one", _EACH_OUTPUT),
-    "_parallel_build_estimators": ("a bagging ensemble", _BAGGING),
-    "_fit_transform_one": ("FeatureUnion or ColumnTransformer", _PARTS),
-}
-"""Functions of scikit-learn that fit, by name: in a worker thread no other frame of the composition is on the stack."""
-
-_TITLES = {title for title, _ in _FUNCTIONS.values()}
-_SEARCHES, _SILENT, _STEPS = (
-    {"BaseSearchCV"},
-    {"FixedThresholdClassifier"},
-    {"Pipeline", "FeatureUnion", "ColumnTransformer"},
-)
+_TITLES = {title for title, _ in FUNCTIONS.values()}
+_SEARCHES = {"BaseSearchCV"}
 _ABSORBED = {"RFECV": {"RFE"}}  # compositions that are reported as part of another one
 _PASSES_ON = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue"}
 _FITS = ("fit", "_fit", "partial_fit", "_partial_fit")
 
 
 class _Layer(NamedTuple):
-    """A composition on the stack: its name, the warning (None: no warning), and the object that identifies it."""
+    """A composition on the stack: its name, its entry (None: no warning), and the object that identifies it."""
 
     title: str
-    text: str | None
+    known: Known | None
     owner: Any
 
 
-def report_foreign_fit(estimator: Any) -> None:
+def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> None:
     """Warn, once per composition, that a private estimator is fitted inside code that reads rows without paying.
 
     Called inside ``fit``, before the charge. It searches the stack for methods of estimators, and for functions of
@@ -136,6 +59,9 @@ def report_foreign_fit(estimator: Any) -> None:
     ----------
     estimator : object
         Estimator that is being fitted.
+    price : FitPrice or None, default=None
+        What this fit costs. The warning states the joint price of all fits of a composition where their number can be
+        known.
 
     Warns
     -----
@@ -148,16 +74,28 @@ def report_foreign_fit(estimator: Any) -> None:
     if not layers:
         return
     level = next((i for i, frame in enumerate(frames) if _origin(frame) == "other"), 0)
-    for layer in layers:
-        if layer.text is None:
+    for number, layer in enumerate(layers):
+        if layer.known is None:
             continue
         token = _find_token(layer, layers)
         with _lock:
             if _was_reported(token, layer.title) and not leaks_are_errors():
                 continue
-            kind = type(estimator).__name__
-            report_leak(f"{kind} is fitted inside {layer.title}: {layer.text}.", stacklevel=3 + level)
+            report_leak(_describe(estimator, number, layers, price), stacklevel=3 + level)
             _mark_reported(token, layer.title)
+
+
+def _describe(estimator: Any, number: int, layers: list[_Layer], price: FitPrice | None) -> str:
+    """Message about one of the layers, with the total of its fits where that can be known."""
+    title, known, owner = layers[number]
+    if known is SCORED and number + 1 < len(layers) and layers[number + 1].known is None:
+        owner = layers[number + 1].owner  # the search that computes the scores
+    try:
+        total = str(total_of(owner, price))
+    except Exception:  # attribute access may run code of other classes, and must not end the fit
+        total = ""
+    reads = f"{known.reads}; {total}" if known and total else known and known.reads
+    return f"{type(estimator).__name__} is fitted inside {title}: {reads}: use {known and known.remedy}."
 
 
 # --- the stack ---
@@ -238,11 +176,11 @@ def _match_function(frame: FrameType, inner: _Layer | None) -> _Layer | None:
     name = frame.f_code.co_name
     if inner is not None and inner.title in _TITLES:
         return inner
-    if name in _FUNCTIONS:
-        return _Layer(*_FUNCTIONS[name], frame.f_locals.get("scorer"))
+    if name in FUNCTIONS:
+        return _Layer(*FUNCTIONS[name], frame.f_locals.get("scorer"))
     if inner is not None or name.startswith("<"):
         return inner
-    return _Layer(f"{name} of scikit-learn", _describe_unknown(name), None)
+    return _Layer(f"{name} of scikit-learn", describe_unknown(name), None)
 
 
 def _identify_run(frame: FrameType, function: _Layer | None) -> _Layer | None:
@@ -257,29 +195,21 @@ def _identify_run(frame: FrameType, function: _Layer | None) -> _Layer | None:
     return function if run is None else function._replace(owner=run)
 
 
-def _describe_unknown(name: str) -> str:
-    return (
-        f"skdp does not know what {name} reads of the rows; it is not paid for, and each fit spends the budget again: "
-        "fit the private estimator directly, or in skdp.allocate_budget"
-    )
-
-
 def _add_object(found: list[_Layer], function: _Layer | None, owner: Any) -> list[_Layer]:
     """Add the layer of an estimator, which stands for the functions that it calls."""
     if found and found[-1].owner is owner:
         return found
-    name, kind = _known_name(owner), type(owner).__name__
-    is_known = str(type(owner).__module__).startswith("sklearn.")  # a subclass may do anything
+    name, kind = known_name(owner), type(owner).__name__
     if name in _SEARCHES:
         return [*(_add_around(found, function) if function else found), _Layer(kind, None, owner)]
-    if name in _STEPS:
+    if name in STEPS:
         # Of nested pipelines and unions the outermost is reported, which contains all steps.
-        inner = found[:-1] if found and _known_name(found[-1].owner) in _STEPS else found
-        text = _describe_steps(owner) or (None if is_known else _describe_unknown(kind))
-        return [*inner, _Layer(kind, text, owner)]
-    if name in _SILENT and is_known:
+        inner = found[:-1] if found and known_name(found[-1].owner) in STEPS else found
+        known = _describe_steps(owner) or (None if is_of_sklearn(owner) else describe_unknown(kind))
+        return [*inner, _Layer(kind, known, owner)]
+    if name in SILENT and is_of_sklearn(owner):
         return [*found, _Layer(kind, None, owner)]
-    return _add_around(found, _Layer(kind, _KNOWN.get(str(name)) or _describe_unknown(kind), owner))
+    return _add_around(found, _Layer(kind, KNOWN.get(str(name)) or describe_unknown(kind), owner))
 
 
 def _add_around(found: list[_Layer], layer: _Layer) -> list[_Layer]:
@@ -288,56 +218,24 @@ def _add_around(found: list[_Layer], layer: _Layer) -> list[_Layer]:
     return [*(each for each in found if each.title not in absorbed), layer]
 
 
-def _known_name(owner: Any) -> str | None:
-    """Return the name of the listed class of scikit-learn of which an estimator is an instance, or None."""
-    for cls in type(owner).__mro__:
-        if str(cls.__module__).startswith("sklearn."):
-            name = cls.__name__
-            if name in _KNOWN or name in _SEARCHES or name in _SILENT or name in _STEPS:
-                return name
-    return None
-
-
-# --- pipelines and unions ---
-
-
-def _describe_steps(owner: Any) -> str | None:
+def _describe_steps(owner: Any) -> Known | None:
     """Describe what the parts of a composition read without paying; None if they read nothing and one of them pays."""
     try:
-        private, faults = _sort_parts(owner)
+        private, faults = sort_parts(owner)
     except Exception:  # a subclass may change what its parts are
-        return _describe_unknown(type(owner).__name__)
+        return describe_unknown(type(owner).__name__)
     texts = []
     if faults:
         path, kind, reads, remedy = faults[0]
         what = f"its step {path!r} ({kind}) {reads}" if path else f"it {reads}"
         texts.append(f"{what}, and that is not paid for; use {remedy}")
     if len(private) > 1:
+        names = [path for path, _ in private]
         texts.append(
-            f"its private steps {private} spend a budget each, and the last one's epsilon_ does not include the others'"
+            f"its private steps {names} spend a budget each, and the last one's epsilon_ does not include the others'"
         )
-    return (
-        f"{'; '.join(texts)}: use skdp.allocate_budget(pipeline, ...), which checks and pays for all" if texts else None
-    )
-
-
-def _sort_parts(owner: Any) -> tuple[list[str], list[tuple[str, str, str, str]]]:
-    """Return the paths of the private parts, and the faults of the others."""
-    private, faults = [], []
-    listed = list(walk(owner, ""))
-    if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
-        listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
-    for path, part, alone in listed:
-        if is_ours(part) or (not parts_of(part) and _holds_ours(part)):
-            private.append(path)
-        else:
-            faults += [(path, type(part).__name__, *fault) for fault in alone]
-    return private, faults
-
-
-def _holds_ours(part: Any) -> bool:
-    """Whether a parameter of an estimator, at any depth, is a private estimator."""
-    return hasattr(part, "get_params") and any(is_ours(value) for value in part.get_params(deep=True).values())
+    remedy = "skdp.allocate_budget(pipeline, ...), which checks and pays for all"
+    return Known("; ".join(texts), remedy) if texts else None
 
 
 # --- compositions that were reported ---
@@ -360,8 +258,8 @@ def _find_token(layer: _Layer, layers: list[_Layer]) -> Any:
 
     A search that is fitted again is reported again: it is identified by its run of joblib.
     """
-    warned = [each for each in layers if each.text is not None]
-    first = [layer] if layer is warned[-1] and layer.text is _SCORES else []
+    warned = [each for each in layers if each.known is not None]
+    first = [layer] if layer is warned[-1] and layer.known is SCORED else []
     for each in [*first, *reversed(layers)]:
         with contextlib.suppress(TypeError):
             weakref.ref(each.owner)

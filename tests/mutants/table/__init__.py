@@ -1,6 +1,6 @@
 """All mutants, by subject."""
 
-from table import clip, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
+from table import clip, displays, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
 
 MUTANTS = [
     *clip.MUTANTS,
@@ -13,5 +13,6 @@ MUTANTS = [
     *search.MUTANTS,
     *fits.MUTANTS,
     *public_steps.MUTANTS,
+    *displays.MUTANTS,
     *layout.MUTANTS,
 ]

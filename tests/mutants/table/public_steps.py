@@ -8,11 +8,12 @@ MUTANTS = [
         "a public step known by its tag and not by the list",
         (
             PUBLIC,
-            "    if rule is None:\n        yield name",
+            "    if type(step) not in RULES:\n        yield name",
             "    tags = getattr(step, '__sklearn_tags__', None)\n"
-            "    if rule is None and not isinstance(step, type) and tags is not None and not tags().requires_fit:\n"
+            "    known = type(step) in RULES or isinstance(step, type) or tags is None\n"
+            "    if not known and not tags().requires_fit:\n"
             "        return\n"
-            "    if rule is None:\n        yield name",
+            "    if type(step) not in RULES:\n        yield name",
         ),
         tests="public_rules",
         select="reads_or_may_read",
@@ -296,7 +297,7 @@ MUTANTS = [
     ),
     mutant(
         "a subclass of a pipeline taken for it",
-        (CALLERS, "(None if is_known else _describe_unknown(kind))", "None"),
+        (CALLERS, "(None if is_of_sklearn(owner) else describe_unknown(kind))", "None"),
         tests="callers",
         select="told_once and own",
     ),
@@ -304,8 +305,8 @@ MUTANTS = [
         "a leak told of before it is raised",
         (
             CALLERS,
-            '            report_leak(f"',
-            '            _mark_reported(token, layer.title)\n            report_leak(f"',
+            "            report_leak(",
+            "            _mark_reported(token, layer.title)\n            report_leak(",
         ),
         tests="callers",
         select="raised_for_each",

@@ -1,0 +1,1 @@
+"""Transformers that pay for what they read of raw columns."""

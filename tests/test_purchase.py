@@ -1,0 +1,345 @@
+"""What a purchase of edges, bounds and categories costs, what one row changes of it, and what it finds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from reference import best_partition, joint_estimate
+from scipy.stats import binom, norm
+
+from skdp._random import SecretStream
+from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, get_epsilon
+from skdp.accounting.releases import releases
+from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing.cells import Cells, count_cells
+from skdp.preprocessing.edges import _best_partition, equal_mass_edges
+from skdp.preprocessing.octaves import OCTAVES, occupied_octaves
+from skdp.preprocessing.purchase import Purchase
+from skdp.preprocessing.threshold import named_categories, observed_counts, stability_threshold
+
+FALSE_ALARM = 1e-6
+N = 400
+
+
+def purchase(n_numbers=2, n_words=2, **fields):
+    given = {"n_bins": 8, "max_categories": 5, "adjacency": "zero_out", "bounds": ()}
+    given["threshold_delta"] = 1e-6 if n_words else 0.0
+    return Purchase(n_numbers, n_words, **{**given, **fields})
+
+
+def stream(seed=0):
+    return SecretStream.from_random_state(seed)
+
+
+def released(bought, numbers, words=(), noise=0.01, n=None):
+    return bought.release(numbers, words, noise, n or len(numbers[0] if numbers else words[0][0]), stream())
+
+
+# --- the price ---
+
+
+@pytest.mark.parametrize(
+    ("n_numbers", "n_words", "bounds"),
+    [(3, 2, ()), (0, 4, ()), (5, 0, ()), (2, 0, ((0, 1), (0, 2))), (2, 1, ((0, 1), (0, 2))), (2, 3, (None, (0, 9)))],
+)
+def test_all_rounds_cost_one_gaussian_release_and_the_threshold(n_numbers, n_words, bounds):
+    found = releases(purchase(n_numbers, n_words, bounds=bounds).event_at(7.0))
+    assert found.mu_squared == pytest.approx(1 / 49, rel=1e-12)
+    assert found.epsilon_delta == (((0.0, 1e-6, 1),) if n_words else ())
+    assert set(found.kinds) <= {"gaussian", "epsilon_delta"}
+
+
+def test_the_price_is_that_of_the_gaussian_at_what_the_threshold_leaves_of_delta():
+    """The profile of the composition is t + (1 - t) times that of the Gaussian."""
+    t, delta = 1e-6, 1e-5
+    whole = get_epsilon(purchase(threshold_delta=t).event_at(5.0), delta)
+    alone = get_epsilon(GaussianDpEvent(5.0), (delta - t) / (1 - t))
+    assert alone <= whole * (1 + 1e-9)
+    assert whole == pytest.approx(alone, rel=2e-3)
+
+
+# --- what one row changes ---
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """A function that buys from D and from D', which sees the noisy counts of D, and gives what went into each round.
+
+    A round is a list of (value, mechanism); D and D' must have the same words.
+    """
+    release = GaussianMechanism.release
+
+    def of(bought, *tables):
+        outputs, inputs = [], []
+        for table in tables:
+            seen = []
+
+            def recorded(mechanism, value, stream, seen=seen):
+                seen.append((np.array(value), mechanism))
+                if len(outputs) < len(seen):
+                    outputs.append(release(mechanism, value, stream))
+                return outputs[len(seen) - 1].copy()
+
+            monkeypatch.setattr(GaussianMechanism, "release", recorded)
+            bought.release(*table, 3.0, N, stream())
+            inputs.append(seen)
+        return inputs
+
+    return of
+
+
+def table(row, width=3, seed=0):
+    """Columns of numbers and of words, where the first row holds what is given; None is a null row."""
+    rng = np.random.default_rng(seed)
+    numbers = [rng.normal(0, 10.0**j, N) for j in range(width)]
+    words = [(rng.integers(0, 4, N), list("abcd")) for _ in range(width)]
+    for x, (codes, _) in zip(numbers, words, strict=True):
+        x[0], codes[0] = (np.nan, -1) if row is None else row
+    return numbers, words
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("row", [(0.0, 0), (1e300, 1), (-np.inf, 2), (np.nan, 3), (5.0, -1)])
+def test_a_row_moves_each_round_by_its_sensitivity_at_most(rounds, adjacency, row):
+    """Under replace_one by twice of it: the price is that of twice the sensitivity."""
+    bought = purchase(3, 3, adjacency=adjacency, bounds=(None, None, (-50.0, 50.0)))
+    other = None if adjacency == "zero_out" else (-3.0, 3)
+    one, two = rounds(bought, table(row), table(other))
+    assert len(one) == 3
+    allowed = 2.0 if adjacency == "replace_one" else 1.0
+    for (a, mechanism), (b, _) in zip(one, two, strict=True):
+        assert np.linalg.norm(a - b) <= allowed * mechanism.sensitivity * (1 + 1e-12)
+
+
+def test_the_bound_is_attained(rounds):
+    """A row with no gap, whose cells and words differ from those of its neighbour everywhere."""
+    for adjacency, other, allowed in (("zero_out", None, 1.0), ("replace_one", (1e20, 1), 2.0)):
+        one, two = rounds(purchase(3, 3, adjacency=adjacency), table((-1e20, 0)), table(other))
+        for (a, mechanism), (b, _) in zip(one, two, strict=True):
+            assert np.linalg.norm(a - b) == pytest.approx(allowed * mechanism.sensitivity, rel=1e-12)
+
+
+def test_noise_is_that_of_the_event(rounds):
+    bought = purchase(3, 3)
+    (seen,) = rounds(bought, table((1.0, 1)))
+    priced = sorted(each.noise for each in releases(bought.event_at(3.0)).gaussian for _ in range(each.times))
+    assert sorted(mechanism.noise_multiplier for _, mechanism in seen) == priced
+
+
+def test_a_gap_is_counted_nowhere(rounds):
+    (seen,) = rounds(purchase(3, 3), table(None))
+    assert [value.sum() for value, _ in seen] == [6.0 * (N - 1), 3.0 * (N - 1), 3.0 * (N - 1)]
+
+
+# --- categories ---
+
+
+@pytest.mark.parametrize("columns", [1, 2, 50, 1000])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.1])
+def test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together(columns, delta):
+    threshold = stability_threshold(37.0, delta, columns)
+    shown = -math.expm1(columns * norm.logsf(-(threshold - 1.0) / 37.0))
+    assert 0.99 * delta < shown <= delta * (1 + 1e-9)
+
+
+def test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says():
+    delta, runs = 0.05, 4000
+    bought = purchase(0, 3, threshold_delta=delta)
+    words = [(np.array([0]), ["rare"])] * 3
+    seen = sum(any(bought.release([], words, 1.0, 1, stream(seed)).categories) for seed in range(runs))
+    assert binom.ppf(FALSE_ALARM, runs, delta) <= seen <= binom.ppf(1 - FALSE_ALARM, runs, delta)
+
+
+def test_words_are_named_sorted_whatever_their_order():
+    codes = np.repeat(np.arange(4), [300, 200, 100, 5])
+    for keys in itertools.permutations(["pear", "fig", "apple", "quince"]):
+        (named,) = released(purchase(0, 1, threshold_delta=1e-3), [], [(codes, keys)], noise=5.0).categories
+        assert named == sorted(keys[:3])
+
+
+def test_the_order_of_rows_and_of_keys_changes_nothing():
+    rng = np.random.default_rng(0)
+    codes, keys = rng.integers(0, 6, N), ["f", "b", "d", "a", "c", "e"]
+    turned = [5, 3, 1, 0, 2, 4]
+    places = np.argsort(turned)
+    other = places[codes][rng.permutation(N)], [keys[i] for i in turned]
+    bought = purchase(0, 1, max_categories=3, threshold_delta=0.1)
+    assert released(bought, [], [(codes, keys)], 20.0) == released(bought, [], [other], 20.0)
+
+
+def test_a_word_that_nobody_has_is_not_counted():
+    keys, counts = observed_counts(np.array([0, 0, 2, -1]), ["b", "none", "a"])
+    assert (keys, counts.tolist()) == (["a", "b"], [1.0, 2.0])
+    named = [released(purchase(0, 1, threshold_delta=0.5), [], [(np.array([0]), ["a", "none"])], 1.0) for _ in range(9)]
+    assert all("none" not in each.categories[0] for each in named)
+
+
+def test_the_most_frequent_words_are_kept():
+    assert named_categories(["a", "b", "c", "d"], np.array([9.0, 1.0, 7.0, 8.0]), 2.0, 2) == ["a", "d"]
+
+
+# --- edges and bounds ---
+
+
+def shares(x, edges):
+    present = x[~np.isnan(x)]
+    return np.bincount(np.searchsorted(edges, present, side="right"), minlength=len(edges) + 1) / len(present)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.uniform(1900, 2001, n),
+        lambda rng, n: 1.5e9 + rng.uniform(0, 3e7, n),
+        lambda rng, n: -np.exp(rng.normal(8, 2, n)),
+        lambda rng, n: rng.normal(0, 1, n),
+        lambda rng, n: rng.normal(1e-6, 1e-7, n),
+        lambda rng, n: np.where(rng.random(n) < 0.5, np.nan, rng.lognormal(0, 3, n)),
+    ],
+    ids=["years", "seconds", "negative", "normal", "small", "tails-and-gaps"],
+)
+def test_bins_have_nearly_equal_mass(draw):
+    x = draw(np.random.default_rng(0), 20_000)
+    (edges,), ((low, high),), _ = released(purchase(1, 0, n_bins=16), [x], noise=10.0)
+    assert len(edges) == 15
+    assert (np.diff(edges) > 0).all()
+    assert shares(x, edges).min() > 0.03
+    assert shares(x, edges).max() < 0.10
+    assert np.nanmean((x >= low) & (x <= high)) > 0.45 if np.isnan(x).any() else np.mean((x >= low) & (x <= high)) > 0.9
+
+
+@pytest.mark.parametrize("codes", [(0, 1), (1, 2, 3, 4, 5), (-2, -1, 0, 1, 2), (1, 7), (2, 4, 8, 16)])
+def test_few_distinct_numbers_get_a_bin_each(codes):
+    x = np.random.default_rng(0).choice(codes, 20_000).astype(float)
+    (edges,), _, _ = released(purchase(1, 0, n_bins=16), [x], noise=10.0)
+    bins = [int(np.searchsorted(edges, code, side="right")) for code in codes]
+    assert len(set(bins)) == len(codes)
+
+
+def test_a_number_that_most_rows_have_is_one_bin_and_the_others_divide_the_rest():
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(50_000) < 0.9, 0.0, rng.lognormal(8, 1, 50_000))
+    (edges,), (bounds,), _ = released(purchase(1, 0, n_bins=9), [x], noise=5.0)
+    found = shares(x, edges)
+    assert found.max() == pytest.approx(0.9, abs=0.01)
+    assert len(found) >= 6
+    assert bounds[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("x", "known"),
+    [
+        (np.zeros(5000), (0.0, 0.0)),
+        (np.full(5000, 7.0), (7.0, 7.0)),
+        (np.full(5000, np.nan), None),
+        (np.array([3.0]), None),
+        (np.full(5000, np.inf), (2.0**128, 2.0**128)),
+    ],
+    ids=["zeros", "constant", "gaps", "one row", "infinity"],
+)
+def test_columns_with_nothing_to_divide(x, known):
+    (edges,), ((low, high),), _ = released(purchase(1, 0), [x], noise=20.0)
+    assert math.isfinite(low)
+    assert low < high < math.inf
+    assert len(np.unique(np.searchsorted(edges, x[~np.isnan(x)], side="right"))) <= 1
+    if known is None:
+        assert (low, high, len(edges)) == (-1.0, 1.0, 0)
+    else:
+        assert low <= known[0]
+        assert high >= known[1]
+
+
+def test_public_bounds_are_kept_and_numbers_beyond_them_go_to_the_outer_bins():
+    x = np.concatenate([np.random.default_rng(0).uniform(18, 90, 20_000), np.full(500, 1e9), np.full(500, -np.inf)])
+    (edges,), (bounds,), _ = released(purchase(1, 0, bounds=((18, 90),)), [x], noise=5.0)
+    assert bounds == (18, 90)
+    assert edges[0] > 18
+    assert edges[-1] <= 90
+    assert shares(x, edges).max() < 0.16
+
+
+def test_edges_are_round_numbers_where_numbers_are_whole():
+    x = np.random.default_rng(0).choice(np.arange(1, 7), 20_000).astype(float)
+    (edges,), _, _ = released(purchase(1, 0, n_bins=6), [x], noise=5.0)
+    assert edges.tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]
+
+
+def test_cells_between_bounds_have_round_breaks():
+    cells = Cells.between(18, 90)
+    assert cells.breaks.tolist() == [18.0, *np.arange(20.0, 89.0, 4.0), 90.0]
+    assert count_cells(np.array([18.0, 89.9, 90.0]), cells.breaks)[[1, -2, -1]].tolist() == [1.0, 1.0, 1.0]
+
+
+# --- against plain readings ---
+
+
+def nested(rng):
+    coarse = Cells.of(np.array([0.0, 1.0, 4.0]), rng.normal(50, 9, 4), rng.uniform(1, 9, 4))
+    finer = coarse.refined(np.array([0.0, 0.5, 1.0, 2.0, 3.0, 4.0]), rng.normal(20, 3, 7), 4.0)
+    return finer.refined(np.array([0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 3.5, 4.0]), rng.normal(20, 3, 9), 2.0)
+
+
+def test_the_estimate_is_that_of_least_squares():
+    for seed in range(5):
+        cells = nested(np.random.default_rng(seed))
+        np.testing.assert_allclose(cells.estimate(), joint_estimate(cells), rtol=1e-9)
+
+
+def test_the_partition_is_the_best_of_all():
+    for seed in range(20):
+        mass = np.random.default_rng(seed).uniform(-1, 5, 8)
+        before = np.concatenate([[0.0], np.cumsum(mass)])
+        assert _best_partition(before, 4, 1.5).tolist() == best_partition(mass, 4, 1.5)
+
+
+def test_noise_alone_has_no_range():
+    found = [occupied_octaves(np.random.default_rng(s).normal(0, 9.0, len(OCTAVES) + 1), 9.0) for s in range(300)]
+    assert sum(each is not None for each in found) <= binom.ppf(1 - FALSE_ALARM, 300, 0.02)
+
+
+def test_noise_alone_makes_one_bin():
+    breaks = np.arange(100.0)
+    for seed in range(20):
+        counts = np.random.default_rng(seed).normal(0, 1.0, 101)
+        cells = Cells.of(breaks, counts, np.ones(101))
+        assert len(equal_mass_edges(cells, 16, 3.0)) <= 1
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"n_numbers": 0, "n_words": 0}, "n_numbers"),
+        ({"n_bins": 0}, "n_bins"),
+        ({"max_categories": 0}, "max_categories"),
+        ({"adjacency": "both"}, "adjacency"),
+        ({"threshold_delta": 0.0}, "threshold_delta"),
+        ({"threshold_delta": 1.0}, "threshold_delta"),
+        ({"n_words": 0, "threshold_delta": 1e-6}, "threshold_delta"),
+        ({"bounds": ((0, 1),)}, "bounds"),
+        ({"bounds": ((1, 1), None)}, "bounds"),
+        ({"bounds": ((0, math.nan), None)}, "bounds"),
+        ({"bounds": ((-1e308, 1e308), None)}, "bounds"),
+    ],
+)
+def test_bad_fields_are_refused_by_name(fields, name):
+    with pytest.raises(ValueError, match=name) as caught:
+        purchase(**fields)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_columns_than_planned_are_refused():
+    with pytest.raises(ValueError, match="planned"):
+        released(purchase(1, 0), [np.zeros(3), np.zeros(3)])
+    with pytest.raises(ValueError, match="n_words=0"):
+        purchase(1, 0).threshold_at(1.0)
+
+
+def test_the_event_of_words_alone():
+    event = purchase(0, 2).event_at(4.0)
+    assert event.events == (GaussianDpEvent(4.0), EpsilonDeltaDpEvent(0.0, 1e-6))
