@@ -44,7 +44,7 @@ PICTURES = Path(__file__).parents[1] / "build" / "pictures"
 def quickly(conf: dict[str, Any], script: dict[str, Any]) -> list[str]:
     """Arguments of a script: the size that continuous integration runs, and a place for its picture."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    return ["--quick", "--output", str(PICTURES / "picture.png")]
+    return ["--quick", "--output", "../build/pictures/picture.png"]  # scripts run in their folder
 
 
 def written_picture(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
@@ -72,6 +72,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
+html_static_path = ["_static"]
+html_css_files = ["width.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
