@@ -12,10 +12,12 @@ assert VERSION is not None
 PLOT = ["matplotlib>=3.8"]
 DATA = ["pandas>=2.2", "pyarrow>=15"]
 PROGRESS = ["tqdm>=4.60"]
+YAML = ["PyYAML>=6"]
 TEST = [
     *PLOT,
     *DATA,
     *PROGRESS,
+    *YAML,
     "polars>=1.0",
     "pytest>=8",
     "coverage>=7.10",
@@ -59,6 +61,7 @@ setup(
         "plot": PLOT,
         "data": DATA,
         "progress": PROGRESS,
+        "yaml": YAML,
         "demo": [*PLOT, *DATA, *PROGRESS],
         "docs": DOCS,
         "test": TEST,

@@ -41,6 +41,7 @@ _MODULES = (
     "neural_network",
     "pipeline",
     "plotting",
+    "preprocessing",
 )
 
 __all__ = ["__version__", *_PUBLIC]

@@ -222,6 +222,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
         outputs = work._resolve_outputs(y, classes, warm=warm)
+        work._note_row_norm(X)
         shape = public_shape(X)
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
@@ -335,6 +336,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, "classes": repr(outputs.classes.tolist()),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
+            **({"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
 
@@ -392,7 +394,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
     def _check_radius(self, n_features: int) -> float:
         """Return the norm to which rows are clipped."""
         if self.data_norm is None:
-            return math.sqrt(n_features)
+            return self._fitted_row_norm or math.sqrt(n_features)
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 

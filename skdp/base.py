@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.norms import row_norm_of
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
@@ -105,6 +106,7 @@ class PrivateEstimator(BaseEstimator):
     """
 
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
+    _fitted_row_norm: float | None = None
 
     # --- what a subclass says: the phases of a fit, in this order ---
 
@@ -138,14 +140,19 @@ class PrivateEstimator(BaseEstimator):
         """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
         raise NotImplementedError(f"{type(self).__name__} does not learn: write _learn.")
 
-    def __private_step__(self) -> PrivateStep:
-        """This estimator as a step of a pipeline or a search."""
+    def _note_row_norm(self, X: Any) -> None:
+        """Keep the public bound on the norm of rows that comes with them, if one does: a default of `data_norm`."""
+        self._fitted_row_norm = row_norm_of(X)
+
+    def __private_step__(self) -> PrivateStep | None:
+        """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
         return PrivateStep(self)
 
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
         work = copy(self)
         forget(work)
+        work._note_row_norm(X)
         terms = work._check_terms()
         shape = public_shape(X)
         plan = None if shape is None else work._plan_checked(terms, shape)

@@ -416,13 +416,19 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _check_data_norm(self) -> float | None:
         if self.data_norm is None:
-            return 0.0 if self.normalize else None
+            return 0.0 if self.normalize else self._norm_that_came()
         if self.normalize:
             raise ValueError(
                 f"data_norm={self.data_norm!r} with normalize=True: rows have norm 1 then, so leave data_norm=None."
             )
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _norm_that_came(self) -> float | None:
+        """Return the bound that came with the rows, of what is left of them after centering by a public mean."""
+        center = self._check_center().public
+        known = self._fitted_row_norm
+        return known if known is None or center is None else known + float(np.linalg.norm(center))
 
     # --- post-processing of the release ---
 

@@ -25,6 +25,7 @@ from skdp import (
 )
 from skdp.accounting import GaussianDpEvent
 from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
+from skdp.preprocessing import DPTableVectorizer
 
 MODULES = (
     "skdp",
@@ -39,6 +40,7 @@ MODULES = (
     "skdp.neural_network",
     "skdp.pipeline",
     "skdp.plotting",
+    "skdp.preprocessing",
 )
 
 EXCLUDED = {
@@ -128,6 +130,7 @@ FITTED = {
     "DPPCA": lambda: DPPCA(2).fit(X),
     "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
     "DPRandomizedSearchCV": lambda: DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
+    "DPTableVectorizer": lambda: DPTableVectorizer().fit(X),
     "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(
         lambda step: GaussianDpEvent(1.0 + step), [1, 2], 1e-5
@@ -152,7 +155,11 @@ def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
 
 @pytest.mark.parametrize("name", FITTED)
 def test_parameters_are_those_of_the_docstring(name):
-    subject = next(getattr(module, name) for module in (skdp, skdp.pipeline, skdp.plotting) if hasattr(module, name))
+    subject = next(
+        getattr(module, name)
+        for module in (skdp, skdp.pipeline, skdp.plotting, skdp.preprocessing)
+        if hasattr(module, name)
+    )
     documented = [each.name for each in ClassDoc(subject, config={"show_class_members": False})["Parameters"]]
     assert documented == list(inspect.signature(subject).parameters)
     if hasattr(subject, "get_params"):

@@ -21,11 +21,11 @@ FLOORS = {
         ("_config", "_validation", "accounting"),
         ("budget", "_kernels", "_random"),
         ("mechanisms", "_sampling", "_gram"),
-        ("_fitting", "datasets"),
+        ("_fitting",),
         ("_training",),
         ("base",),
         ("_classifier", "decomposition", "preprocessing"),
-        ("linear_model", "neural_network", "pipeline"),
+        ("datasets", "linear_model", "neural_network", "pipeline"),
         ("_search",),
         ("model_selection", "plotting"),
     ),
@@ -75,7 +75,7 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "default_delta", "made_up", "payment", "private_step", "releases", "row_wise"),
+        ("cells", "default_delta", "made_up", "norms", "payment", "private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
         ("public_steps",),
         ("compositions", "running"),
@@ -84,11 +84,16 @@ FLOORS = {
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
-    "preprocessing": (("cells", "threshold"), ("edges", "octaves"), ("purchase",)),
+    "preprocessing": (
+        ("cells", "columns", "threshold", "yaml_text"),
+        ("draft", "edges", "kinds", "octaves"),
+        ("blocks", "purchase", "schema"),
+        ("vectorizer",),
+    ),
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
-    *("pipeline", "_search", "model_selection", "datasets", "plotting"),
+    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -171,7 +176,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (24, 7, 87), "accounting": (15, 8, 49)}
+    assert found == {"": (24, 7, 90), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, step_of
+from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types, rounds_by_place
 from skdp._fitting.running import rehearse, run_after_the_charge, run_publicly, table_shape, zero_wild_rows
 from skdp.accounting import DpEvent, compose
@@ -92,13 +93,14 @@ class JointFit:
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
         self._n, self._y = table_shape(X)[0], y
-        public = [step for _, step in self.steps[: self._first]]
         name = self.steps[self._first][0]
         first = self._private[name]
-        if public:
-            shifts = first.adjacency == "add_remove"
-            check_types(X, double=shifts and any(rounds_by_place(step) for step in public))
-        for leading, step in self.steps[: self._first]:
+        public, are_checked = self.steps[: self._first], False
+        for leading, step in public:
+            if not are_checked and not takes_any_types(step):
+                shifts = first.adjacency == "add_remove"
+                check_types(X, double=shifts and any(rounds_by_place(step) for _, step in public))
+                are_checked = True
             X = run_publicly(leading, step, X, y, self._params_of(leading))
         self._rows, self._checked = X, first.check_rows(X)
         if self._checked.shape[0] != self._n:

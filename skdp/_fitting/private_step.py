@@ -86,6 +86,7 @@ class PrivateStep:
 
     def check_rows(self, X: Any) -> Any:
         """The rows as a table of numbers, refused if they are unusable; reads private data."""
+        self.estimator._note_row_norm(X)
         return self.estimator._check_rows(X)
 
     def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
@@ -95,6 +96,7 @@ class PrivateStep:
     def rehearse(self, rows: Any, n_samples: int) -> Any:
         """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
         stand_in = clone(self.estimator)
+        stand_in._note_row_norm(rows)
         checked = stand_in._check_rows(rows)
         terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
         stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
@@ -111,8 +113,8 @@ class PrivateStep:
 
 
 def is_private(step: Any) -> bool:
-    """Whether a step pays for what it reads."""
-    return hasattr(type(step), "__private_step__")
+    """Whether a step pays for what it reads; one whose ``__private_step__`` returns None reads nothing as it is set."""
+    return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
 
 
 def step_of(estimator: Any) -> PrivateStep:

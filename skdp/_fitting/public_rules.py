@@ -208,7 +208,7 @@ _ATOMS = frozenset(
 ) | _NUMBERS | frozenset(np.sctypeDict.values())  # fmt: skip
 _TYPES = (bool, int, float, complex, str, object, *np.sctypeDict.values())
 _OF_NAMES = ("feature_names_out", "feature_name_combiner", "verbose_feature_names_out")
-_BY_RULE = {
+_BY_RULE: dict[type, tuple[str, ...]] = {
     FunctionTransformer: ("func", "inverse_func"),
     Pipeline: ("steps",),
     FeatureUnion: ("transformer_list",),
@@ -283,4 +283,32 @@ RULES: dict[type, Callable[[Any], Iterator[tuple[str, str]]]] = {
     ColumnTransformer: _columns,
 }
 
-__all__ = ["COUNTERPARTS", "RULES", "find_not_plain", "is_plain"]
+_ANY_TYPES: set[type] = set()
+
+
+def register(cls: type, rule: Callable[[Any], Iterator[tuple[str, str]]], checked: tuple[str, ...] = ()) -> None:
+    """Add a class of this package to the list of public steps.
+
+    It takes columns of any types, each cell for itself, so `check_types` does not look at what it is given; and no
+    message of its refusals shows a cell, so `run_publicly` passes them on.
+
+    Parameters
+    ----------
+    cls : type
+        The class itself; classes that derive from it are not on the list.
+    rule : callable
+        Takes a step, and yields what it reads and what to use instead.
+    checked : tuple of str
+        Parameters that the rule checks, which need not be plain values.
+    """
+    RULES[cls] = rule
+    _BY_RULE[cls] = checked
+    _ANY_TYPES.add(cls)
+
+
+def takes_any_types(step: Any) -> bool:
+    """Whether a public step reads each cell for itself, whatever the types of the columns, and shows none."""
+    return type(step) in _ANY_TYPES
+
+
+__all__ = ["COUNTERPARTS", "RULES", "find_not_plain", "is_plain", "register", "takes_any_types"]

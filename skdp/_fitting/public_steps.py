@@ -27,6 +27,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp._config import silence
+from skdp._fitting.private_step import is_private
 from skdp._fitting.public_rules import COUNTERPARTS, RULES, find_not_plain
 from skdp._fitting.row_wise import RowWise
 
@@ -89,8 +90,10 @@ def find_own_faults(step: Any) -> list[tuple[str, str]]:
 
 
 def is_ours(step: Any) -> bool:
-    """Whether an estimator is private: one of this package, or of a class that derives from one."""
-    return any(str(cls.__module__).partition(".")[0] == "skdp" for cls in type(step).__mro__)
+    """Whether an estimator is private: of this package or derived from one of it, and not set to read nothing."""
+    return not (type(step) in RULES and not is_private(step)) and any(
+        str(cls.__module__).partition(".")[0] == "skdp" for cls in type(step).__mro__
+    )
 
 
 def parts_of(step: Any) -> list[tuple[str, Any]]:
@@ -114,9 +117,9 @@ def _find_changes(step: Any) -> Iterator[tuple[str, str]]:
 
 def _find_joins(step: Any) -> Iterator[tuple[str, str]]:
     """Find joins of pandas frames by index where a part makes arrays, which lose the index and count from 0."""
-    if isinstance(step, FeatureUnion | ColumnTransformer) and _output_of(step) == "pandas":
+    if isinstance(step, FeatureUnion | ColumnTransformer) and output_of(step) == "pandas":
         parts = [part for _, part in _leaves(step)]
-        if any(_output_of(part) != "pandas" for part in parts):
+        if any(output_of(part) != "pandas" for part in parts):
             yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
 
 
@@ -128,7 +131,8 @@ def _leaves(step: Any) -> Iterator[tuple[str, Any]]:
             yield name, part
 
 
-def _output_of(step: Any) -> Any:
+def output_of(step: Any) -> Any:
+    """Return what `set_output` chose for a step: "default", "pandas" or "polars"."""
     chosen = vars(step).get("_sklearn_output_config", {}) if hasattr(step, "__dict__") else {}
     return chosen.get("transform", get_config()["transform_output"])
 
@@ -209,6 +213,7 @@ __all__ = [
     "find_faults",
     "find_own_faults",
     "is_ours",
+    "output_of",
     "parts_of",
     "quietly",
     "rounds_by_place",

@@ -69,17 +69,17 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     ValueError
         Anything else.
     """
-    names = _column_names(X)
+    names = column_names(X)
     if sp.issparse(X) or (names and _all_columns_sparse(X)):
         table = _sparse_table(X, accepted=sparse)
     else:
         table = _dense_table(X, names, by_blocks=by_blocks)
     _check_finite(table, names)
-    _check_schema(estimator, table if names is None else X, reset=reset)
+    check_schema(estimator, table if names is None else X, reset=reset)
     return table
 
 
-def _column_names(X: Any) -> list[Any] | None:
+def column_names(X: Any) -> list[Any] | None:
     """Return the names of the columns of a frame of pandas, polars or Arrow, None for anything else."""
     of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
     names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
@@ -105,7 +105,7 @@ def _sparse_table(X: Any, *, accepted: bool) -> Any:
         raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
     if hasattr(X, "iloc"):
         X = X.sparse.to_coo()
-    _check_shape(X.shape)
+    check_shape(X.shape)
     if X.dtype.kind not in "buif":
         refuse(COMPLEX if X.dtype.kind == "c" else OTHER, "X")
     intact = True
@@ -139,7 +139,7 @@ def _check_csr(X: Any) -> Any:
 
 def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray[Any]:
     values = _frame_values(X) if names is not None else values_of("X", X)
-    _check_shape(values.shape)
+    check_shape(values.shape)
     if values.dtype.kind not in "buif":
         values = _convert_columns(values if names is None else X, values.shape, names)
     keep = by_blocks and values.dtype.itemsize <= 8
@@ -152,7 +152,7 @@ def _float_dtype(dtype: Any) -> Any:
     return np.float32 if dtype == np.float32 else np.float64
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) < 2:
         found = "1D array" if shape else "scalar array"
         raise ValueError(
@@ -212,7 +212,7 @@ def _check_finite(table: Any, names: list[Any] | None) -> None:
     refuse_not_finite("X", nan=bool(found[0].any()), where=where)
 
 
-def _check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
+def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
     """Set or check names and number of columns by scikit-learn, with messages in one line."""
     fault = None
     try:
@@ -366,4 +366,13 @@ def check_classes(name: str, classes: Any) -> NDArray[Any]:
     return distinct
 
 
-__all__ = ["check_classes", "check_labels", "check_table", "check_weights", "encode_labels"]
+__all__ = [
+    "check_classes",
+    "check_labels",
+    "check_schema",
+    "check_shape",
+    "check_table",
+    "check_weights",
+    "column_names",
+    "encode_labels",
+]

@@ -14,6 +14,8 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer
 
+from skdp._fitting.norms import row_norm_of, with_row_norm
+from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import Fault, quietly, walk
 from skdp._fitting.row_wise import RowWiseError
 
@@ -46,6 +48,8 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
             f"{type(step).__name__} refuses the rows with a {type(error).__name__}; fit it to them alone to see why, "
             "and let it take every value (unknown categories, gaps)."
         )
+        if takes_any_types(step) and isinstance(error, TypeError | ValueError):
+            refused = str(error)
     if refused:
         raise ValueError(f"step {name!r}: {refused}")
     if table_shape(made)[0] != table_shape(X)[0]:
@@ -101,6 +105,11 @@ _REFUSING_WITH = (
 
 def zero_wild_rows(made: Any) -> Any:
     """Replace rows that hold NaN or infinity by rows of zeros."""
+    norm = row_norm_of(made)  # holds for what is zeroed too
+    return with_row_norm(_zero_wild(made), norm)
+
+
+def _zero_wild(made: Any) -> Any:
     if sp.issparse(made):
         made = made.tocsr(copy=True)
         wild = ~np.isfinite(made.data)

@@ -23,6 +23,7 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps, step_of
+from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
 from skdp._fitting.rows import check_labels
@@ -97,7 +98,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     def _search(self, X: Any, y: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
         terms, template, accountant = self._check(X, y)
-        if not is_private(template.steps[0][1]):
+        if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
             check_types(X)  # of a list, before it is an array
         stream, X = self._root_stream(), _rows_of(X)
         n_samples, n_features = table_shape(X)

@@ -22,6 +22,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from skdp.datasets import _tables as tables
 from skdp.exceptions import warn
+from skdp.preprocessing.schema import TableSchema
 
 __all__ = ["fetch_acs_pums", "load_pums", "make_census", "recode_acs"]
 
@@ -73,6 +74,7 @@ def load_pums(
         - ``classes``, ``target_names``: public classes, and what each is called.
         - ``bounds``: public (low, high) of each column, from the code book.
         - ``categories``: public values of each categorical column, from the code book.
+        - ``schema``: `skdp.preprocessing.TableSchema` of the columns of ``data``, from the code book.
         - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
         - ``sample_weight_bounds``: public (low, high) of the weights, or None.
         - ``DESCR``: description.
@@ -286,10 +288,18 @@ def _make_bunch(
         classes=tables.CATEGORIES[target],
         bounds=tables.bounds(chosen, age),
         categories={c: tables.CATEGORIES[c] for c in chosen if c in tables.CATEGORIES},
+        schema=_make_schema(chosen, age, named=as_frame),
         sample_weight=weight,
         sample_weight_bounds=None if weight is None else tables.ACS_WEIGHT,
         DESCR=description,
     )
+
+
+def _make_schema(chosen: list[str], age: tuple[int, int], *, named: bool) -> TableSchema:
+    """Write the code book as a schema; columns of an array are named by their places."""
+    kinds: dict[str, Any] = {**dict.fromkeys(tables.BINARY, "flag"), "age": age}
+    kinds["educ"] = {"kind": "ordinal", "categories": tables.CATEGORIES["educ"]}
+    return TableSchema({c if named else f"x{j}": kinds[c] for j, c in enumerate(chosen)})
 
 
 def _load_acs(

@@ -47,7 +47,7 @@ MUTANTS = [
         (
             INPUT,
             "    _check_finite(table, names)\n",
-            "    _check_schema(estimator, table, reset=reset)\n    _check_finite(table, names)\n",
+            "    check_schema(estimator, table, reset=reset)\n    _check_finite(table, names)\n",
         ),
         tests="input",
     ),

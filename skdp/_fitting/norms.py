@@ -1,0 +1,85 @@
+"""The exact, public bound on the norm of rows, handed on with them by the step that made them.
+
+An attribute carries it, which slices, copies and the results of arithmetic do not have. It is a default of `data_norm`
+and no more: rows are clipped to it like to any other, so a wrong one costs utility and never privacy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+_ATTRIBUTE = "_row_norm"
+
+
+class NormedRows(np.ndarray):
+    """View of rows of bounded norm. Whatever is computed or cut from it is a plain array."""
+
+    _row_norm: float | None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self._row_norm = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:  # what is written into is no longer what was bounded
+            for each in kwargs["out"]:
+                forget_row_norm(each)
+            kwargs["out"] = tuple(_plain(each) for each in kwargs["out"])
+        return getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._row_norm = None
+        np.asarray(self)[key] = value
+
+    def __reduce__(self) -> Any:
+        return with_row_norm, (np.array(self), self._row_norm)
+
+
+def with_row_norm(rows: Any, norm: float | None) -> Any:
+    """Return rows that carry a bound on their norm: a view of an array, the sparse matrix itself.
+
+    Parameters
+    ----------
+    rows : ndarray, sparse matrix or frame
+        A frame carries nothing.
+    norm : float or None
+        No row is longer. None carries nothing.
+
+    Returns
+    -------
+    ndarray, sparse matrix or frame
+    """
+    if norm is None:
+        return rows
+    if sp.issparse(rows):
+        setattr(rows, _ATTRIBUTE, float(norm))
+    elif isinstance(rows, np.ndarray):
+        rows = rows.view(NormedRows)
+        rows._row_norm = float(norm)
+    return rows
+
+
+def row_norm_of(rows: Any) -> float | None:
+    """Return the bound that rows carry, None if they carry none."""
+    if not sp.issparse(rows) and not isinstance(rows, NormedRows):
+        return None
+    norm = getattr(rows, _ATTRIBUTE, None)
+    return norm if isinstance(norm, float) and 1e-30 <= norm <= 1e30 else None
+
+
+def forget_row_norm(rows: Any) -> None:
+    """Take the bound away from rows that are written into."""
+    if isinstance(rows, NormedRows):
+        rows._row_norm = None
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, NormedRows) else value
+
+
+__all__ = ["NormedRows", "forget_row_norm", "row_norm_of", "with_row_norm"]

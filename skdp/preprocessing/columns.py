@@ -1,0 +1,397 @@
+"""Columns of a table of any kind: what their types say, and their cells as numbers, as days or as keys.
+
+A cell is read for itself: what becomes of it depends on no other cell, and neither on whether a gap elsewhere in the
+column made pandas or NumPy store it as another type. Kinds come from types, never from values. A refusal is one line
+that names the column and no cell.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._fitting.cells import COMPLEX, GAP, NUMBER, OTHER, STRING, TIME, format_names, kind_of_cell, values_of
+from skdp._fitting.rows import check_shape, column_names
+
+_MICROSECONDS = 86_400_000_000.0  # of a day
+_WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
+_TRUE, _FALSE = {"1", "true", "yes", "y", "t", "on"}, {"0", "false", "no", "n", "f", "off"}
+
+
+class CellValues(NamedTuple):
+    """A column that was read.
+
+    Attributes
+    ----------
+    kind : {"number", "boolean", "date", "mixed"}
+        Of its type, not of its values.
+    values : ndarray of shape (n,)
+        float64 with NaN for gaps; days since 1970 in UTC if `kind` is "date". If it is "mixed", int64 positions in
+        `distinct`, -1 for gaps.
+    distinct : list
+        Distinct cells of a mixed column, in no order that means anything. Some may be gaps.
+    """
+
+    kind: str
+    values: NDArray[Any]
+    distinct: list[Any] = []  # noqa: RUF012  (never changed)
+
+
+class Table:
+    """Columns of an array, of a frame of pandas, polars or Arrow, or of a list of rows.
+
+    Parameters
+    ----------
+    X : table
+        Its shape, names and types are looked at, and no cell before `cells` is called.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns; x0, x1, ... if they have none.
+    shape : tuple of (int, int)
+    source : frame or ndarray
+        What the columns are taken from.
+    """
+
+    def __init__(self, X: Any) -> None:
+        names = column_names(X)
+        self._typed = hasattr(X, "dtype") or names is not None
+        self.source = X if names is not None else values_of("X", X)
+        check_shape(self.source.shape)
+        self.shape = (int(self.source.shape[0]), int(self.source.shape[1]))
+        named = names is not None and all(isinstance(name, str) for name in names)
+        self.names = [str(name) for name in names or ()] if named else [f"x{j}" for j in range(self.shape[1])]
+
+    def kind(self, j: int) -> str:
+        """Return "number", "date" or "category", by the type of column j alone.
+
+        A list of rows has no types, so its columns are numbers.
+        """
+        if not self._typed:
+            return "number"
+        letter = _letter(self._raw(j))
+        if letter in "biufm":
+            return "number"
+        if letter in "cV":
+            refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
+        return "date" if letter == "M" else "category"
+
+    def is_whole(self, j: int) -> bool:
+        """Whether column j is of a type of integers or booleans."""
+        return self._typed and _letter(self._raw(j)) in "biu"
+
+    def cells(self, j: int) -> CellValues:
+        """Read column j, or refuse it if it has complex or nested cells."""
+        self.kind(j)
+        found, fault = None, OTHER
+        try:
+            found, fault = _read(self._raw(j))
+        except MemoryError:
+            raise
+        except Exception:  # its message may quote cells
+            pass
+        return found or refuse_cells(fault, self.names[j])
+
+    def _raw(self, j: int) -> Any:
+        table = self.source
+        if isinstance(table, np.ndarray):
+            return table[:, j]
+        if hasattr(table, "iloc"):
+            return table.iloc[:, j]
+        return table.to_series(j) if hasattr(table, "to_series") else table.column(j)
+
+
+def refuse_cells(fault: int, name: str) -> NoReturn:
+    """Raise the error for cells that no kind of column takes."""
+    where = f"column {format_names([name])}"
+    if fault == COMPLEX:
+        raise ValueError(f"Complex data not supported: {where} has complex numbers; give their parts as two columns.")
+    raise ValueError(f"{where} has nested cells, or objects that are no numbers, text or dates: convert or drop it.")
+
+
+# --- one column, by the library it comes from ---
+
+
+def _letter(raw: Any) -> str:
+    """Return a letter for a column's type, as those of NumPy's kinds: "b", "i", "u", "f", "c", "M", "m", "V" or "O"."""
+    if isinstance(raw, np.ndarray) or hasattr(raw, "iloc"):
+        return str(raw.dtype.kind)
+    name = str(getattr(raw, "dtype", getattr(raw, "type", ""))).lower()
+    starts = (("bool", "b"), ("int", "i"), ("uint", "u"), ("float", "f"), ("double", "f"), ("halffloat", "f"),
+              ("decimal", "f"), ("datetime", "M"), ("timestamp", "M"), ("date", "M"), ("duration", "m"),
+              ("list", "V"), ("array", "V"), ("struct", "V"), ("large_list", "V"), ("fixed_size_list", "V"),
+              ("map", "V"))  # fmt: skip
+    return next((letter for start, letter in starts if name.startswith(start)), "O")
+
+
+def _read(raw: Any) -> tuple[CellValues | None, int]:
+    """Read a column of any library; None, and the kind of fault, if it has cells that cannot be read."""
+    if isinstance(raw, np.ndarray):
+        return _read_array(raw)
+    letter = _letter(raw)
+    if hasattr(raw, "iloc"):
+        return _read_pandas(raw, letter)
+    if not hasattr(raw, "to_physical"):  # of Arrow
+        return _read_array(np.asarray(raw.to_numpy()))
+    if letter in "biuf":
+        numbers = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_float64_of_polars())
+        return CellValues("boolean" if letter == "b" else "number", _doubles(numbers.to_numpy())), NUMBER
+    if str(raw.dtype).startswith(("Categorical", "Enum")):
+        raw = raw.cast(_string_of_polars())
+    return _read_array(np.asarray(raw.to_numpy()))
+
+
+def _float64_of_polars() -> Any:
+    import polars
+
+    return polars.Float64
+
+
+def _string_of_polars() -> Any:
+    import polars
+
+    return polars.String
+
+
+def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
+    if isinstance(raw.dtype, np.dtype):
+        return _read_array(raw.to_numpy())
+    if letter in "biuf":
+        values = _doubles(raw.to_numpy(dtype=np.float64, na_value=np.nan))
+        return CellValues("boolean" if letter == "b" else "number", values), NUMBER
+    if letter == "M":
+        return _read_array(raw.to_numpy(dtype="datetime64[us]"))
+    if hasattr(raw, "cat"):
+        return _coded(raw.cat.codes.to_numpy().astype(np.int64), raw.cat.categories.tolist())
+    if type(raw.dtype).__name__ == "StringDtype":  # all of them text, so no two are equal that have different keys
+        codes, distinct = raw.factorize()
+        return CellValues("mixed", codes.astype(np.int64), distinct.tolist()), STRING
+    return _read_array(np.asarray(raw, dtype=object))
+
+
+def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
+    letter = values.dtype.kind
+    if letter in "biuf":
+        return CellValues("boolean" if letter == "b" else "number", _doubles(values)), NUMBER
+    if letter == "M":
+        return CellValues("date", _days_of_array(values)), TIME
+    if letter == "m":
+        spans = values.astype("timedelta64[us]")
+        return CellValues("number", np.where(np.isnat(spans), np.nan, spans.astype(np.int64) / _MICROSECONDS)), TIME
+    return _read_objects(values.tolist()) if letter in "OUST" else (None, OTHER)
+
+
+def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is clipped
+        return np.asarray(values, dtype=np.float64)
+
+
+def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
+    types = set(map(type, cells))
+    fault = max((_fault_of(each) for each in types), default=NUMBER)
+    if fault in (COMPLEX, OTHER):
+        return None, fault
+    # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
+    told_apart: Iterable[Any] = cells if types == {str} else zip(types_of(cells), cells, strict=True)
+    index: defaultdict[Any, int] = defaultdict()
+    index.default_factory = index.__len__
+    codes = np.fromiter(map(index.__getitem__, told_apart), np.int64, len(cells))
+    return CellValues("mixed", codes, list(index) if types == {str} else [cell for _, cell in index]), STRING
+
+
+def types_of(cells: list[Any]) -> Iterable[type]:
+    """Types of cells, one after the other."""
+    return map(type, cells)
+
+
+def _fault_of(kind: type) -> int:
+    found = kind_of_cell(kind)
+    return STRING if found == OTHER and kind.__name__ in _WORDS_OF_LIBRARIES else found
+
+
+def _coded(codes: NDArray[np.int64], listed: list[Any]) -> tuple[CellValues | None, int]:
+    """Read codes of a list that came with the type: what no row has is left out."""
+    used = np.bincount(codes[codes >= 0], minlength=len(listed)) > 0
+    found, fault = _read_objects([cell for cell, there in zip(listed, used, strict=True) if there])
+    if found is None:
+        return None, fault
+    positions = np.full(len(listed) + 1, -1, np.int64)  # the last one is that of gaps
+    positions[:-1][used] = found.values
+    return CellValues("mixed", positions[codes], found.distinct), fault
+
+
+# --- cells as numbers, days, keys and truth values ---
+
+
+def as_numbers(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float64]:
+    """Return the cells as numbers: NaN for gaps, for cells whose key is among `gaps`, and for text that is no number.
+
+    Dates are no numbers. Time spans are days.
+    """
+    if cells.kind == "date":
+        return np.full(len(cells.values), np.nan)
+    return _without_gaps(_spread(cells, number_of), [number_of(gap) for gap in gaps])
+
+
+def as_days(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float64]:
+    """Return dates as days since 1970, in UTC; NaN for gaps and for what is no date."""
+    if cells.kind in ("number", "boolean"):
+        return np.full(len(cells.values), np.nan)
+    return _without_gaps(_spread(cells, days_of), [days_of(gap) for gap in gaps])
+
+
+def _spread(cells: CellValues, convert: Any) -> NDArray[np.float64]:
+    if cells.kind != "mixed":
+        return cells.values
+    table = np.fromiter((convert(cell) for cell in cells.distinct), np.float64, len(cells.distinct))
+    return np.append(table, np.nan)[cells.values]
+
+
+def _without_gaps(values: NDArray[np.float64], gaps: list[float]) -> NDArray[np.float64]:
+    known = [gap for gap in gaps if not math.isnan(gap)]
+    return np.where(np.isin(values, known), np.nan, values) if known else values
+
+
+def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the position of each cell's key in a list of distinct keys, -1 for gaps, and that list.
+
+    Every key occurs in a row. See `key_of`.
+    """
+    codes, distinct = cells.values, cells.distinct
+    if cells.kind != "mixed":
+        held = ~np.isnan(cells.values)
+        found, places = np.unique(cells.values[held], return_inverse=True)
+        codes = np.full(len(cells.values), -1, np.int64)
+        codes[held] = places
+        show: Any = {"boolean": bool, "date": day_text}.get(cells.kind, float)
+        distinct = [show(value) for value in found.tolist()]
+    index: dict[str, int] = {}
+    dropped = set(gaps)
+    places = np.full(len(distinct) + 1, -1, np.int64)
+    for place, cell in enumerate(distinct):
+        key = key_of(cell)
+        if key is not None and key not in dropped:
+            places[place] = index.setdefault(key, len(index))
+    return places[codes], list(index)
+
+
+def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
+    """Return 1 for true, 0 for false (1 and 0, yes and no, and so on), -1 for gaps and anything else."""
+    if cells.kind in ("number", "boolean"):
+        values = as_numbers(cells, gaps)
+        return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
+    codes, keys = as_keys(cells, gaps)
+    return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
+
+
+def truth_of(key: str) -> int:
+    """Return 1, 0 or -1 for a key."""
+    return 1 if key.lower() in _TRUE else 0 if key.lower() in _FALSE else -1
+
+
+# --- one cell ---
+
+
+def key_of(cell: Any) -> str | None:
+    """Return the text by which a cell is compared with others, None for a gap.
+
+    Numbers of one value have one key, whatever their type, as their text has: 1, 1.0 and "1" are "1". Whole numbers
+    beyond 2**53 are those that float64 holds. True is "True". Bytes are decoded. None, NaN, NA, NaT and "" are gaps.
+    """
+    if isinstance(cell, str):
+        return str.__str__(cell) or None
+    if isinstance(cell, bytes):
+        return cell.decode("utf-8", "backslashreplace") or None
+    if isinstance(cell, bool | np.bool_):
+        return str(bool(cell))
+    kind = kind_of_cell(type(cell))
+    if kind == GAP:
+        return None
+    if kind == TIME and not math.isnan(day := days_of(cell)):
+        return day_text(day)
+    if kind == NUMBER:
+        return _number_key(_float(cell))
+    return None if str(cell) == "NaT" else str(cell)
+
+
+def _number_key(value: float) -> str | None:
+    if math.isnan(value):
+        return None
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
+
+
+def number_of(cell: Any) -> float:
+    """Return a cell as a number, NaN for anything else."""
+    if isinstance(cell, str | bytes):
+        text = key_of(cell) or ""
+        try:
+            return math.nan if "_" in text else float(text)
+        except ValueError:
+            return math.nan
+    if isinstance(cell, datetime.timedelta):
+        return cell / datetime.timedelta(days=1)
+    return _float(cell) if kind_of_cell(type(cell)) == NUMBER else math.nan
+
+
+def _float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:  # an integer beyond float64
+        return math.copysign(math.inf, cell)
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def days_of(cell: Any) -> float:
+    """Return the days since 1970, in UTC, of a date or of its ISO text; NaN for anything else."""
+    if isinstance(cell, str | bytes):
+        try:
+            cell = datetime.datetime.fromisoformat(key_of(cell) or "")
+        except ValueError:
+            return math.nan
+    if isinstance(cell, np.datetime64):
+        return float(_days_of_array(np.array([cell]))[0])
+    if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
+        cell = datetime.datetime(cell.year, cell.month, cell.day)
+    if not isinstance(cell, datetime.datetime) or kind_of_cell(type(cell)) == GAP:
+        return math.nan
+    shift = cell.utcoffset() or datetime.timedelta(0)
+    return (cell.replace(tzinfo=None) - shift - _EPOCH) / datetime.timedelta(days=1)
+
+
+def _days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
+    days = values.astype("datetime64[D]")  # by days first: years far away do not fit into microseconds
+    rest = (values.astype("datetime64[us]") - days.astype("datetime64[us]")).astype(np.int64) / _MICROSECONDS
+    return np.where(np.isnat(values), np.nan, days.astype(np.int64) + rest)
+
+
+def day_text(day: float) -> str:
+    """Return the ISO text of days since 1970, without the time of day at midnight."""
+    moment = np.datetime64(0, "us") + np.timedelta64(round(day * _MICROSECONDS), "us")
+    return str(moment).removesuffix("T00:00:00.000000").removesuffix(".000000")
+
+
+__all__ = [
+    "CellValues",
+    "Table",
+    "as_days",
+    "as_keys",
+    "as_numbers",
+    "as_truth",
+    "day_text",
+    "days_of",
+    "key_of",
+    "number_of",
+    "refuse_cells",
+    "truth_of",
+]

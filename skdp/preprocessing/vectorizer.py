@@ -1,0 +1,564 @@
+"""The transformer from a raw table to numbers, by a public schema; what the schema leaves out is bought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from skdp._fitting.cells import format_names
+from skdp._fitting.norms import with_row_norm
+from skdp._fitting.private_step import PrivateStep
+from skdp._fitting.public_rules import register
+from skdp._fitting.public_steps import output_of
+from skdp._fitting.releases import forget, publish
+from skdp._fitting.rows import check_schema
+from skdp._random import SecretStream
+from skdp._validation import absolute_path, check_choice, check_count, check_real
+from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
+from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
+from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
+from skdp.preprocessing.kinds import Column
+from skdp.preprocessing.purchase import Purchase
+from skdp.preprocessing.schema import TableSchema
+
+_SPARSE_BELOW = 0.5
+"""With "auto", rows are sparse where a smaller share of their entries is not zero."""
+
+
+class _Plan(NamedTuple):
+    """What a fit buys, and its price, before a row is read."""
+
+    purchase: Purchase
+    noise_multiplier: float
+    n_public: int
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        return self.price.event
+
+
+class _Rows(NamedTuple):
+    """A table whose columns are known to be readable: those to be bought are kept."""
+
+    shape: tuple[int, int]
+    columns: list[tuple[str, int, Column]]
+    numbers: list[NDArray[np.float64]]
+    words: list[tuple[NDArray[np.int64], list[str]]]
+
+
+class DPTableVectorizer(TransformerMixin, PrivateEstimator):
+    """Table of any columns to numbers, by a public schema.
+
+    Numbers and dates become bins between public bounds, categories one column for each level, and gaps a level of their
+    own; whatever is not listed is "other". Each row then has the same number of ones, so the norm of rows is known
+    exactly. It is handed on with them: a private estimator that comes next uses it where ``data_norm=None``.
+
+    With a complete schema nothing is learned from the rows, and nothing is paid: the vectorizer is a public step.
+    Bounds and categories that the schema leaves out are bought from the budget by one joint release.
+
+    Parameters
+    ----------
+    schema : TableSchema, mapping or None, default=None
+        What is public of each column; a mapping is what `TableSchema` takes. If None, only names and types of the
+        columns are public, and all else is bought.
+    numbers : {"bins", "scale", "both"}, default="bins"
+        Numbers and dates as bins; as one column scaled to [-1, 1], in which a gap is 0; or as both. Ordinals likewise.
+    n_bins : int, default=16
+        Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
+    sparse_output : bool or "auto", default="auto"
+        Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
+        for frames.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the output.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit`` that buys. Must be None if `noise_multiplier` is given. A fit that buys nothing
+        spends nothing of it.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. "auto" is that of the accountant if it has one, else 1e-5 or, for
+        more than 10,000 rows, 1 / (10 n) rounded down to a power of ten.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all that is bought together, divided by its sensitivity. If None, it is
+        solved for.
+    max_categories : int, default=100
+        Largest number of categories of a column that is bought. The most frequent ones are kept.
+    threshold_share : float, default=0.1
+        Part of delta, in (0, 1), for the threshold above which a bought category is named. It is spent where categories
+        may be bought.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        What neighbours differ in: one row that becomes a null row, is there or not, or is any other.
+    accounting : {"pld", "rdp", "moments", "strong", "naive"}, default="pld"
+        Method that prices the fit.
+    accountant : PrivacyAccountant, path-like or None, default=None
+        Ledger that is charged if something is bought.
+    n_samples_public : int or None, default=None
+        Public number of rows. Required under ``"add_remove"`` if something is bought.
+    random_state : int or None, default=None
+        Seed of the noise. None draws a secret key; with an int the guarantee does not hold against those who know it.
+
+    Attributes
+    ----------
+    schema_ : TableSchema
+        Schema of all columns, with what was bought. As `schema` of another vectorizer it costs nothing.
+    row_norm_ : float
+        Bound on the norm of a row of the output, which no row exceeds.
+    noise_multiplier_ : float
+        Noise multiplier of the purchase; 0.0 if nothing was bought.
+    epsilon_ : float
+        Price of `privacy_event_` at `delta_`; 0.0 if nothing was bought.
+    delta_ : float
+        Delta at which `epsilon_` is computed; 0.0 if nothing was bought.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    TableSchema : What is public of the columns of a table.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - With a complete schema, ``fit`` reads shape, names and types of the table and no cell. ``transform`` treats rows
+      one by one: a row of the output is a function of that row, of the schema and of public types. It does not depend
+      on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
+    - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, `sensitivity` and proof
+      are those of `skdp.preprocessing.purchase.Purchase`; everything else is post-processing. Kinds of columns come
+      from the schema, else from their types: numeric, nullable and boolean columns are numbers, dates are dates,
+      anything else is a category. A list of rows has no types, so its columns are numbers. Categories are never read
+      from a type.
+    - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
+      them.
+    - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
+      one name, complex numbers, and nested cells.
+    - Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at most
+      the root of the number of these entries, with equality for bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdp import DPLogisticRegression
+    >>> from skdp.preprocessing import DPTableVectorizer
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.integers(18, 90, 2000), rng.integers(0, 3, 2000)])
+    >>> y = (X[:, 0] > 50).astype(int)
+    >>> model = make_pipeline(
+    ...     DPTableVectorizer({"x0": (18, 90), "x1": [0, 1, 2]}), DPLogisticRegression(classes=[0, 1])
+    ... ).fit(X, y)
+    >>> model[0].epsilon_, bool(model[-1].data_norm_ == np.sqrt(2))
+    (0.0, True)
+    """
+
+    def __init__(
+        self,
+        schema: Any = None,
+        *,
+        numbers: str = "bins",
+        n_bins: int = 16,
+        sparse_output: Any = "auto",
+        dtype: str = "float32",
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        max_categories: int = 100,
+        threshold_share: float = 0.1,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        n_samples_public: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.numbers = numbers
+        self.n_bins = n_bins
+        self.sparse_output = sparse_output
+        self.dtype = dtype
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_categories = max_categories
+        self.threshold_share = threshold_share
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.n_samples_public = n_samples_public
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the columns of a table, and buy what its schema leaves out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows. No cell is read if nothing has to be bought.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPTableVectorizer
+            Fitted vectorizer.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the schema or the table is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the purchase. Nothing was charged.
+        """
+        if self.__private_step__() is not None:
+            return self._fit_alone(X, y)
+        work = copy(self)
+        forget(work)
+        work._check_budget()
+        work._check_own_parameters()
+        table = Table(X)
+        columns = work._columns_of(table)
+        check_schema(work, table.source, reset=True)
+        work._take(columns, {}, 0.0)
+        work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
+        work.adjacency_ = work.adjacency
+        publish(self, work)
+        return self
+
+    # --- the phases of a fit that buys ---
+
+    def __private_step__(self) -> PrivateStep | None:
+        """See `PrivateEstimator`: None with a complete schema."""
+        try:
+            complete = self._given_schema().is_complete
+        except (TypeError, ValueError):  # refused by the fit
+            complete = False
+        return None if complete else PrivateStep(self)
+
+    def _width_is_public(self) -> bool:
+        """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
+        return self.__private_step__() is None
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        self._check_own_parameters()
+        return StepPlan(self._purchase().event_at, {})
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_own_parameters()
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> _Plan:
+        """See `PrivateEstimator`."""
+        purchase = self._purchase()
+        sigma = self._solve_noise(terms.budget, purchase.event_at)
+        price = self._price(purchase.event_at(sigma), None, self.delta)
+        return _Plan(purchase, sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
+
+    def _check_rows(self, X: Any) -> _Rows:
+        """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
+        table = Table(X)
+        columns = self._columns_of(table)
+        rows = _Rows(table.shape, columns, [], [])
+        for _, j, column in columns:
+            if column.kind == "drop":
+                continue
+            cells = table.cells(j)
+            if column.is_bought and column.kind == "category":
+                rows.words.append(as_keys(cells, column.gaps))
+            elif column.is_bought:
+                rows.numbers.append((as_days if column.kind == "date" else as_numbers)(cells, column.gaps))
+        check_schema(self, table.source, reset=True)
+        return rows
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+        """See `PrivateEstimator`: labels are ignored."""
+        refuse_fit_params(fit_params)
+
+    def _learn(self, plan: _Plan, rows: _Rows, targets: Any) -> str:
+        """See `PrivateEstimator`."""
+        found = _bought(plan, rows)
+        self._take(rows.columns, found, plan.noise_multiplier)
+        self._set_price(plan.price)
+        return ""
+
+    def _purchase(self) -> Purchase:
+        """What the fit may buy, as far as that is known from parameters: a column of each kind stands for all."""
+        schema = self._given_schema()
+        bought = [column.kind for _, column in schema.items() if column.is_bought]
+        unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
+        words = unknown or "category" in bought
+        numbers = unknown or any(kind != "category" for kind in bought)
+        remedy = "choose a part of delta in (0, 1), such as 0.1"
+        share = check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
+        threshold = share * float(self.delta) if words else 0.0
+        return Purchase(int(numbers), int(words), self.n_bins, self.max_categories, self.adjacency, threshold)
+
+    # --- schema and columns ---
+
+    def _given_schema(self) -> TableSchema:
+        if self.schema is None:
+            return TableSchema({}, others="buy")
+        if isinstance(self.schema, TableSchema):
+            return self.schema
+        if isinstance(self.schema, Mapping):
+            return TableSchema(self.schema)
+        raise TypeError(
+            f"schema=<{type(self.schema).__name__}> is no schema: give TableSchema({{'age': (18, 90), ...}}), a dict, "
+            "or None to buy everything."
+        )
+
+    def _check_own_parameters(self) -> None:
+        self._given_schema()
+        check_choice("numbers", self.numbers, NUMBERS)
+        check_choice("dtype", self.dtype, ("float32", "float64"))
+        if not isinstance(self.sparse_output, bool | np.bool_):
+            check_choice("sparse_output", self.sparse_output, ("auto",))
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
+        remedy = "choose a part of delta in (0, 1), such as 0.1"
+        check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
+
+    def _columns_of(self, table: Table) -> list[tuple[str, int, Column]]:
+        """Names, positions and public columns of a table, dropped ones included; kinds that are bought by type."""
+        schema = self._given_schema()
+        known = dict(schema.items())
+        there = set(table.names)
+        missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
+        if missing:
+            raise ValueError(
+                f"X has no column {format_names(missing)}, which the schema names: X has {format_names(table.names)}; "
+                "correct the schema (columns of an array are x0, x1, ...)."
+            )
+        others = [name for name in table.names if name not in known]
+        if others and schema.others == "error":
+            raise ValueError(
+                f"the schema does not name column {format_names(others)}: add what is public of it, or let "
+                "TableSchema(..., others='drop') leave such columns out, or others='buy' pay for them."
+            )
+        columns = []
+        for j, name in enumerate(table.names):
+            kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
+            column = Column(kind) if name in others else known[name]
+            _check_type(name, column, table, j)
+            columns.append((name, j, column))
+        if all(column.kind == "drop" for _, _, column in columns):
+            raise ValueError("the schema drops every column of X: name one at least.")
+        return columns
+
+    def _take(self, columns: list[tuple[str, int, Column]], found: dict[str, Column], noise_multiplier: float) -> None:
+        """Keep complete columns, and what follows from them."""
+        complete = {name: found.get(name, column) for name, _, column in columns}
+        self.schema_ = TableSchema(complete)
+        self.noise_multiplier_ = noise_multiplier
+        self._fitted_blocks = [
+            Block(name, j, complete[name], self.numbers, int(self.n_bins))
+            for name, j, _ in columns
+            if complete[name].kind != "drop"
+        ]
+        self.row_norm_ = row_norm(self._fitted_blocks)
+
+    # --- rows ---
+
+    def transform(self, X: Any) -> Any:
+        """Turn a table into numbers, row by row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``. They may be of other types.
+
+        Returns
+        -------
+        X_new : ndarray, csr_matrix or frame of shape (n_samples, n_features_out)
+            Numbers. An array and a matrix carry `row_norm_`, which private estimators use where ``data_norm=None``.
+
+        Raises
+        ------
+        ValueError
+            The table cannot be read. The message holds no cell.
+        """
+        check_is_fitted(self)
+        table = Table(X)
+        check_schema(self, table.source, reset=False)
+        for block in self._fitted_blocks:
+            _check_type(block.name, block.column, table, block.position)
+        entries = ((block, block.entries(table.cells(block.position))) for block in self._fitted_blocks)
+        made = (_sparse_rows if self._is_sparse() else _dense_rows)(
+            entries, table.shape[0], self._fitted_blocks, self.dtype
+        )
+        return with_row_norm(made, self.row_norm_)
+
+    def _is_sparse(self) -> bool:
+        if not isinstance(self.sparse_output, str):
+            return bool(self.sparse_output)
+        blocks = self._fitted_blocks
+        few = sum(block.n_entries for block in blocks) < _SPARSE_BELOW * sum(block.width for block in blocks)
+        return few and output_of(self) == "default"
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Turn numbers back into cells: middles of bins, levels as text, gaps as None.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, frame} of shape (n_samples, n_features_out)
+            Rows as ``transform`` returns them. The largest level of a block counts.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features_in_)
+            Cells as objects: numbers, text, ISO dates, True and False. Columns that are dropped are None.
+        """
+        check_is_fitted(self)
+        rows = X.tocsc() if sp.issparse(X) else check_array(X, dtype=np.float64)
+        width = sum(block.width for block in self._fitted_blocks)
+        if rows.shape[1] != width:
+            raise ValueError(f"X has {rows.shape[1]} columns where transform gives {width}: pass its output.")
+        made = np.full((rows.shape[0], self.n_features_in_), None, dtype=object)
+        start = 0
+        for block in self._fitted_blocks:
+            part = rows[:, start : start + block.width]
+            dense = part.toarray() if sp.issparse(part) else part
+            made[:, block.position] = block.cells_of(np.asarray(dense, dtype=np.float64))
+            start += block.width
+        return made
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of the table. They must be those seen during ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number.
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            own = getattr(self, "feature_names_in_", None)
+            if own is not None and not np.array_equal(own, np.asarray(input_features, dtype=object)):
+                raise ValueError("input_features is not equal to feature_names_in_: pass None.")
+            if len(input_features) != self.n_features_in_:
+                raise ValueError(
+                    f"input_features should have length equal to number of features ({self.n_features_in_}), got "
+                    f"{len(input_features)}: pass None."
+                )
+        names = [name for block in self._fitted_blocks for name in block.feature_names()]
+        return np.array(unique_names(names), dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(block.width for block in self._fitted_blocks)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.requires_fit = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _check_type(name: str, column: Column, table: Table, j: int) -> None:
+    """Refuse a column whose type says that it is of another kind."""
+    kind = "category" if column.kind == "drop" else table.kind(j)
+    if column.kind == "number" and kind == "date":
+        raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
+    if column.kind == "date" and table.is_whole(j):
+        raise ValueError(
+            f"column {name!r} is of a type of integers and a date in the schema: give it dates, or numbers."
+        )
+
+
+def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
+    """Buy what is missing of the columns, and return them complete."""
+    kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
+    if not kinds:
+        return {}
+    n_numbers, n_words = len(rows.numbers), len(rows.words)
+    planned = plan.purchase
+    purchase = Purchase(
+        n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
+        planned.threshold_delta if n_words else 0.0,
+    )  # fmt: skip
+    bought = purchase.release(rows.numbers, rows.words, plan.noise_multiplier, plan.n_public, plan.stream)
+    lines = list(zip(bought.edges, bought.bounds, strict=True))
+    named = list(bought.categories)
+    made = {}
+    for name, column in kinds:
+        if column.kind == "category":
+            made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
+        else:
+            edges = _all_edges(*lines.pop(0))
+            made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
+    return made
+
+
+def _all_edges(inner: NDArray[np.float64], bounds: tuple[float, float]) -> tuple[float, ...]:
+    """Inner edges, and bounds around all of them."""
+    low, high = bounds
+    if len(inner):
+        room = (high - low) / (len(inner) + 1)
+        low = low if low < inner[0] else float(inner[0]) - room
+        high = high if high > inner[-1] else float(inner[-1]) + room
+    return (float(low), *inner.tolist(), float(high))
+
+
+# --- rows from entries ---
+
+_Entries = Iterator[tuple[Block, Iterator[tuple[NDArray[np.int32], NDArray[np.float64] | None]]]]
+
+
+def _sparse_rows(found: _Entries, n: int, blocks: list[Block], dtype: str) -> Any:
+    """Return a CSR matrix with as many entries in each row, so that the zeros of a scaled number are entries too."""
+    k, width = sum(block.n_entries for block in blocks), sum(block.width for block in blocks)
+    columns, values = np.empty((n, k), np.int32), np.ones((n, k), dtype)
+    start = entry = 0
+    for block, entries in found:
+        for place, value in entries:
+            np.add(place, start, out=columns[:, entry])
+            if value is not None:
+                values[:, entry] = value
+            entry += 1
+        start += block.width
+    ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
+    return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))
+
+
+def _dense_rows(found: _Entries, n: int, blocks: list[Block], dtype: str) -> NDArray[Any]:
+    made = np.zeros((n, sum(block.width for block in blocks)), dtype)
+    rows, start = np.arange(n), 0
+    for block, entries in found:
+        for place, value in entries:
+            made[rows, place + start] = 1.0 if value is None else value
+        start += block.width
+    return made
+
+
+def _rule(step: Any) -> Iterator[tuple[str, str]]:
+    """See `skdp._fitting.public_rules`: a vectorizer that buys is a private step, which no rule is for."""
+    if step.__private_step__() is not None:
+        yield "buys what its schema leaves out", "a step of the pipeline itself, or a complete TableSchema"
+    elif type(step.schema) is not TableSchema and type(step.schema) is not dict:
+        yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
+
+
+register(DPTableVectorizer, _rule, ("schema", "accountant", "random_state"))
+
+__all__ = ["DPTableVectorizer"]
