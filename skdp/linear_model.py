@@ -117,7 +117,7 @@ class DPLogisticRegression(GradientClassifier):
         Class labels known to the classifier.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
         Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with

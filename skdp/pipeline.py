@@ -234,7 +234,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         Class labels known to the last step. Defined only if it is a classifier.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
