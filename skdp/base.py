@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
@@ -80,7 +81,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(BaseEstimator):
+class PrivateEstimator(RefusesForeignParameters, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,

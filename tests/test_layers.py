@@ -75,7 +75,17 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "class_weight", "default_delta", "made_up", "payment", "private_step", "releases", "row_wise"),
+        (
+            "cells",
+            "class_weight",
+            "default_delta",
+            "foreign_parameters",
+            "made_up",
+            "payment",
+            "private_step",
+            "releases",
+            "row_wise",
+        ),
         ("public_rules", "rows"),
         ("public_steps",),
         ("callers", "running"),
