@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_norm_of
 from skdp._fitting.payment import Payment
@@ -84,7 +85,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(Reported, BaseEstimator):
+class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,

@@ -76,7 +76,8 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "default_delta", "leaks", "made_up", "norms", "payment", "private_step", "releases", "row_wise"),
+        ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
+        ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
         ("public_steps",),
         ("compositions", "running"),

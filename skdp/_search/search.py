@@ -21,6 +21,7 @@ from skdp._classifier import classes_of, number_of_columns
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps, step_of
@@ -61,7 +62,7 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
-class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, BaseEstimator):
     """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
     n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
 
