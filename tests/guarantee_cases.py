@@ -85,6 +85,7 @@ ALL_KEEP = {
     "_fitted_leaks": "what was read without payment, by kind; no value of it",
     "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
     "_fitted_releases": "the plans, each with a random name",
+    "_fitted_row_norm": "of rows from DPTableVectorizer: a function of its schema",
 }
 UNDOCUMENTED = {
     DPLogisticRegression: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},

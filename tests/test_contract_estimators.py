@@ -9,6 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV
+from skdp.preprocessing import DPTableVectorizer
 
 ESTIMATORS = [
     DPLogisticRegression(),
@@ -39,6 +40,8 @@ ESTIMATORS = [
         random_state=0,
     ),
     DPPCA(1, epsilon=None, noise_multiplier=0.5, adjacency="replace_one", accounting="rdp"),
+    DPTableVectorizer(),
+    DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]
 
 _WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"

@@ -32,6 +32,8 @@ from skdp.preprocessing.schema import TableSchema
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
 
+_DENSE_ROWS = 1024
+
 
 class _Plan(NamedTuple):
     """What a fit buys, and its price, before a row is read."""
@@ -395,10 +397,8 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         check_schema(self, table.source, reset=False)
         for block in self._fitted_blocks:
             _check_type(block.name, block.column, table, block.position)
-        entries = ((block, block.entries(table.cells(block.position))) for block in self._fitted_blocks)
-        made = (_sparse_rows if self._is_sparse() else _dense_rows)(
-            entries, table.shape[0], self._fitted_blocks, self.dtype
-        )
+        columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
+        made = (_sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
         return with_row_norm(made, self.row_norm_)
 
     def _is_sparse(self) -> bool:
@@ -522,32 +522,34 @@ def _all_edges(inner: NDArray[np.float64], bounds: tuple[float, float]) -> tuple
 
 # --- rows from entries ---
 
-_Entries = Iterator[tuple[Block, Iterator[tuple[NDArray[np.int32], NDArray[np.float64] | None]]]]
 
-
-def _sparse_rows(found: _Entries, n: int, blocks: list[Block], dtype: str) -> Any:
-    """Return a CSR matrix with as many entries in each row, so that the zeros of a scaled number are entries too."""
-    k, width = sum(block.n_entries for block in blocks), sum(block.width for block in blocks)
-    columns, values = np.empty((n, k), np.int32), np.ones((n, k), dtype)
+def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return columns and values of the entries of each row, both of shape (n, k), ascending by column."""
+    shape = table.shape[0], sum(block.n_entries for block in blocks)
+    columns, values = np.empty(shape, np.int32), np.ones(shape, dtype)
     start = entry = 0
-    for block, entries in found:
-        for place, value in entries:
+    for block in blocks:
+        for place, value in block.entries(table.cells(block.position)):
             np.add(place, start, out=columns[:, entry])
             if value is not None:
                 values[:, entry] = value
             entry += 1
         start += block.width
+    return columns, values
+
+
+def _sparse_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> Any:
+    """Return a CSR matrix with as many entries in each row: the zeros of a scaled number are entries too."""
+    n, k = columns.shape
     ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
     return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))
 
 
-def _dense_rows(found: _Entries, n: int, blocks: list[Block], dtype: str) -> NDArray[Any]:
-    made = np.zeros((n, sum(block.width for block in blocks)), dtype)
-    rows, start = np.arange(n), 0
-    for block, entries in found:
-        for place, value in entries:
-            made[rows, place + start] = 1.0 if value is None else value
-        start += block.width
+def _dense_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> NDArray[Any]:
+    made = np.zeros((len(columns), width), values.dtype)
+    for start in range(0, len(made), _DENSE_ROWS):  # blocks that stay in cache
+        part = slice(start, start + _DENSE_ROWS)
+        np.put_along_axis(made[part], columns[part].astype(np.intp), values[part], axis=1)
     return made
 
 
