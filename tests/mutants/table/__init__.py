@@ -1,6 +1,6 @@
 """All mutants, by subject."""
 
-from table import clip, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
+from table import clip, fits, layout, ledger, moments, networks, noise, price, public_steps, reports, search, selection
 
 MUTANTS = [
     *clip.MUTANTS,
@@ -14,4 +14,5 @@ MUTANTS = [
     *fits.MUTANTS,
     *public_steps.MUTANTS,
     *layout.MUTANTS,
+    *reports.MUTANTS,
 ]
