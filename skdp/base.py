@@ -167,9 +167,9 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
             targets = work._check_targets(y, rows.shape[0], **fit_params)
         if plan is None:  # of rows that showed no shape before they were read
             plan = work._plan_checked(terms, rows.shape)
-        work._fitted_n_public = work._public_n_samples(rows.shape[0])
-        warn_of_weak_delta(work.delta, work._fitted_n_public)
+        warn_of_weak_delta(work.delta, work._public_n_samples(rows.shape[0]))
         work._payment().charge(plan.event)
+        work._fitted_n_public = work._public_n_samples(rows.shape[0])
         interrupted = work._learn(plan, rows, targets)
         publish(self, work)
         if interrupted:

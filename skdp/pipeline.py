@@ -411,8 +411,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         event, payment = allocation.event, whole._payment()
         fit = JointFit(whole.steps, allocation, whole.delta, given)
         fit.check_parameters(n_samples)
-        whole._fitted_n_public = whole._private_steps()[0][1].public_n_samples(n_samples)
-        warn_of_weak_delta(whole.delta, whole._fitted_n_public)
+        warn_of_weak_delta(whole.delta, whole._private_steps()[0][1].public_n_samples(n_samples))
         note_leaks(whole, *report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency)))
         payment.check(event)
         with payment.recording_refusals():
@@ -420,6 +419,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         payment.charge(event)
         rows, interrupted = fit.learn(whole._timed)
         take_fit(whole, fit, event)
+        whole._fitted_n_public = whole._private_steps()[0][1].public_n_samples(n_samples)
         with PUBLICATION:
             publish(self, whole, steps=self._with_learned(whole.steps))
         if interrupted:

@@ -12,6 +12,7 @@ from skdp import (
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
+    privacy_report,
 )
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
@@ -304,6 +305,35 @@ SENTENCES = {
         ],
         "A search over one candidate skips choice and score and costs one fit.": [
             "tests/test_model_selection.py::test_a_grid_of_one_costs_one_fit",
+        ],
+    },
+    privacy_report: {
+        "Figures are ``epsilon_`` and ``delta_`` of the model, and prices of its ``privacy_event_``.": [
+            "tests/test_report.py::test_figures_are_those_of_the_model_and_of_its_event",
+            "tests/test_report.py::test_the_listed_releases_cost_what_the_model_costs",
+            "tests/test_report.py::test_the_choice_and_the_refit_compose_to_the_whole_search",
+            "tests/test_report.py::test_an_epsilon_below_its_event_is_refused",
+        ],
+        "As text and HTML they are never below the exact ones.": [
+            "tests/test_report.py::test_printed_figures_are_never_below_the_exact_ones",
+            "tests/test_report.py::test_percentages_round_up",
+        ],
+        "A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are "
+        "named.": [
+            "tests/test_report.py::test_reports_of_neighbouring_tables_are_equal",
+        ],
+        "The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) "
+        "/ 2 by the privacy profile delta(epsilon).": [
+            "tests/test_report.py::test_the_simple_bound_is_reached_by_the_worst_mechanism",
+            "tests/test_report.py::test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise",
+        ],
+        "What the fit read without payment, and whether its noise was seeded, is told as it was at the fit, without a "
+        "label and without the seed.": [
+            "tests/test_report.py::test_classes_that_were_read_are_told_of_and_not_shown",
+            "tests/test_report.py::test_seeded_noise_is_told_of_and_the_seed_is_not",
+            "tests/test_report.py::test_a_later_parameter_does_not_change_what_was_secret",
+            "tests/test_report.py::test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it",
+            "tests/test_report.py::test_compositions_around_a_fit_are_told_of_each_time",
         ],
     },
 }

@@ -375,6 +375,9 @@ def test_seeded_noise_is_told_of_and_the_seed_is_not(name):
         assert str(SEED) not in text
     if name == "search":
         assert facts_of(model.best_estimator_)["noise"]["source"] == "seeded"
+        fit(model.best_estimator_.set_params(random_state=None, epsilon=1.0, noise_multiplier=None))
+        assert facts_of(model.best_estimator_)["noise"]["source"] == "secret"
+        assert facts_of(model)["noise"]["source"] == "seeded"  # the choice was
 
 
 def test_the_seed_of_a_public_step_is_not_shown_either():

@@ -163,13 +163,15 @@ def privacy_report(model: Any) -> PrivacyReport:
     -----
     **Guarantees.**
 
-    - The figures are ``epsilon_`` and ``delta_`` of the model, and prices of its ``privacy_event_`` by
-      `skdp.accounting.get_epsilon_bounds`. They are rounded up.
-    - A report costs nothing. It is computed from ``privacy_event_`` and public parameters, and reads no row.
+    - Figures are ``epsilon_`` and ``delta_`` of the model, and prices of its ``privacy_event_``. As text and HTML they
+      are never below the exact ones.
+    - A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are named.
     - The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) / 2
-      by the privacy profile. Both are proved in `skdp._report.price`.
+      by the privacy profile delta(epsilon).
+    - What the fit read without payment, and whether its noise was seeded, is told as it was at the fit, without a label
+      and without the seed.
 
-    What was read without payment is what the fit recorded. Parameters are those that the model has now.
+    The bounds on a guess are proved in `skdp._report.price`. Constructor parameters are those that the model has now.
 
     References
     ----------

@@ -121,7 +121,7 @@ def _coefficient_rows(part: Any) -> list[dict[str, Any]]:
     sizes = np.asarray(noise, dtype=float).ravel()
     if sizes.size == 0 or not np.isfinite(sizes).all():
         return []
-    meaning = "expected noise in a coefficient: its standard deviation if the rows had no influence at all"
+    meaning = "expected noise in a coefficient: standard deviation if rows added nothing, usually less where they do"
     largest, middle = float(sizes.max()), float(np.median(sizes))
     if math.isclose(largest, middle):
         return [{"name": "coef_noise_", "value": largest, "meaning": meaning}]

@@ -1,6 +1,20 @@
 """All mutants, by subject."""
 
-from table import clip, displays, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
+from table import (
+    clip,
+    displays,
+    fits,
+    layout,
+    ledger,
+    moments,
+    networks,
+    noise,
+    price,
+    public_steps,
+    reports,
+    search,
+    selection,
+)
 
 MUTANTS = [
     *clip.MUTANTS,
@@ -15,4 +29,5 @@ MUTANTS = [
     *public_steps.MUTANTS,
     *displays.MUTANTS,
     *layout.MUTANTS,
+    *reports.MUTANTS,
 ]

@@ -103,8 +103,8 @@ MUTANTS = [
         "a fit that writes on the user's estimator",
         (
             CLASSIFIER,
-            "        work = copy(self)\n        terms = work._check_terms()\n        with RunLock",
-            "        work = self\n        terms = work._check_terms()\n        with RunLock",
+            "        work = copy(self)\n        terms = work._check_terms()\n        if warm:",
+            "        work = self\n        terms = work._check_terms()\n        if warm:",
         ),
         tests="publication",
         select="any_line",
