@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdp._validation import check_count, check_real
+from skdp.accounting.ledger.rounding import to_digits
 
 from ._axes import (
     BLUE,
@@ -283,7 +284,7 @@ class PrivacyUtilityDisplay:
         ax.set_ylabel(self.score_name)
         clear_frame(ax)
         ax.legend(loc="best", frameon=False, fontsize="small")
-        self.note_ = small_print(ax, self.note, 104) if self.note else None
+        self.note_ = small_print(ax, self.note, 114) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -361,5 +362,5 @@ def _name_of(scoring: Any, estimator: Any) -> str:
 
 
 def _price_note(n_fits: int, epsilon: float, delta: float, has_baseline: bool) -> str:
-    text = f"All {n_fits} private fits together cost epsilon {epsilon:.3g} at delta {delta:g}."
-    return text + " The baseline is not private, and not in that." if has_baseline else text
+    text = f"All {n_fits} private fits together cost epsilon {to_digits(epsilon, 3, up=True)} at delta {delta:g}."
+    return text + " The baseline is not private and not included." if has_baseline else text
