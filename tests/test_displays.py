@@ -114,6 +114,10 @@ def test_small_differences_stay_small():
     low, high = display.ax_.get_ylim()
     assert high - low >= 0.05 * 0.9002 * (1 - 1e-9)
     assert low < 0.9 < high
+    nearly_perfect = PrivacyUtilityDisplay.from_scores([1, 2], [0.999, 1.0])
+    low, high = nearly_perfect.ax_.get_ylim()
+    assert high - low >= 0.05 * 0.9995
+    assert 1.0 < high < 1.01  # the margin of the axes alone
 
 
 def test_several_displays_share_axes():
@@ -228,6 +232,7 @@ def test_a_pipeline_is_fitted_at_each_of_the_budgets():
     assert display.epsilon_total_ == pytest.approx(get_epsilon(event_of_all(display), 1e-6), rel=1e-9)
     assert ledger.get_epsilon(1e-6) == pytest.approx(display.epsilon_total_, rel=1e-9)
     assert pipe.epsilon == 7.0
+    assert display.model_name == "private (DPLogisticRegression)"
     assert not hasattr(pipe[-1], "coef_")
 
 

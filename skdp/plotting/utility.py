@@ -328,11 +328,11 @@ class PrivacyUtilityDisplay:
         _study.rehearse(study, scorer, *test)
         if baseline is not None:
             self.baseline_score = _study.score_baseline(baseline, scorer, rows, test)
-            self.baseline_name = f"not private ({type(baseline).__name__})"
+            self.baseline_name = f"not private ({_model_name(baseline)})"
         study.charge()
         self.estimators_ = study.run(*rows, stream, seeded=random_state is not None)
         self.scores = np.array([[float(scorer(model, *test)) for model in models] for models in self.estimators_])
-        self.model_name = f"private ({type(estimator).__name__})"
+        self.model_name = f"private ({_model_name(estimator)})"
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
         self.epsilon_total_, self.privacy_event_ = study.epsilon, study.event
         self.delta_, self.adjacency_ = study.delta, study.adjacency
@@ -348,6 +348,11 @@ def _check_epsilons(epsilons: Any) -> list[float]:
     if not found:
         raise ValueError(f"epsilons is empty: {remedy}.")
     return found
+
+
+def _model_name(estimator: Any) -> str:
+    """The class of an estimator, or of the last step of a pipeline."""
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
 
 
 def _name_of(scoring: Any, estimator: Any) -> str:
