@@ -17,6 +17,7 @@ weights of an ACS file are not used.
 import argparse
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.p
 # public, and scaling by them costs nothing.
 
 try:
-    load = load_pums if options.data else make_census
+    load = load_pums if options.data else partial(make_census, random_state=0)
     people = load(options.data or 30_000, features=FEATURES)
 except (OSError, ValueError, ImportError) as error:
     sys.exit(f"--data {options.data}: {' '.join(str(error).split())}")
@@ -69,7 +70,7 @@ display = PrivacyUtilityDisplay.from_estimator(
     model, X, y, X_test, y_test, epsilons=options.epsilons, n_repeats=3 if options.quick else 5,
     baseline=baseline, scoring="roc_auc", test_is_public=True,
 )  # fmt: skip
-source = f"{options.data.name}, {people.DESCR.split('. ')[0]}" if options.data else "made-up people (make_census)"
+source = options.data.name if options.data else "made-up people (make_census)"
 display.ax_.set_title(f"Who is not employed?\n{source}, n = {n:,}; one row is one person", fontsize="medium")
 display.figure_.savefig(options.output, dpi=150)
 
@@ -86,14 +87,14 @@ def show(name, spent, auroc, accuracy):
     print(f"{name:<12} {spent:>8} {cells[0]:>19} {lost:8.4f} {cells[1]:>19}")
 
 
-print(f"Who is not employed? {source}, {n:,} people.\n")
+print(f"Who is not employed? {source}: {n:,} people.\n{people.DESCR.partition(' Columns: ')[0]}\n")
 print(f"{'epsilon':<12} {'spent':>8} {'AUROC':>19} {'lost':>8} {'accuracy':>19}")
 show("non-private", "-", display.baseline_score, baseline.fit(X, y).score(X_test, y_test))
 for epsilon, models, auroc in zip(display.epsilons, display.estimators_, display.scores, strict=True):
     accuracy = [fitted.score(X_test, y_test) for fitted in models]
     show(f"{epsilon:g}", f"{max(fitted.epsilon_ for fitted in models):.4f}", auroc, accuracy)
 n_fits, repeats = display.scores.size, display.scores.shape[1]
-total, plain_sum = display.epsilon_total_, repeats * sum(display.epsilons)
+total, plain_sum = display.epsilon_total_ + 0.005, repeats * sum(display.epsilons)  # the total is rounded up
 print(f"""
 Mean +/- standard deviation of {repeats} fits with fresh noise to the same rows. lost: AUROC below non-private.
 Each private line is priced as the only release, at delta 1e-05. All {n_fits} private fits together cost epsilon

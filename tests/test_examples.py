@@ -205,3 +205,31 @@ def test_picture_of_the_searches(searched):
 def test_mistakes_give_one_line_here_too(tmp_path):
     assert "no such file" in one_line(run("--data", "no/such/file.csv", script=BUDGET))
     assert "picture.txt" in one_line(run("--quick", "--output", tmp_path / "picture.txt", script=BUDGET))
+
+
+# --- a ledger and coefficients ---
+
+
+def test_ledger_and_coefficients(tmp_path):
+    picture = tmp_path / "picture.png"
+    done = run("--quick", "--output", picture, script=ROOT / "examples" / "plot_budget_and_coefficients.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "PrivacyAccountant, 3 charges" in done.stdout
+    assert float(re.search(r"^spent: epsilon=([\d.]+)", done.stdout, re.M)[1]) < 1.8  # less than the sum of prices
+    assert re.search(r"More than two standard deviations of the noise: \w+", done.stdout)
+    content = picture.read_bytes()
+    assert struct.unpack(">II", content[16:24]) == (1200, 440)
+    assert len(content) > 20_000
+
+
+# --- the README ---
+
+
+def test_pictures_of_the_readme_are_small_and_can_be_drawn_again():
+    text = (ROOT / "README.md").read_text()
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (ROOT / picture).stat().st_size < 100_000
+        (script,) = re.findall(rf"^\$ python (examples/\S+) --output {re.escape(picture)}$", text, re.M)
+        assert (ROOT / script).is_file()

@@ -23,6 +23,8 @@ from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
 from skdp.mechanisms import GaussianMechanism
 from skdp.pipeline import PrivatePipeline
+from skdp.plotting import PrivacyUtilityDisplay
+from skdp.plotting._study import Study
 
 SENTENCES = {
     PrivateEstimator: {
@@ -334,6 +336,39 @@ SENTENCES = {
             "tests/test_report.py::test_a_later_parameter_does_not_change_what_was_secret",
             "tests/test_report.py::test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it",
             "tests/test_report.py::test_compositions_around_a_fit_are_told_of_each_time",
+        ],
+    },
+    Study: {
+        "The models and their scores on public rows, all of them together, are private at the price of `event`, which "
+        "is known before a row is read.": [
+            "tests/test_displays.py::test_every_fit_is_charged_repeats_included",
+            "tests/test_displays.py::test_every_fit_has_noise_of_its_own",
+            "tests/test_displays.py::test_the_plan_under_add_remove_does_not_see_the_number_of_rows",
+            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+        ],
+    },
+    PrivacyUtilityDisplay.from_estimator: {
+        "Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of "
+        "them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.": [
+            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/test_displays.py::test_a_leak_is_told_once_or_raised_before_any_charge",
+            "tests/test_displays.py::test_classes_that_are_read_are_told",
+        ],
+        "`privacy_event_` composes every fit, repeats included.": [
+            "tests/test_displays.py::test_every_fit_is_charged_repeats_included",
+            "tests/test_displays.py::test_a_pipeline_is_fitted_at_each_of_the_budgets",
+        ],
+        "The accountant is asked before a row is read, and charged once, for all fits, before training reads the "
+        "rows.": [
+            "tests/test_displays.py::test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing",
+            "tests/test_displays.py::test_the_study_is_one_plan_under_a_ceiling",
+            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+        ],
+        "Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is "
+        "fitted to the test rows.": [
+            "tests/test_displays.py::test_what_is_refused_costs_nothing_and_shows_no_cell",
+            "tests/test_displays.py::test_models_that_cannot_be_studied_are_refused",
+            "tests/test_displays.py::test_without_matplotlib_nothing_is_paid",
         ],
     },
 }

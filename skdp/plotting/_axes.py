@@ -62,5 +62,6 @@ def keep_small_differences_small(ax: Any, least: float) -> None:
     """
     (x, low), (_, high) = ax.dataLim.get_points()
     slack = max(0.0, least - (high - low)) / 2
-    ax.update_datalim([(x, low - slack), (x, high + slack)])
+    down = max(0.0, high + slack - 1.0) if high <= 1.0 else 0.0  # most scores end at 1
+    ax.update_datalim([(x, low - slack - down), (x, high + slack - down)])
     ax.autoscale_view()

@@ -44,9 +44,11 @@ class Study(NamedTuple):
 
     Notes
     -----
-    **Guarantees.** `event` composes ``n_repeats`` times each of `fits`; their events are known before a row is read.
-    Each fit is a function of the rows and of noise of its own, and a score on public rows is a function of what it
-    released. So models and scores together are private at the price of `event`.
+    **Guarantees.** The models and their scores on public rows, all of them together, are private at the price of
+    `event`, which is known before a row is read.
+
+    Proof. Each fit reads the rows and noise of its own and costs ``fit.event(1.0)``; `event` composes ``n_repeats``
+    times each of `fits`. A score on public rows is a function of what a fit released.
     """
 
     fits: list[FitPlan]

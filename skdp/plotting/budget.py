@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skdp.accounting import PrivacyAccountant, resolve_accountant
+from skdp.accounting.ledger.rounding import to_digits
 
 from ._axes import BLUE, GREY, VERMILION, axes_for, clear_frame, small_print
 
@@ -137,8 +138,10 @@ class BudgetDisplay:
         ax.vlines(ends[:-1], rows[:-1], rows[1:], color=GREY, linewidth=0.8)  # from one total to the next
         prices = [None] * len(ends) if self.prices is None else list(self.prices)
         for row, start, end, price in zip(rows, starts, ends, prices, strict=True):
-            text = f"+{end - start:.3g}" + (_beside(price, end) if row else "")
-            ax.annotate(text, (end, row), (5, 0), textcoords="offset points", va="center", fontsize="small")
+            text = f"+{_spent(end - start)}" + (_beside(price, end) if row else "")
+            ax.annotate(
+                text, (end, row), (5, 0), textcoords="offset points", va="center", fontsize="small", bbox=_ON_WHITE
+            )
         total = float(ends[-1]) if len(ends) else 0.0
         self.remaining_bar_, self.ceiling_line_ = self._draw_ceiling(ax, len(ends), total)
         n_rows = len(ends) + (self.ceiling is not None)
@@ -168,12 +171,21 @@ class BudgetDisplay:
         return bar, line
 
 
+_ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+
+
+def _spent(epsilon: float) -> str:
+    """What was spent in three digits, and never less than it is."""
+    return to_digits(max(float(epsilon), 0.0), 3, up=True)
+
+
 def _beside(price: float | None, total: float) -> str:
-    return ("" if price is None else f" (alone {price:.3g})") + f", total {total:.3g}"
+    return ("" if price is None else f" (alone {_spent(price)})") + f", total {_spent(total)}"
 
 
 def _remaining_label(remaining: float | None) -> str:
-    return "remaining" if remaining is None else f"remaining: {remaining:.3g}"
+    """What is left in three digits, and never more than it is."""
+    return "remaining" if remaining is None else f"remaining: {to_digits(float(remaining), 3)}"
 
 
 def _check_delta(ledger: PrivacyAccountant, delta: float | None) -> float:
@@ -208,7 +220,7 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
 def _note(ledger: PrivacyAccountant, delta: float) -> str:
     """What the totals are valid for, and what the bars do not show."""
     adaptive = ledger.get_epsilon(delta, adaptive=True)
-    figure = f"{adaptive:.3g}" if math.isfinite(adaptive) else "not known"
+    figure = _spent(adaptive) if math.isfinite(adaptive) else "not known"
     kinds = [entry.kind for entry in ledger.entries]
     parts = ["Bars: what each charge adds to the joint price of all."]
     if ledger.epsilon is None:

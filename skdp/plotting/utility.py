@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdp._validation import check_count, check_real
+from skdp.accounting.ledger.rounding import to_digits
 
 from ._axes import (
     BLUE,
@@ -283,7 +284,7 @@ class PrivacyUtilityDisplay:
         ax.set_ylabel(self.score_name)
         clear_frame(ax)
         ax.legend(loc="best", frameon=False, fontsize="small")
-        self.note_ = small_print(ax, self.note, 104) if self.note else None
+        self.note_ = small_print(ax, self.note, 114) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -327,11 +328,11 @@ class PrivacyUtilityDisplay:
         _study.rehearse(study, scorer, *test)
         if baseline is not None:
             self.baseline_score = _study.score_baseline(baseline, scorer, rows, test)
-            self.baseline_name = f"not private ({type(baseline).__name__})"
+            self.baseline_name = f"not private ({_model_name(baseline)})"
         study.charge()
         self.estimators_ = study.run(*rows, stream, seeded=random_state is not None)
         self.scores = np.array([[float(scorer(model, *test)) for model in models] for models in self.estimators_])
-        self.model_name = f"private ({type(estimator).__name__})"
+        self.model_name = f"private ({_model_name(estimator)})"
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
         self.epsilon_total_, self.privacy_event_ = study.epsilon, study.event
         self.delta_, self.adjacency_ = study.delta, study.adjacency
@@ -349,6 +350,11 @@ def _check_epsilons(epsilons: Any) -> list[float]:
     return found
 
 
+def _model_name(estimator: Any) -> str:
+    """The class of an estimator, or of the last step of a pipeline."""
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
+
+
 def _name_of(scoring: Any, estimator: Any) -> str:
     """The score in words, with what it is computed on."""
     if scoring is None:
@@ -361,5 +367,5 @@ def _name_of(scoring: Any, estimator: Any) -> str:
 
 
 def _price_note(n_fits: int, epsilon: float, delta: float, has_baseline: bool) -> str:
-    text = f"All {n_fits} private fits together cost epsilon {epsilon:.3g} at delta {delta:g}."
-    return text + " The baseline is not private, and not in that." if has_baseline else text
+    text = f"All {n_fits} private fits together cost epsilon {to_digits(epsilon, 3, up=True)} at delta {delta:g}."
+    return text + " The baseline is not private and not included." if has_baseline else text

@@ -101,4 +101,22 @@ MUTANTS = [
         tests="displays",
         select="none_is_lost",
     ),
+    mutant(
+        "what remains rounded up in a picture",
+        (DISPLAY_OF_BUDGETS, "to_digits(float(remaining), 3)", "to_digits(float(remaining), 3, up=True)"),
+        tests="displays",
+        select="each_charge_added",
+    ),
+    mutant(
+        "what was spent rounded down in a picture",
+        (DISPLAY_OF_BUDGETS, "0.0), 3, up=True)", "0.0), 3)"),
+        tests="displays",
+        select="each_charge_added",
+    ),
+    mutant(
+        "the total of a study rounded down in its small print",
+        (DISPLAY_OF_UTILITY, "to_digits(epsilon, 3, up=True)", "to_digits(epsilon, 3)"),
+        tests="displays",
+        select="small_print",
+    ),
 ]
