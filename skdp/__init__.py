@@ -24,10 +24,13 @@ _PUBLIC = {
     "Finding": "skdp._fitting.findings",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
+    "PrivacyReport": "skdp.report",
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
+    "privacy_report": "skdp.report",
     "row_wise": "skdp._fitting.row_wise",
+    "tabular_pipeline": "skdp.tabular",
 }
 _MODULES = (
     "accounting",
@@ -42,6 +45,7 @@ _MODULES = (
     "pipeline",
     "plotting",
     "preprocessing",
+    "report",
 )
 
 __all__ = ["__version__", *_PUBLIC]

@@ -75,6 +75,10 @@ class DPLogisticRegression(GradientClassifier):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
+        would read the labels and is refused: give ``1 / share`` with public shares of the classes.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -206,6 +210,7 @@ class DPLogisticRegression(GradientClassifier):
         alpha: float = 0.0,
         fit_intercept: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -230,6 +235,7 @@ class DPLogisticRegression(GradientClassifier):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.class_weight = class_weight
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

@@ -122,6 +122,11 @@ class DPMLPClassifier(GradientClassifier):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. With several labels per row, names of the labels.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
+        would read the labels and is refused: give ``1 / share`` with public shares of the classes. Refused with several
+        labels per row.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -269,6 +274,7 @@ class DPMLPClassifier(GradientClassifier):
         alpha: float = 0.0,
         batch_size: int | str = "auto",
         classes: Any = None,
+        class_weight: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -304,6 +310,7 @@ class DPMLPClassifier(GradientClassifier):
         self.alpha = alpha
         self.batch_size = batch_size
         self.classes = classes
+        self.class_weight = class_weight
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

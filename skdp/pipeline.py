@@ -21,6 +21,7 @@ from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.findings import Finding as Finding
 from skdp._fitting.findings import check_structure, find
 from skdp._fitting.joint_fit import Allocation, JointFit
+from skdp._fitting.leaks import note_leaks
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
 from skdp._fitting.public_steps import find_faults
@@ -410,8 +411,9 @@ class PrivatePipeline(JointPrice, Pipeline):
         event, payment = allocation.event, whole._payment()
         fit = JointFit(whole.steps, allocation, whole.delta, given)
         fit.check_parameters(n_samples)
-        warn_of_weak_delta(whole.delta, whole._private_steps()[0][1].public_n_samples(n_samples))
-        report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency))
+        whole._fitted_n_public = whole._private_steps()[0][1].public_n_samples(n_samples)
+        warn_of_weak_delta(whole.delta, whole._fitted_n_public)
+        note_leaks(whole, *report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency)))
         payment.check(event)
         with payment.recording_refusals():
             fit.prepare(X, y)
@@ -527,6 +529,7 @@ def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
     pipeline.steps = _merge(pipeline.steps, fit.steps)
     pipeline._fitted_releases = (new_release(event, adjacency),)
     pipeline._fitted_inside = ids_of(pipeline._private_parts())
+    note_leaks(pipeline)
     pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
 
 

@@ -82,6 +82,8 @@ ALL_PUBLISH = {
 }
 ALL_KEEP = {
     "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
+    "_fitted_leaks": "what was read without payment, by kind; no value of it",
+    "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
     "_fitted_releases": "the plans, each with a random name",
 }
 UNDOCUMENTED = {

@@ -230,6 +230,16 @@ def test_a_pipeline_is_fitted_at_each_of_the_budgets():
     assert not hasattr(pipe[-1], "coef_")
 
 
+@pytest.mark.parametrize("make", [linear, lambda **k: allocate_budget(make_pipeline(DPPCA(3), linear(**k)), 1.0)])
+def test_delta_is_that_of_a_fit_alone(make):
+    """The number that "auto" stands for: by rule, or the ledger's."""
+    ledger = PrivacyAccountant(100.0, 1e-7)
+    assert study(make(delta="auto")).delta_ == 1e-5
+    display = study(make(delta="auto", accountant=ledger))
+    assert {display.delta_, *(model.delta_ for model in models_of(display))} == {1e-7}
+    assert ledger.history[0].parameters["delta"] == 1e-7
+
+
 def test_networks_frames_and_a_score_of_ones_own():
     def hits(model, X, y):
         return float(np.mean(model.predict(X) == y))

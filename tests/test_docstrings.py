@@ -41,6 +41,7 @@ MODULES = (
     "skdp.pipeline",
     "skdp.plotting",
     "skdp.preprocessing",
+    "skdp.report",
 )
 
 EXCLUDED = {

@@ -22,11 +22,12 @@ FLOORS = {
         ("budget", "_kernels", "_random"),
         ("mechanisms", "_sampling", "_gram"),
         ("_fitting",),
-        ("_training",),
+        ("_training", "_report"),
+        ("report",),
         ("base",),
         ("_classifier", "decomposition", "preprocessing"),
         ("datasets", "linear_model", "neural_network", "pipeline"),
-        ("_search",),
+        ("_search", "tabular"),
         ("model_selection", "plotting"),
     ),
     "accounting": (
@@ -75,12 +76,23 @@ FLOORS = {
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "default_delta", "made_up", "norms", "payment", "private_step", "releases", "row_wise"),
+        ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
+        ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
         ("public_steps",),
         ("compositions", "running"),
         ("findings", "joint_fit"),
         ("callers",),
+    ),
+    "_report": (
+        ("values", "price"),
+        ("releases",),
+        ("facts", "wording"),
+        ("checklists",),
+        ("sections",),
+        ("as_text", "as_html"),
+        ("document",),
+        ("reported",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
@@ -93,7 +105,7 @@ FLOORS = {
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
-    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing"),
+    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing", "tabular", "_report"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -176,7 +188,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (24, 7, 90), "accounting": (15, 8, 49)}
+    assert found == {"": (27, 8, 98), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -57,8 +57,7 @@ def test_the_price_is_that_of_the_gaussian_at_what_the_threshold_leaves_of_delta
     t, delta = 1e-6, 1e-5
     whole = get_epsilon(purchase(threshold_delta=t).event_at(5.0), delta)
     alone = get_epsilon(GaussianDpEvent(5.0), (delta - t) / (1 - t))
-    assert alone <= whole * (1 + 1e-9)
-    assert whole == pytest.approx(alone, rel=2e-3)
+    assert whole == pytest.approx(alone, rel=1e-9)
 
 
 # --- what one row changes ---

@@ -31,6 +31,7 @@ from skdp._fitting.compositions import (
     known_name,
 )
 from skdp._fitting.findings import sort_parts, total_of
+from skdp._fitting.leaks import CALLER, Leak
 from skdp._fitting.public_steps import is_ours
 from skdp._fitting.totals import FitPrice
 
@@ -49,7 +50,7 @@ class _Layer(NamedTuple):
     owner: Any
 
 
-def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> None:
+def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[Leak, ...]:
     """Warn, once per composition, that a private estimator is fitted inside code that reads rows without paying.
 
     Called inside ``fit``, before the charge. It searches the stack for methods of estimators, and for functions of
@@ -63,6 +64,11 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> None:
         What this fit costs. The warning states the joint price of all fits of a composition where their number can be
         known.
 
+    Returns
+    -------
+    tuple of Leak
+        What the compositions read, for the record of the fit, whether or not it was warned of before.
+
     Warns
     -----
     PrivacyLeakWarning
@@ -72,7 +78,7 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> None:
     frames = list(_iterate_frames(sys._getframe().f_back))
     layers = _find_layers(frames, estimator)
     if not layers:
-        return
+        return ()
     level = next((i for i, frame in enumerate(frames) if _origin(frame) == "other"), 0)
     for number, layer in enumerate(layers):
         if layer.known is None:
@@ -83,6 +89,13 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> None:
                 continue
             report_leak(_describe(estimator, number, layers, price), stacklevel=3 + level)
             _mark_reported(token, layer.title)
+    # A search warns at the fits that it scores. The last one, of its best estimator, depends on the scores as well.
+    facts = [(each.title, each.known or (SCORED if known_name(each.owner) in _SEARCHES else None)) for each in layers]
+    return tuple(
+        Leak(CALLER, f"It was fitted inside {title}: {known.reads}: use {known.remedy}.")
+        for title, known in facts
+        if known is not None
+    )
 
 
 def _describe(estimator: Any, number: int, layers: list[_Layer], price: FitPrice | None) -> str:

@@ -29,13 +29,20 @@ def default_sampling(n: int, n_parameters: int, n_steps: int) -> Sampling:
     return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
 
 
+def signal_of(noise_multiplier: float, lot_size: float, n_steps: int, n_parameters: int) -> float:
+    """s = L sqrt(T) / (sigma sqrt(p)): rows over the noise of the whole run, per coordinate.
+
+    At the full batch sigma / sqrt(T) is the noise multiplier of one release that costs the whole budget.
+    """
+    return lot_size * math.sqrt(n_steps / n_parameters) / noise_multiplier
+
+
 def default_max_grad_norm(noise_multiplier: float, lot_size: float, n_steps: int, n_parameters: int) -> float:
     """A small clip where noise dominates, a large one where the bias of clipping does: C from 0.25 to 0.7.
 
-    The signal is s = L sqrt(T) / (sigma sqrt(p)): rows over the noise of the whole run, per coordinate. (At the full
-    batch sigma / sqrt(T) is the noise multiplier of one release that costs the whole budget.)
+    It grows with the logarithm of `signal_of` the run.
     """
-    signal = lot_size * math.sqrt(n_steps / n_parameters) / noise_multiplier
+    signal = signal_of(noise_multiplier, lot_size, n_steps, n_parameters)
     share = math.log(max(signal, 1e-300) / LOW_SIGNAL) / math.log(HIGH_SIGNAL / LOW_SIGNAL)
     return LOW_CLIP + (HIGH_CLIP - LOW_CLIP) * min(1.0, max(0.0, share))
 

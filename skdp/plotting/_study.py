@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps
 from skdp._fitting.running import table_shape
@@ -111,10 +112,13 @@ def plan_study(estimator: Any, epsilons: list[float], n_repeats: int, X: Any) ->
         raise ValueError("estimator is a Pipeline without a budget: give it one by skdp.allocate_budget.")
     report_foreign_fit(estimator)
     n_samples, n_features = table_shape(X)
-    template = private_template(estimator, epsilons[0], getattr(estimator, "delta", 0.0))
+    given = getattr(estimator, "delta", "auto")
+    template = private_template(estimator, epsilons[0], given)
     steps = [step for _, step in private_steps(template.steps)]
     accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-    n, delta = steps[0].public_n_samples(n_samples), template.delta
+    n = steps[0].public_n_samples(n_samples)
+    delta = delta_for(check_delta(given), accountant, n)
+    template.set_params(delta=delta)
     fits = []
     for epsilon in epsilons:
         made = make_candidate(_with_budget(template, epsilon), {})

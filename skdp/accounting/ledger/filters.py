@@ -47,8 +47,10 @@ of S_k together with a failure; the S_k are disjoint, and on all those of Rényi
 stops before the delta_i sum to more than delta_F.
 
 With "auto", the Gaussian filter has half of delta if the first charge is plain Gaussian, else there is none, as it
-could never hold. The Rényi filters have the rest. Their orders are that at which the first charge can be repeated most
-often, and that of Gaussian releases, near which sampled ones lie, where the two differ much, as for a search.
+could never hold. A tenth of delta is delta_F; more, if the first charge names categories by a threshold (an event of
+epsilon 0), so that its failures do not end what epsilon still admits. The Rényi filters have the rest. Their orders are
+that at which the first charge can be repeated most often, and that of Gaussian releases, near which sampled ones lie,
+where the two differ much, as for a search.
 
 **The first plan** is admitted by its joint price at the whole delta. If no filter holds with it, nothing further is
 admitted, ever: the run *is* that plan. Which of the two is the case is known before any output.
@@ -88,6 +90,9 @@ FAMILIES = ("auto", "gaussian", "renyi")
 FAILURES = 0.1
 """Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs."""
 
+MOST_FAILURES = 0.5
+"""Most that a rule keeps for them, of what is not the Gaussian filter's, if the first charge has a threshold."""
+
 Counts = Sequence[tuple[Releases, int]]
 """Charges and how often each was made."""
 
@@ -114,8 +119,9 @@ def share(used: float, budget: float) -> float:
 
 
 def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
-    """Failure probabilities of all charges, added and rounded up."""
-    return add_upwards([n * each.times * each.delta for found, n in charges for each in found.epsilon_delta])
+    """Failure probabilities of all charges, added and rounded up; a single one is as it was stated."""
+    counted = [(n * each.times, each.delta) for found, n in charges for each in found.epsilon_delta]
+    return counted[0][1] if len(counted) == 1 and counted[0][0] == 1 else add_upwards([n * part for n, part in counted])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -320,9 +326,23 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
         gaussian = delta if family == "gaussian" else 0.5 * delta
     if family == "gaussian":
         return Rule((), gaussian, 0.0, 0.0)
-    failures = FAILURES * delta
+    failures = _kept_for_failures(first, epsilon, delta - gaussian, delta, replace_one)
     renyi = delta - gaussian - failures
     return Rule(_orders(first, epsilon, renyi, replace_one), gaussian, renyi, failures)
+
+
+def _kept_for_failures(first: Releases, epsilon: float, shared: float, delta: float, replace_one: bool) -> float:
+    """What a rule keeps of `shared` for failures: enough to repeat a first fit with a threshold while epsilon lasts.
+
+    At least `FAILURES` of delta; more, up to `MOST_FAILURES` of `shared`, if all that can fail is of epsilon 0.
+    """
+    most, failing = MOST_FAILURES * shared, [each for each in first.epsilon_delta if each.delta > 0.0]
+    repeated = failing and all(each.epsilon == 0.0 for each in failing)
+    order = _best_order(first, epsilon, shared - most, replace_one) if repeated else None
+    if order is None:
+        return FAILURES * delta
+    often = math.ceil(_repeats(first, order, epsilon, shared - most, replace_one))
+    return max(FAILURES * delta, min(most, failures_of([(first, often)]) * (1.0 + 1e-12)))
 
 
 @lru_cache(maxsize=256)
