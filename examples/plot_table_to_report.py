@@ -8,7 +8,7 @@ budget, and ``privacy_report`` writes the page that shows a colleague what was p
 Run it alone::
 
     python examples/plot_table_to_report.py                    # made-up people
-    SKDP_DATA=FOLDER python examples/plot_table_to_report.py   # FOLDER holds the tables of the ACS and of credit default
+    SKDP_DATA=FOLDER python examples/plot_table_to_report.py   # ACSIncome of Colorado, and credit default
 
 """
 
@@ -16,7 +16,6 @@ import argparse
 import os
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
