@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -38,13 +39,16 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath", "deflist"]
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+os.environ.pop("SKDP_DATA", None)  # the site is the same wherever it is built
 PICTURES = Path(__file__).parents[1] / "build" / "pictures"
 
 
 def quickly(conf: dict[str, Any], script: dict[str, Any]) -> list[str]:
-    """Arguments of a script: the size that continuous integration runs, and a place for its picture."""
+    """Arguments of a script, which runs in its folder: the quick size if it has one, and a place for what it writes."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    return ["--quick", "--output", "../build/pictures/picture.png"]  # scripts run in their folder
+    if "--quick" in Path(script["src_file"]).read_text(encoding="utf-8"):
+        return ["--quick", "--output", "../build/pictures/picture.png"]
+    return ["--output", "../build/pictures"]
 
 
 def written_picture(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:

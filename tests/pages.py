@@ -4,11 +4,15 @@ A statement may end in a comment that is held to its word. No other statement ma
 
 - ``# 0.947``: the value, to the digits shown, whatever follows;
 - ``# raises BudgetExceededError``, ``# warns PrivacyLeakWarning``: the statement does.
+
+A block of text behind a block of Python is what its last statement prints; ``...`` stands for more lines.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import re
 import sys
 import types
@@ -24,7 +28,29 @@ _PROMISE = re.compile(r"  # (raises|warns) (\w+)")
 _FIGURE = re.compile(r"  # (-?\d+(?:\.(\d+))?(?:e(-?\d+))?)(?![\w.]*\w)")
 
 
-def code_of(text: str) -> str:
+def run_page(page: str, module: str = "page") -> dict[str, Any]:
+    """Run a page as a module of this name, which stays in `sys.modules`, and return the names that it defines."""
+    return run_text((ROOT / page).read_text(encoding="utf-8"), page, module)
+
+
+def run_text(text: str, page: str, module: str = "page") -> dict[str, Any]:
+    """Run the code of a text, one statement after the other."""
+    names = vars(sys.modules.setdefault(module, types.ModuleType(module)))
+    lines = text.splitlines()
+    for statement in ast.parse(_code_of(text), page).body:
+        end = statement.end_lineno
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                _run_statement(statement, lines[end - 1], page, names)
+            _check_output(printed.getvalue().splitlines(), lines[end:])
+        except Exception as error:
+            error.add_note(f"{page}, line {statement.lineno}")
+            raise
+    return names
+
+
+def _code_of(text: str) -> str:
     """The code of a page, with empty lines for its text: errors name the lines of the page."""
     lines, end = [], 0
     for block in _BLOCK.finditer(text):
@@ -33,22 +59,14 @@ def code_of(text: str) -> str:
     return "".join(lines)
 
 
-def run_page(page: str, module: str = "page") -> dict[str, Any]:
-    """Run a page as a module of this name, which stays in `sys.modules`, and return the names that it defines."""
-    return run_code(code_of((ROOT / page).read_text(encoding="utf-8")), page, module)
-
-
-def run_code(code: str, page: str, module: str = "page") -> dict[str, Any]:
-    """Run code of a page, one statement after the other."""
-    names = vars(sys.modules.setdefault(module, types.ModuleType(module)))
-    lines = code.splitlines()
-    for statement in ast.parse(code, page).body:
-        try:
-            _run_statement(statement, lines[statement.end_lineno - 1], page, names)
-        except Exception as error:
-            error.add_note(f"{page}, line {statement.lineno}")
-            raise
-    return names
+def _check_output(printed: list[str], following: list[str]) -> None:
+    """Compare what the last statement of a block has printed with the output that is shown behind it, if any."""
+    if following[:3] != ["```", "", "```text"]:
+        return
+    shown = following[3 : following.index("```", 3)]
+    if shown[-1] == "...":
+        shown, printed = shown[:-1], printed[: len(shown) - 1]
+    assert printed == shown, "the output is " + "\n".join(printed)
 
 
 def _run_statement(statement: ast.stmt, line: str, page: str, names: dict[str, Any]) -> None:

@@ -36,19 +36,33 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
         ("import warnings\nwarnings.warn('unforeseen', stacklevel=1)", "unforeseen"),
         ("import warnings\nwarnings.warn('another', stacklevel=1)  # warns FutureWarning", "UserWarning"),
         ("1 + 1  # warns FutureWarning", "FutureWarning"),
+        ("print('one')\n```\n\n```text\ntwo", "the output is one"),
     ],
 )
 def test_a_comment_that_is_wrong_is_found(code, fault):
     with pytest.raises((AssertionError, ArithmeticError, UserWarning), match=re.escape(fault)) as caught:
-        pages.run_code(code, "a page", "wrong_page")
+        pages.run_text(f"```python\n{code}\n```\n", "a page", "wrong_page")
     assert re.match(r"a page, line \d", caught.value.__notes__[0])
 
 
+RIGHT = """
+```python
+third = 1 / 3
+third  # 0.33
+3e-5 * 1  # 3e-5, a rate
+1 / 0  # raises ZeroDivisionError
+print("one", "two", sep="\\n")
+```
+
+```text
+one
+...
+```
+"""
+
+
 def test_a_comment_that_is_right_passes():
-    names = pages.run_code(
-        "third = 1 / 3\nthird  # 0.33\n3e-5 * 1  # 3e-5, a rate\n1 / 0  # raises ZeroDivisionError", ""
-    )
-    assert names["third"] == 1 / 3
+    assert pages.run_text(RIGHT, "a page", "right_page")["third"] == 1 / 3
 
 
 def anchors(page):

@@ -125,7 +125,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         Neighbouring relation for which `epsilon_` holds.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
@@ -418,7 +418,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
 
         Returns
         -------
-        X_original : ndarray of shape (n_samples, n_features_in_)
+        X_original : ndarray of shape (n_samples, `n_features_in_`)
             Cells as objects: numbers, text, ISO dates, True and False. Columns that are dropped are None.
         """
         check_is_fitted(self)
