@@ -288,6 +288,14 @@ def test_a_subclass_of_our_event_is_priced_by_what_it_says_and_not_as_its_base(w
     assert get_epsilon(whole(Cheap(1e-6, GaussianDpEvent(9.0))), 1e-6) == math.inf
 
 
+def test_a_chain_to_a_subclass_of_our_event_goes_on_to_what_that_says():
+    class Chain(DpEvent):
+        def __dominating_event__(self):
+            return Cheap(1e-6, GaussianDpEvent(9.0))
+
+    assert get_epsilon(Chain(), 1e-6) == math.inf
+
+
 def test_a_subclass_of_our_event_without_the_protocol_is_refused():
     class Quiet(GaussianDpEvent):
         pass

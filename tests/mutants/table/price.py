@@ -54,8 +54,8 @@ MUTANTS = [
         "a subclass of an event priced as its base",
         (
             EVENTS,
-            "            if type(asked) in _OWN:\n",
-            "            if isinstance(asked, tuple(_OWN - {DpEvent})):\n",
+            "    if type(event) in _OWN:\n",
+            "    if isinstance(event, tuple(_OWN - {DpEvent})):\n",
         ),
         tests="extending",
         select="subclass_of_our_event",
