@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from skdp._report.sections import Section, Table, sections, title
+from skdp._report.sections import Listing, Section, sections, title
 from skdp._report.values import one_line
 from skdp._report.wording import Facts
 
@@ -78,7 +78,7 @@ def _section(section: Section) -> str:
     )
 
 
-def _table(table: Table) -> str:
+def _table(table: Listing) -> str:
     used = [k for k in range(len(table.header)) if any(row[k] for row in table.rows)]
     head = "".join(_head_cell(table.header[k]) for k in used)
     rows = "".join(f"<tr>{_cells([row[k] for k in used])}</tr>" for row in table.rows)

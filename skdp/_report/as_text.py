@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from skdp._report.sections import Section, Table, sections, title
+from skdp._report.sections import Listing, Section, sections, title
 from skdp._report.values import one_line
 from skdp._report.wording import Facts
 
@@ -32,7 +32,7 @@ def _section(section: Section) -> Iterator[str]:
         yield from ("", f"{one_line(table.caption)}:", *_table(table))
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: Listing) -> Iterator[str]:
     rows = [[one_line(cell) for cell in row] for row in [table.header, *table.rows]]
     used = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
     rows = [[row[k] for k in used] for row in rows]

@@ -17,7 +17,7 @@ REFERENCES = (
 )
 
 
-class Table(NamedTuple):
+class Listing(NamedTuple):
     """A table; the first cell of a row is its header."""
 
     caption: str
@@ -31,7 +31,7 @@ class Section(NamedTuple):
     key: str
     title: str
     paragraphs: list[str]
-    tables: list[Table]
+    tables: list[Listing]
     notices: list[str]
 
 
@@ -71,7 +71,7 @@ def _summary(facts: Facts) -> Section:
     ]
     notices = ["The guarantee holds with these exceptions.", *exceptions] if exceptions else []
     return Section(
-        "summary", "Summary", [wording.layperson(facts)], [Table("Key figures", ("figure", "value"), rows)], notices
+        "summary", "Summary", [wording.layperson(facts)], [Listing("Key figures", ("figure", "value"), rows)], notices
     )
 
 
@@ -114,12 +114,12 @@ def _noise(facts: Facts) -> Section:
     if found["number"] > len(rows):
         rows.append((f"... and {found['number'] - len(rows)} more", "", "", "", "", ""))
     header = ("release", "times", "noise multiplier", "computed from", "within", "note")
-    tables = [Table("Releases with noise", header, rows)]
+    tables = [Listing("Releases with noise", header, rows)]
     for each in facts["constants"]:
         constants: TableCells = [(row["name"], _optional(row["value"]), row["meaning"]) for row in each["rows"]]
         if constants:
             of = f" of {each['part']}" if each["part"] else ""
-            tables.append(Table(f"Public constants{of}, last run", ("attribute", "value", "meaning"), constants))
+            tables.append(Listing(f"Public constants{of}, last run", ("attribute", "value", "meaning"), constants))
     return Section("noise", "Noise and clip", [wording.noise(facts)], tables, [])
 
 
@@ -144,7 +144,7 @@ def _shares(facts: Facts) -> Section | None:
         "mu is that of the Gaussian mechanism of the same price."
     )
     return Section("shares", "Shares of the steps", [words],
-                   [Table("Private steps", ("step", "epsilon alone", "share"), rows)], [])  # fmt: skip
+                   [Listing("Private steps", ("step", "epsilon alone", "share"), rows)], [])  # fmt: skip
 
 
 def _public(facts: Facts) -> Section:
@@ -162,8 +162,8 @@ def _public(facts: Facts) -> Section:
     rows += [("step " + each["part"], each["class"]) for each in facts["model"]["public_steps"]]
     parameters: TableCells = [(each["name"], each["value"]) for each in found["parameters"]]
     tables = [
-        Table("Schema", ("item", "value"), rows),
-        Table("Constructor parameters, as they are now", ("parameter", "value"), parameters),
+        Listing("Schema", ("item", "value"), rows),
+        Listing("Constructor parameters, as they are now", ("parameter", "value"), parameters),
     ]
     return Section("public", "What was public", ["Nothing of this is protected."], tables, [])
 
@@ -183,14 +183,16 @@ def _unpaid(facts: Facts) -> Section:
 
 
 def _not_covered(facts: Facts) -> Section:
-    table = Table("Outside the guarantee", ("topic", "meaning"), [*wording.not_covered(facts)])
+    table = Listing("Outside the guarantee", ("topic", "meaning"), [*wording.not_covered(facts)])
     return Section("not_covered", "What is not covered", [], [table], [])
 
 
 def _checklists(facts: Facts) -> Section:
     tables = [
-        Table("To state in a publication (How to DP-fy ML, section 5.3)", ("item", "answer"), publication_rows(facts)),
-        Table("NIST SP 800-226, from the top of its pyramid", ("block", "status", "answer"), nist_rows(facts)),
+        Listing(
+            "To state in a publication (How to DP-fy ML, section 5.3)", ("item", "answer"), publication_rows(facts)
+        ),
+        Listing("NIST SP 800-226, from the top of its pyramid", ("block", "status", "answer"), nist_rows(facts)),
     ]
     return Section("checklists", "Checklists", [], tables, [])
 
@@ -201,7 +203,7 @@ def _versions(facts: Facts) -> Section:
         "versions",
         "Versions and citation",
         [f"Cite: {citation(facts)}", *REFERENCES],
-        [Table("Versions that made this report", ("package", "version"), rows)],
+        [Listing("Versions that made this report", ("package", "version"), rows)],
         [],
     )
 
@@ -212,4 +214,4 @@ def citation(facts: Facts) -> str:
     return f"The skdp developers, skdp: differentially private estimators for scikit-learn, version {version}."
 
 
-__all__ = ["REFERENCES", "Section", "Table", "citation", "sections", "title"]
+__all__ = ["REFERENCES", "Listing", "Section", "citation", "sections", "title"]

@@ -2,6 +2,7 @@
 
 AVERAGING = "skdp/_training/averaging.py"
 CALLERS = "skdp/_fitting/callers.py"
+FINDINGS = "skdp/_fitting/findings.py"
 CANDIDATES = "skdp/_search/candidates.py"
 JOINT_FIT, PRIVATE_STEP = "skdp/_fitting/joint_fit.py", "skdp/_fitting/private_step.py"
 PAYMENT = "skdp/_fitting/payment.py"

@@ -8,6 +8,7 @@ from paths import (
     CHECKPOINT,
     CLASSIFIER,
     EVENTS,
+    FINDINGS,
     INPUT,
     JOINT_FIT,
     PAYMENT,
@@ -201,7 +202,7 @@ MUTANTS = [
     ),
     mutant(
         "two steps of one name",
-        (PIPELINE, "    if len(set(names)) < len(names):\n", "    if False:\n"),
+        (FINDINGS, "    if len(set(names)) < len(names):\n", "    if False:\n"),
         tests="pipeline",
         select="of_one_name",
     ),

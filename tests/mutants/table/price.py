@@ -169,7 +169,7 @@ MUTANTS = [
     ),
     mutant(
         "failure probabilities that do not add up",
-        (FILTERS, "[n * each.times * each.delta for found, n in charges", "[each.delta for found, n in charges"),
+        (FILTERS, "add_upwards([n * part for n, part in counted])", "add_upwards([part for n, part in counted])"),
         tests="accounting_filters",
         select="fail or known_epsilon",
     ),
