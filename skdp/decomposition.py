@@ -91,8 +91,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         `epsilon`.
     data_norm : float or None, default=None
         Public bound R on the Euclidean norm of a row, after a public `center` is subtracted. Longer rows are scaled
-        down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. If None,
-        sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
+        down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. If None, it
+        is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have none, and get
+        sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     normalize : bool, default=False
         Whether to scale every row to norm 1, in ``fit`` and in ``transform``. Rows of zeros are unchanged. Requires
         ``data_norm=None``.

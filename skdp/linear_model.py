@@ -51,7 +51,8 @@ class DPLogisticRegression(GradientClassifier):
         chosen from public quantities.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.

@@ -75,7 +75,8 @@ class DPMLPClassifier(GradientClassifier):
         - "automatic" scales every gradient to a norm of nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     input_norm : float or "auto", default="auto"
         Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
         this scale matters more than any other choice.

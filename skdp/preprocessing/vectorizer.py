@@ -354,7 +354,12 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         for j, name in enumerate(table.names):
             kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
             column = Column(kind) if name in others else known[name]
-            _check_type(name, column, table, j)
+            _refuse_dates(name, column, table, j)
+            if column.kind == "date" and table.is_typed and table.kind(j) == "number":
+                raise ValueError(
+                    f"column {name!r} is of a type of numbers and a date in the schema: convert it, as by "
+                    "pandas.to_datetime, or give it numbers as bounds."
+                )
             columns.append((name, j, column))
         if all(column.kind == "drop" for _, _, column in columns):
             raise ValueError("the schema drops every column of X: name one at least.")
@@ -396,7 +401,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         table = Table(X)
         check_schema(self, table.source, reset=False)
         for block in self._fitted_blocks:
-            _check_type(block.name, block.column, table, block.position)
+            _refuse_dates(block.name, block.column, table, block.position)
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
         made = (_sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
         return with_row_norm(made, self.row_norm_)
@@ -475,15 +480,10 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         return tags
 
 
-def _check_type(name: str, column: Column, table: Table, j: int) -> None:
-    """Refuse a column whose type says that it is of another kind."""
-    kind = "category" if column.kind == "drop" else table.kind(j)
-    if column.kind == "number" and kind == "date":
+def _refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
+    """Refuse a column whose type says that it holds dates where the schema has a number."""
+    if column.kind == "number" and table.kind(j) == "date":
         raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
-    if column.kind == "date" and table.is_whole(j):
-        raise ValueError(
-            f"column {name!r} is of a type of integers and a date in the schema: give it dates, or numbers."
-        )
 
 
 def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
