@@ -9,6 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV
+from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler
 
 ESTIMATORS = [
     DPLogisticRegression(),
@@ -39,6 +40,16 @@ ESTIMATORS = [
         random_state=0,
     ),
     DPPCA(1, epsilon=None, noise_multiplier=0.5, adjacency="replace_one", accounting="rdp"),
+    DPQuantileBinner(),
+    DPQuantileBinner(4, bounds=(-5.0, 5.0), encode="ordinal", adjacency="replace_one", accounting="rdp"),
+    DPOneHotEncoder(),
+    DPOneHotEncoder(3, sparse_output=False, epsilon=None, noise_multiplier=0.5),
+    DPStandardScaler(),
+    DPStandardScaler(bounds=(-5.0, 5.0), with_mean=False, adjacency="replace_one"),
+    DPSimpleImputer(),
+    DPSimpleImputer("median", bounds=(-5.0, 5.0)),
+    DPSimpleImputer("most_frequent", epsilon=None, noise_multiplier=0.5),
+    DPSimpleImputer("constant"),
 ]
 
 _WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"

@@ -84,9 +84,10 @@ FLOORS = {
     "datasets": (("_tables", "mnist"), ("census",)),
     "preprocessing": (
         ("cells", "columns", "threshold", "yaml_text"),
-        ("draft", "edges", "kinds", "octaves"),
+        ("buying", "draft", "edges", "kinds", "octaves"),
         ("blocks", "purchase", "schema"),
-        ("vectorizer",),
+        ("bounds", "sums", "vectorizer"),
+        ("categories", "imputer", "quantiles", "scaler"),
     ),
 }
 SKLEARN = {

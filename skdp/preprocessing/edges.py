@@ -94,4 +94,10 @@ def bounds_of_mass(cells: Cells, deviation: float) -> tuple[float, float]:
     return (float(breaks[first]), float(breaks[last])) if first < last else (float(breaks[0]), float(breaks[-1]))
 
 
-__all__ = ["bounds_of_mass", "equal_mass_edges"]
+def median_cell(cells: Cells) -> float:
+    """Lower end of the first cell up to which half of the mass lies; whole numbers are lower ends of small cells."""
+    mass = np.cumsum(cells.estimate())
+    return float(cells.breaks[max(_first(mass >= 0.5 * mass[-1]) - 1, 0)])
+
+
+__all__ = ["bounds_of_mass", "equal_mass_edges", "median_cell"]
