@@ -141,7 +141,9 @@ class PrivateEstimator(BaseEstimator):
 
     def _note_row_norm(self, X: Any) -> None:
         """Keep the public bound on the norm of rows that comes with them, if one does: a default of `data_norm`."""
-        self._fitted_row_norm = row_norm_of(X)
+        self.__dict__.pop("_fitted_row_norm", None)
+        if (norm := row_norm_of(X)) is not None:
+            self._fitted_row_norm = norm
 
     def __private_step__(self) -> PrivateStep | None:
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""

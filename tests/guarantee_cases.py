@@ -83,6 +83,7 @@ ALL_PUBLISH = {
 UNDOCUMENTED = {
     "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
     "_fitted_releases": "the plans, each with a random name",
+    "_fitted_row_norm": "of rows from DPTableVectorizer: a function of its schema",
 }
 PUBLISHED = {
     DPLogisticRegression: {

@@ -5,6 +5,7 @@ Slow and obvious on purpose. Nothing here imports a kernel, and no kernel was co
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 from typing import NamedTuple
@@ -352,3 +353,92 @@ def best_partition(mass, n_bins, least):
             if min(parts) >= least and cost < best:
                 best, found = cost, list(places)
     return found
+
+
+# --- columns of a table ---
+
+
+def vectorized_row(row, schema, numbers, n_bins):
+    """What DPTableVectorizer makes of one row, a dict of cells, by a schema as ``to_dict`` writes it."""
+    made = []
+    for name, column in schema.items():
+        if column["kind"] != "drop":
+            made += _vectorized_cell(row[name], column, numbers, n_bins)
+    return made
+
+
+def _vectorized_cell(cell, column, numbers, n_bins):
+    key = cell_key(cell)
+    key = None if key in column.get("gaps", ()) else key
+    kind = column["kind"]
+    if kind == "flag":
+        true, false = ("1", "true", "yes", "y", "t", "on"), ("0", "false", "no", "n", "f", "off")
+        found = -1 if key is None else 1 if key.lower() in true else 0 if key.lower() in false else -1
+        return [float(found == 0), float(found == 1), float(found == -1)]
+    if kind in ("category", "ordinal"):
+        listed = column["categories"]
+        place = len(listed) + 1 if key is None else listed.index(key) if key in listed else len(listed)
+        levels = [float(place == level) for level in range(len(listed) + 2)]
+        if kind == "category" or numbers == "bins":
+            return levels
+        inside = place < len(listed)
+        scaled = 2.0 * place / max(1, len(listed) - 1) - 1.0 if inside else 0.0
+        return [*levels, scaled] if numbers == "both" else [scaled, *levels[-2:]]
+    value = cell_days(cell) if kind == "date" else cell_number(cell)
+    gaps = [cell_days(gap) if kind == "date" else cell_number(gap) for gap in column.get("gaps", ())]
+    if math.isnan(value) or value in gaps:
+        return {"bins": [0.0] * n_bins + [1.0], "scale": [0.0, 1.0], "both": [0.0] * n_bins + [1.0, 0.0]}[numbers]
+    low, high = (cell_days(end) if kind == "date" else float(end) for end in column["bounds"])
+
+    def bend(x):
+        return math.copysign(math.log1p(abs(x)), x) if column.get("scale") == "log" else x
+
+    share = (bend(min(max(value, low), high)) - bend(low)) / (bend(high) - bend(low))
+    # The last bin is closed, the others are open on the right; a share within rounding of an edge is not decided here.
+    place = min(int(share * n_bins), n_bins - 1)
+    bins = [float(place == each) for each in range(n_bins)] + [0.0]
+    scaled = 2.0 * share - 1.0
+    return {"bins": bins, "scale": [scaled, 0.0], "both": [*bins, scaled]}[numbers]
+
+
+def cell_key(cell):
+    """The text by which a cell is compared, None for a gap."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell == "":
+        return None
+    if isinstance(cell, bytes):
+        return cell.decode()
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | np.bool_):
+        return "True" if cell else "False"
+    if isinstance(cell, datetime.date):
+        day = cell_days(cell)
+        return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=day)) if day == int(day) else cell.isoformat()
+    if math.isnan(cell):
+        return None
+    return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
+
+
+def cell_number(cell):
+    """The cell as a number, NaN if it is none."""
+    if isinstance(cell, str | bytes):
+        try:
+            return float(cell)
+        except ValueError:
+            return math.nan
+    return math.nan if cell_key(cell) is None else float(cell)
+
+
+def cell_days(cell):
+    """Days since 1970 in UTC, NaN if the cell is no date."""
+    if isinstance(cell, str):
+        try:
+            cell = datetime.datetime.fromisoformat(cell)
+        except ValueError:
+            return math.nan
+    if not isinstance(cell, datetime.date) or type(cell).__name__ == "NaTType":
+        return math.nan
+    if not isinstance(cell, datetime.datetime):
+        return float((cell - datetime.date(1970, 1, 1)).days)
+    aware = cell if cell.tzinfo else cell.replace(tzinfo=datetime.UTC)
+    return aware.timestamp() / 86400.0

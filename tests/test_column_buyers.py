@@ -258,7 +258,7 @@ def test_bins_of_bought_edges():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.lognormal(size=20_000), rng.integers(0, 3, 20_000)])
     X[:100, 0] = np.nan
-    binner = DPQuantileBinner(8, encode="ordinal").fit(X)
+    binner = DPQuantileBinner(8, encode="ordinal", random_state=0).fit(X)
     codes = binner.transform(X)
     assert (codes[:100, 0] == -1).all()
     assert np.bincount(codes[100:, 0].astype(int)).max() < 0.2 * 20_000
@@ -281,7 +281,7 @@ def test_one_hot_categories():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"job": rng.choice(["nurse", "clerk"], 2000), "code": pd.Series([1, 2, None, 2] * 500)})
     X.loc[0, "job"] = "king"
-    encoder = DPOneHotEncoder(epsilon=2.0, sparse_output=False).fit(X)
+    encoder = DPOneHotEncoder(random_state=0, epsilon=2.0, sparse_output=False).fit(X)
     assert [list(each) for each in encoder.categories_] == [["clerk", "nurse"], ["1", "2"]]
     names = ["job=clerk", "job=nurse", "job=other", "job=gap", "code=1", "code=2", "code=other", "code=gap"]
     assert list(encoder.get_feature_names_out()) == names
@@ -298,14 +298,14 @@ def test_one_gap_changes_no_category():
     gap = whole.astype(float)
     gap.iloc[0] = np.nan
     for each in (whole, gap, whole.astype("Int64"), whole.astype(str), whole.astype("category")):
-        assert DPOneHotEncoder(epsilon=2.0).fit(each).categories_[0].tolist() == ["0", "1", "2"]
+        assert DPOneHotEncoder(random_state=0, epsilon=2.0).fit(each).categories_[0].tolist() == ["0", "1", "2"]
 
 
 def test_standardized_columns():
     X = np.random.default_rng(0).normal([50.0, -3.0], [10.0, 0.1], (50_000, 2))
     X[:5] = np.nan
     for bounds in (None, [(0, 100), None]):
-        scaler = DPStandardScaler(bounds=bounds).fit(X)
+        scaler = DPStandardScaler(bounds=bounds, random_state=0).fit(X)
         rows = scaler.transform(X)
         assert np.isnan(rows[:5]).all()
         np.testing.assert_allclose(np.nanmean(rows, axis=0), 0.0, atol=0.1)
@@ -320,22 +320,22 @@ def test_standardized_columns():
 def test_values_for_gaps():
     rng = np.random.default_rng(0)
     X = rng.choice([1.0, 2.0, 2.0, 4.0, np.nan], (20_000, 2))
-    assert DPSimpleImputer("median").fit(X).statistics_.tolist() == [2.0, 2.0]
-    assert DPSimpleImputer("most_frequent").fit(X).statistics_.tolist() == [2.0, 2.0]
-    mean = DPSimpleImputer("mean", bounds=(0, 5)).fit(X)
+    assert DPSimpleImputer("median", random_state=0).fit(X).statistics_.tolist() == [2.0, 2.0]
+    assert DPSimpleImputer("most_frequent", random_state=0).fit(X).statistics_.tolist() == [2.0, 2.0]
+    mean = DPSimpleImputer("mean", bounds=(0, 5), random_state=0).fit(X)
     np.testing.assert_allclose(mean.statistics_, 2.25, atol=0.1)
     filled = mean.transform(X)
     np.testing.assert_array_equal(filled, np.where(np.isnan(X), mean.statistics_, X))
     words = pd.DataFrame({"a": ["x", "x", None, "y"] * 1000, "b": [1, None, 3, 3] * 1000})
-    frequent = DPSimpleImputer("most_frequent", epsilon=2.0).fit(words)
+    frequent = DPSimpleImputer("most_frequent", epsilon=2.0, random_state=0).fit(words)
     assert frequent.statistics_.tolist() == ["x", 3.0]
     assert frequent.transform(words)[:3].tolist() == [["x", 1.0], ["x", 3.0], ["x", 3.0]]
 
 
 def test_nothing_is_named_where_nothing_is_frequent():
     ids = pd.DataFrame({"id": [f"p{i}" for i in range(500)], "number": np.arange(500)})
-    assert DPSimpleImputer("most_frequent").fit(ids).statistics_.tolist() == ["missing", 0.0]
-    assert [len(each) for each in DPOneHotEncoder().fit(ids).categories_] == [0, 0]
+    assert DPSimpleImputer("most_frequent", random_state=0).fit(ids).statistics_.tolist() == ["missing", 0.0]
+    assert [len(each) for each in DPOneHotEncoder(random_state=0).fit(ids).categories_] == [0, 0]
 
 
 def test_a_constant_costs_nothing_and_reads_no_cell():
@@ -359,7 +359,7 @@ def test_bounds_are_powers_of_two_that_hold_nearly_all():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(18, 90, 20_000), -np.exp(rng.normal(8, 1, 20_000)), np.full(20_000, np.nan)])
     accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6)
-    found = dp_bounds(X, accountant=accountant)
+    found = dp_bounds(X, accountant=accountant, random_state=0)
     assert found[0] == (16.0, 128.0)
     assert found[2] == (-1.0, 1.0)
     assert np.mean((X[:, 1] >= found[1][0]) & (X[:, 1] <= found[1][1])) > 0.95

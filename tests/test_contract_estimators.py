@@ -9,7 +9,13 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV
-from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler
+from skdp.preprocessing import (
+    DPOneHotEncoder,
+    DPQuantileBinner,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPTableVectorizer,
+)
 
 ESTIMATORS = [
     DPLogisticRegression(),
@@ -50,6 +56,8 @@ ESTIMATORS = [
     DPSimpleImputer("median", bounds=(-5.0, 5.0)),
     DPSimpleImputer("most_frequent", epsilon=None, noise_multiplier=0.5),
     DPSimpleImputer("constant"),
+    DPTableVectorizer(),
+    DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]
 
 _WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"

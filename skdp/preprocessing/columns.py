@@ -141,23 +141,27 @@ def _read(raw: Any) -> tuple[CellValues | None, int]:
     if not hasattr(raw, "to_physical"):  # of Arrow
         return _read_array(np.asarray(raw.to_numpy()))
     if letter in "biuf":
-        numbers = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_float64_of_polars())
+        numbers = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_polars().Float64)
         return CellValues("boolean" if letter == "b" else "number", _doubles(numbers.to_numpy())), NUMBER
-    if str(raw.dtype).startswith(("Categorical", "Enum")):
-        raw = raw.cast(_string_of_polars())
+    if str(raw.dtype).startswith(("Categorical", "Enum", "String")):
+        return _read_text_of_polars(raw)
     return _read_array(np.asarray(raw.to_numpy()))
 
 
-def _float64_of_polars() -> Any:
+def _read_text_of_polars(raw: Any) -> tuple[CellValues | None, int]:
+    polars = _polars()
+    words = raw.cast(polars.String)
+    distinct = words.drop_nulls().unique()
+    if not len(distinct):
+        return CellValues("mixed", np.full(len(raw), -1, np.int64)), STRING
+    codes = words.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
+    return CellValues("mixed", codes.to_numpy(), distinct.to_list()), STRING
+
+
+def _polars() -> Any:
     import polars
 
-    return polars.Float64
-
-
-def _string_of_polars() -> Any:
-    import polars
-
-    return polars.String
+    return polars
 
 
 def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:

@@ -110,6 +110,8 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
     if not isinstance(scale, str) or scale not in SCALES:
         _refuse(name, f"the scale {_show(scale)} is not known", "use 'linear' or 'log'")
     listed = None if categories is None else _read_categories(name, categories, gaps)
+    if listed == () and "kind" not in given:  # with its kind, it is what was bought where no category stood out
+        _refuse(name, "its list of categories is empty", "list some, or use the kind 'drop'")
     return Column(kind, bounds, listed, edges, scale, gaps)
 
 
@@ -176,8 +178,6 @@ def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str,
         if key in keys:
             _refuse(name, f"the category {_show(each)} is there twice", "list each category once; 1 and '1' are one")
         keys.append(key)
-    if not keys:
-        _refuse(name, "its list of categories is empty", "list some, or use the kind 'drop'")
     return tuple(keys)
 
 

@@ -230,7 +230,7 @@ class Purchase:
             cells = _refine(columns, cells, size, mechanism, stream.spawn("refine", number))
         edges = [np.empty(0) if each is None else equal_mass_edges(each, self.n_bins, deviation) for each in cells]
         bounds = [
-            pair or (NOWHERE if each is None else bounds_of_mass(each, deviation))
+            pair or (NOWHERE if each is None else bounds_of_mass(each))
             for pair, each in zip(self._all_bounds, cells, strict=True)
         ]
         medians = [

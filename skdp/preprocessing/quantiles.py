@@ -13,6 +13,7 @@ from skdp._validation import absolute_path, check_choice, check_count
 from skdp.accounting import DpEvent
 from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
 from skdp.preprocessing.columns import Table, as_numbers
+from skdp.preprocessing.edges import all_edges
 from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.purchase import Purchase
 from skdp.preprocessing.schema import TableSchema
@@ -241,16 +242,6 @@ class DPQuantileBinner(ColumnBuyer):
     @property
     def _n_features_out(self) -> int:
         return self.n_features_in_ if self.encode == "ordinal" else self._fitted_rows._n_features_out
-
-
-def all_edges(inner: NDArray[np.float64], bounds: tuple[float, float]) -> tuple[float, ...]:
-    """Inner edges between two bounds, which are moved outwards where an edge lies on them or beyond."""
-    low, high = bounds
-    if len(inner):
-        room = (high - low) / (len(inner) + 1)
-        low = low if low < inner[0] else float(inner[0]) - room
-        high = high if high > inner[-1] else float(inner[-1]) + room
-    return (float(low), *inner.tolist(), float(high))
 
 
 __all__ = ["DPQuantileBinner"]

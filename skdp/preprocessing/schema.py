@@ -124,6 +124,7 @@ class TableSchema:
         Returns
         -------
         items : tuple of (str, Column)
+            Kinds, bounds and categories by name.
         """
         return self._columns  # type: ignore[attr-defined]
 

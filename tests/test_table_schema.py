@@ -1,0 +1,245 @@
+"""What a user may write down of a table, what is refused, and the files it comes from."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from tables import SCHEMA, customers
+
+from skdp.datasets import make_census
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+
+# --- what may be written ---
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "bounds", "categories"),
+    [
+        ((18, 90), "number", (18.0, 90.0), None),
+        ((np.int64(0), 0.5), "number", (0.0, 0.5), None),
+        (("1970-01-02", "1970-01-11"), "date", (1.0, 10.0), None),
+        ((datetime.date(1970, 1, 2), np.datetime64("1970-01-03")), "date", (1.0, 2.0), None),
+        ((pd.Timestamp("1970-01-02"), pd.Timestamp("1970-01-03T02:00+02:00")), "date", (1.0, 2.0), None),
+        (["a", "b"], "category", None, ("a", "b")),
+        ([1, 2.0, True, b"x"], "category", None, ("1", "2", "True", "x")),
+        (np.array(["a", "b"]), "category", None, ("a", "b")),
+        (pd.Index([3, 1]), "category", None, ("3", "1")),
+        (range(3), "category", None, ("0", "1", "2")),
+        ("number", "number", None, None),
+        ("date", "date", None, None),
+        ("flag", "flag", None, None),
+        ("drop", "drop", None, None),
+        ({"edges": [0, 1, 5]}, "number", (0.0, 5.0), None),
+        ({"kind": "ordinal", "categories": ["b", "a"]}, "ordinal", None, ("b", "a")),
+    ],
+)
+def test_shorthands_say_what_they_say(given, kind, bounds, categories):
+    column = TableSchema({"x": given})["x"]
+    assert (column.kind, column.bounds, column.categories) == (kind, bounds, categories)
+
+
+def test_only_what_is_missing_is_bought():
+    bought = TableSchema({"a": "number", "b": "date", "c": "category", "d": "flag", "e": "drop", "f": (0, 1)})
+    assert [name for name, column in bought.items() if column.is_bought] == ["a", "b", "c"]
+    assert SCHEMA.is_complete
+    assert not bought.is_complete
+    assert not TableSchema({}, others="buy").is_complete
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((90, 18), "bounds=(90, 18) do not ascend; give (low, high) with low below high."),
+        ((1, 1), "bounds=(1, 1) do not ascend; give (low, high) with low below high."),
+        ((0, float("inf")), "inf in bounds is no number; give finite numbers; a list of categories is [...]."),
+        ((0, "1"), "'1' in bounds is no number; give finite numbers; a list of categories is [...]."),
+        ((False, True), "False in bounds is no number; give finite numbers; a list of categories is [...]."),
+        (("a", "b"), "'a' in bounds is no date; give dates, or text such as '2024-01-31'."),
+        ({"bounds": [1, 2, 3]}, "bounds=(1, 2, 3) are no pair; give (low, high)."),
+        ({"kind": "number", "bounds": 5}, "bounds=5 is no list; give bounds as a list."),
+        ({"edges": [2, 1]}, "edges=(2, 1) do not ascend; give two numbers or more, each above the last."),
+        ({"edges": [0, 1], "bounds": [0, 1]}, "it has bounds and edges; give one of them: the first and the last edge are bounds."),  # noqa: E501
+        ([], "its list of categories is empty; list some, or use the kind 'drop'."),
+        ([1, "1"], "the category '1' is there twice; list each category once; 1 and '1' are one."),
+        (["a", None], "the category None is a gap; leave it out: gaps have a place of their own."),
+        ([["a"]], "the category <list> is a gap; leave it out: gaps have a place of their own."),
+        ({"kind": "category", "categories": "ab"}, "categories='ab' is no list; give categories as a list."),
+        ({"kind": "category", "categories": ["a"], "gaps": ["a"]}, "the category 'a' is a gap; leave it out: gaps have a place of their own."),  # noqa: E501
+        ("ordinal", "an ordinal has no categories; list them in their order."),
+        ("nombre", "the kind 'nombre' is not known; use one of 'number', 'category', 'ordinal', 'flag', 'date', 'drop'."),  # noqa: E501
+        ({"kind": "flag", "bounds": (0, 1)}, "'bounds' is no entry for the kind 'flag'; give some of: kind, gaps."),
+        ({"bounds": (0, 1), "scale": "cubic"}, "the scale 'cubic' is not known; use 'linear' or 'log'."),
+        ({}, "its kind is not said; add a kind, one of 'number', 'category', 'ordinal', 'flag', 'date', 'drop'."),
+        (5, "5 says nothing about it; give (low, high), a list of categories, a kind or a dict."),
+        (None, "None says nothing about it; give (low, high), a list of categories, a kind or a dict."),
+        (pd.Series([1]), "<Series> says nothing about it; give (low, high), a list of categories, a kind or a dict."),
+    ],
+)  # fmt: skip
+def test_a_wrong_column_is_refused_by_one_line_that_names_it(given, message):
+    with pytest.raises(ValueError) as refusal:
+        TableSchema({"first": (0, 1), "my column": given})
+    assert str(refusal.value) == f"schema: column 'my column': {message}"
+
+
+def test_a_wrong_schema_is_refused():
+    with pytest.raises(TypeError, match=r"^columns=<DataFrame> is no mapping: give a dict .* TableSchema\.draft"):
+        TableSchema(customers(10))
+    with pytest.raises(TypeError, match=r"^schema: the name 1 is no text"):
+        TableSchema({1: (0, 1)})
+    with pytest.raises(ValueError, match=r"^others='keep' is not known: use one of 'error', 'drop', 'buy'\.$"):
+        TableSchema({}, others="keep")
+
+
+# --- what it is ---
+
+
+def test_a_schema_is_a_value():
+    again = TableSchema(dict(SCHEMA.items()))
+    assert again == SCHEMA
+    assert hash(again) == hash(SCHEMA)
+    assert TableSchema(dict(SCHEMA.items()), others="drop") != SCHEMA
+    assert TableSchema({**SCHEMA.to_dict(), "age": (18, 91)}) != SCHEMA
+    assert SCHEMA != "a schema"
+    for copied in (pickle.loads(pickle.dumps(SCHEMA)), copy.deepcopy(SCHEMA), copy.copy(SCHEMA), TableSchema(SCHEMA)):
+        assert copied == SCHEMA
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        SCHEMA.others = "drop"
+    assert clone(DPTableVectorizer(SCHEMA)).schema == SCHEMA
+    assert list(SCHEMA) == ["age", "income", "job", "grade", "member", "since", "id"]
+    assert "age" in SCHEMA
+    assert "name" not in SCHEMA
+    with pytest.raises(KeyError):
+        SCHEMA["name"]
+
+
+def test_it_prints_as_a_table():
+    lines = str(TableSchema({"age": (18, 90), "job": list("abcdefgh"), "x": "number"}, others="drop")).splitlines()
+    assert lines == [
+        "column    kind      what is public",
+        "age       number    18 to 90",
+        "job       category  a, b, c, d, e, f, ... (8)",
+        "x         number    bought from the budget",
+        "(others)  drop",
+    ]
+    assert repr(SCHEMA) == "TableSchema(<7 columns: 'age', 'income', 'job', ...>, others='error')"
+
+
+def test_names_and_labels_are_escaped_in_html():
+    shown = TableSchema({"<b>x</b>": ["<script>", "&"]})._repr_html_()
+    assert "<script>" not in shown
+    assert "<b>" not in shown
+    assert "&lt;script&gt;, &amp;" in shown
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, TableSchema({"a": "number", "b": {"edges": [0.1, 2.5]}}, others="buy")])
+def test_json_and_yaml_give_the_schema_back(schema, tmp_path):
+    assert TableSchema.from_json(schema.to_json()) == schema
+    assert TableSchema.from_yaml(schema.to_yaml()) == schema
+    schema.to_json(tmp_path / "s.json")
+    schema.to_yaml(tmp_path / "s.yaml")
+    assert TableSchema.from_json(tmp_path / "s.json") == schema
+    assert TableSchema.from_yaml(str(tmp_path / "s.yaml")) == schema
+    assert TableSchema(schema.to_dict(), schema.others) == schema
+
+
+def test_yaml_is_that_of_version_1_2():
+    schema = TableSchema.from_yaml(
+        "reply: [yes, no]\nside: [on, off]\ntruth: [true, x]\nday: {bounds: [2000-01-01, 2001-01-01]}"
+    )
+    assert schema["reply"].categories == ("yes", "no")
+    assert schema["side"].categories == ("on", "off")
+    assert schema["truth"].categories == ("True", "x")
+    assert schema["day"].kind == "date"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": [18, 90]}', r"column 'a': \[18, 90\] may be bounds or categories; write \{\"bounds\": \[18, 90\]\} or"),
+        ('{"a": ["2000-01-01", "2001-01-01"]}', "may be bounds or categories"),
+        ('{"a": "flag", "a": "drop"}', "'a' is there twice; name each column once"),
+        ('{"a": }', r"this is no JSON \(line 1, Expecting value\); give what TableSchema.to_json writes"),
+        ('{"columns": {"a": "flag"}, "others": "keep"}', "others='keep' is not known"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_one_line(text, message):
+    with pytest.raises(ValueError, match=message) as refusal:
+        TableSchema.from_json(text)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: flag\na: drop\n", "'a' is there twice"),
+        ("a: [1\nb: 2", "this is no YAML"),
+        ("- 1\n- 2", "no mapping of columns"),
+    ],
+)
+def test_a_wrong_yaml_is_refused_by_one_line(text, message):
+    with pytest.raises(ValueError, match=message) as refusal:
+        TableSchema.from_yaml(text)
+    assert "\n" not in str(refusal.value)
+
+
+def test_two_words_in_a_file_are_categories():
+    assert TableSchema.from_json('{"a": ["x", "y"]}')["a"].categories == ("x", "y")
+
+
+# --- drafts and code books ---
+
+
+def test_a_draft_of_public_rows():
+    frame = pd.DataFrame({
+        "n": [1.0, 87.0, np.nan], "text": ["3", "41", ""], "day": ["2001-02-03", None, "2001-02-05"],
+        "flag": ["yes", "no", None], "word": ["b", "a", "b"], "bit": [0, 1, 1], "empty": [None, None, None],
+    })  # fmt: skip
+    drafted = TableSchema.draft(frame).to_dict()
+    assert drafted == {
+        "n": {"kind": "number", "bounds": [1, 87]},
+        "text": {"kind": "number", "bounds": [3, 41]},
+        "day": {"kind": "date", "bounds": ["2001-02-03", "2001-02-05"]},
+        "flag": {"kind": "flag"},
+        "word": {"kind": "category", "categories": ["a", "b"]},
+        "bit": {"kind": "flag"},
+        "empty": {"kind": "drop"},
+    }
+
+
+def test_a_draft_leaves_many_categories_to_be_bought_and_drops_identifiers():
+    frame = pd.DataFrame({"id": [f"id{i}" for i in range(400)], "town": [f"t{i % 90}" for i in range(400)]})
+    drafted = TableSchema.draft(frame)
+    assert drafted["id"].kind == "drop"
+    assert drafted["town"].is_bought
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bounds"),
+    [(3, 87.2, (3, 88)), (-0.123, 0.5, (-0.13, 0.5)), (0, 0, (0, 1)), (7, 7, (7, 7.1)), (0, 99999, (0, 1e5))],
+)
+def test_bounds_of_a_draft_are_rounded_outward(low, high, bounds):
+    assert TableSchema.draft(pd.DataFrame({"x": [float(low), float(high)]}))["x"].bounds == pytest.approx(bounds)
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_bunch_has_the_schema_of_its_code_book(as_frame):
+    people = make_census(300, random_state=0, features="all", as_frame=as_frame)
+    vectorizer = DPTableVectorizer(people.schema).fit(people.data)
+    assert vectorizer.epsilon_ == 0.0
+    rows = vectorizer.transform(people.data).toarray()
+    names = list(vectorizer.get_feature_names_out())
+    unknown = [place for place, name in enumerate(names) if name.endswith(("=gap", "=other"))]
+    assert rows[:, unknown].sum() == 0  # every value is in the code book
+    assert people.schema[people.feature_names[-1] if as_frame else f"x{len(people.feature_names) - 1}"].bounds == (
+        18,
+        93,
+    )

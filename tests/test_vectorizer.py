@@ -1,0 +1,410 @@
+"""What DPTableVectorizer makes of a table, the norm that it hands on, and what it buys."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from reference import vectorized_row
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+
+from skdp import (
+    DPPCA,
+    BudgetExceededError,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    allocate_budget,
+    check_pipeline,
+)
+from skdp._fitting.norms import row_norm_of, with_row_norm
+from skdp.accounting import NoOpDpEvent, get_epsilon
+from skdp.accounting.releases import releases
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.purchase import Purchase
+
+FRAME = customers(200)
+Y = labels(FRAME)
+MODES = ("bins", "scale", "both")
+
+
+def dense(rows):
+    return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+
+
+def classifier(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 3, "delta": 1e-5, **parameters})
+
+
+# --- what becomes of a row ---
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("numbers", MODES)
+def test_rows_are_those_of_the_plain_reading(numbers, dtype, sparse):
+    vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, n_bins=7, sparse_output=sparse, dtype=dtype)
+    found = vectorizer.fit_transform(FRAME)
+    rows = FRAME.to_dict("records")
+    plain = [vectorized_row(row, SCHEMA.to_dict(), numbers, 7) for row in rows]
+    assert sp.issparse(found) is sparse
+    assert found.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(dense(found), plain, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-7)
+
+
+def test_bins_are_closed_on_the_left_and_the_last_on_both_sides():
+    vectorizer = DPTableVectorizer({"x0": (0, 4)}, n_bins=4, sparse_output=False)
+    cells = np.array([[-np.inf], [-1], [0], [0.999], [1], [3], [4], [5], [np.inf], [np.nan]])
+    assert vectorizer.fit_transform(cells).argmax(axis=1).tolist() == [0, 0, 0, 0, 1, 3, 3, 3, 3, 4]
+
+
+def test_edges_of_a_schema_are_the_bins():
+    vectorizer = DPTableVectorizer({"x0": {"edges": [0, 1, 10]}}, sparse_output=False)
+    assert vectorizer.fit_transform(np.array([[0.5], [1.0], [99.0], [-1.0]])).argmax(axis=1).tolist() == [0, 1, 1, 0]
+    assert vectorizer.get_feature_names_out().tolist() == ["x0=0..1", "x0=1..10", "x0=gap"]
+
+
+def test_times_of_day_and_zones_are_those_of_utc():
+    days = pd.Series(pd.to_datetime(["2020-01-01 23:30"])).dt.tz_localize("America/New_York")  # 04:30 of the next day
+    schema = {"day": {"bounds": ("2020-01-01", "2020-01-03")}}
+    vectorizer = DPTableVectorizer(schema, numbers="scale", dtype="float64")
+    for column in (days, days.astype(object), days.astype(str), days.dt.tz_convert("UTC")):
+        assert dense(vectorizer.fit_transform(pd.DataFrame({"day": column})))[0, 0] == pytest.approx(1.1875 - 1.0)
+
+
+@pytest.mark.parametrize("numbers", MODES)
+def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
+    vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, dtype="float64").fit(FRAME)
+    norms = np.linalg.norm(dense(vectorizer.transform(FRAME)), axis=1)
+    assert norms.max() <= vectorizer.row_norm_ * (1 + 1e-15)
+    if numbers == "bins":
+        np.testing.assert_allclose(norms, math.sqrt(6), rtol=1e-15)
+    extreme = pd.DataFrame([{**ROWS[0], "age": 90, "income": 1e6, "grade": "high", "since": "2025-12-31", "id": ""}])
+    assert np.linalg.norm(dense(vectorizer.transform(extreme))) == pytest.approx(vectorizer.row_norm_, rel=1e-12)
+
+
+@pytest.mark.parametrize("numbers", MODES)
+def test_names_are_unique_and_as_many_as_columns(numbers):
+    schema = TableSchema({**dict(SCHEMA.items()), "age=gap": ["x"], "job=clerk": (0, 1)})
+    frame = FRAME.assign(**{"age=gap": "x", "job=clerk": 0.5})
+    vectorizer = DPTableVectorizer(schema, numbers=numbers).fit(frame)
+    names = vectorizer.get_feature_names_out()
+    assert len(set(names)) == len(names) == vectorizer.transform(frame).shape[1]
+    assert np.array_equal(vectorizer.get_feature_names_out([*FRAME.columns, "age=gap", "job=clerk"]), names)
+    with pytest.raises(ValueError, match="input_features is not equal"):
+        vectorizer.get_feature_names_out([*"abcdefghi"])
+
+
+def test_names_say_what_a_column_is():
+    names = DPTableVectorizer(SCHEMA, n_bins=2).fit(FRAME).get_feature_names_out().tolist()
+    assert names[:3] == ["age=18..54", "age=54..90", "age=gap"]
+    assert names[6:11] == ["job=clerk", "job=nurse", "job=7", "job=other", "job=gap"]
+    assert names[-3:] == ["since=2000-01-01..2012-12-31", "since=2012-12-31..2025-12-31", "since=gap"]
+
+
+@pytest.mark.parametrize("numbers", MODES)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_come_out_if_they_are_asked_for(library, numbers):
+    vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers).set_output(transform=library)
+    made = vectorizer.fit_transform(FRAME)
+    assert list(made.columns) == vectorizer.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(
+        made.to_numpy(), dense(DPTableVectorizer(SCHEMA, numbers=numbers).fit_transform(FRAME))
+    )
+    if library == "pandas":
+        assert made.index.equals(FRAME.index)
+
+
+def test_sparse_where_most_entries_are_zero():
+    assert sp.issparse(DPTableVectorizer(SCHEMA).fit_transform(FRAME))
+    assert isinstance(DPTableVectorizer({"x0": (0, 1)}, numbers="scale").fit_transform(np.ones((3, 1))), np.ndarray)
+
+
+def test_a_sparse_matrix_has_small_indices_and_one_entry_a_block():
+    made = DPTableVectorizer(SCHEMA, numbers="both").fit_transform(FRAME)
+    assert made.indices.dtype == made.indptr.dtype == np.int32
+    assert np.all(np.diff(made.indptr) == 10)
+    assert made.has_canonical_format
+
+
+@pytest.mark.parametrize("numbers", MODES)
+def test_inverse_transform_gives_cells_that_transform_to_the_same_rows(numbers):
+    vectorizer = DPTableVectorizer(SCHEMA, numbers=numbers, dtype="float64").fit(FRAME)
+    rows = vectorizer.transform(FRAME)
+    cells = vectorizer.inverse_transform(rows)
+    assert cells.shape == FRAME.shape
+    again = vectorizer.transform(pd.DataFrame(cells, columns=FRAME.columns))
+    np.testing.assert_allclose(dense(again), dense(rows), atol=1e-9)
+    assert cells[1].tolist() == [None] * 7
+    assert cells[0, 2] == "clerk"
+    assert cells[2, 2] == "other"
+    assert cells[0, 4] is True
+    with pytest.raises(ValueError, match=r"X has 2 columns where transform gives \d+: pass its output\."):
+        vectorizer.inverse_transform(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "array", "list"])
+def test_all_kinds_of_tables_give_the_same_rows(kind):
+    expected = dense(DPTableVectorizer(SCHEMA).fit_transform(FRAME))
+    by_place = TableSchema({f"x{j}": SCHEMA[name] for j, name in enumerate(FRAME.columns)})
+    cells = FRAME.astype(object).where(FRAME.notna(), None)
+    table, schema = {
+        "polars": lambda: (pl.from_pandas(FRAME), SCHEMA),
+        "arrow": lambda: (pa.Table.from_pandas(FRAME), SCHEMA),
+        "array": lambda: (cells.to_numpy(dtype=object), by_place),
+        "list": lambda: (cells.to_numpy(dtype=object).tolist(), by_place),
+    }[kind]()
+    np.testing.assert_array_equal(dense(DPTableVectorizer(schema).fit_transform(table)), expected)
+
+
+# --- a public step ---
+
+
+class Untouchable:
+    """A cell that raises if it is looked at."""
+
+    def _refuse(self, *_):
+        raise AssertionError("a cell was read")
+
+    __hash__ = __eq__ = __str__ = __repr__ = __float__ = __bool__ = _refuse
+
+
+def test_a_complete_schema_reads_no_cell_and_pays_nothing():
+    cells = np.empty((3, 2), dtype=object)
+    cells.fill(Untouchable())
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    vectorizer = DPTableVectorizer({"x0": (0, 1), "x1": ["a"]}, accountant=accountant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vectorizer.fit(cells)
+    assert (vectorizer.epsilon_, vectorizer.delta_, vectorizer.noise_multiplier_) == (0.0, 0.0, 0.0)
+    assert vectorizer.privacy_event_ == NoOpDpEvent()
+    assert len(accountant.history) == 0
+    with pytest.raises(ValueError, match=r"^column 'x0' has nested cells"):
+        vectorizer.transform(cells)
+
+
+def test_it_is_a_step_that_reads_nothing():
+    check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier()))
+    check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier()))
+
+
+class Derived(DPTableVectorizer):
+    """A class that might do anything."""
+
+
+def test_a_derived_class_and_a_changed_object_are_not_on_the_list():
+    changed = DPTableVectorizer(SCHEMA)
+    changed.transform = changed.fit  # type: ignore[method-assign]
+    for step in (Derived(SCHEMA), changed):
+        with pytest.raises(ValueError, match="step"):
+            check_pipeline(make_pipeline(step, classifier()))
+
+
+def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
+    check_pipeline(make_pipeline(DPTableVectorizer(BOUGHT), classifier()))
+    with pytest.raises(ValueError, match="is inside another step"):
+        check_pipeline(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()))
+
+
+@pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
+def test_any_types_go_through_a_private_pipeline(table):
+    pipe = allocate_budget(make_pipeline(DPTableVectorizer(SCHEMA), classifier()), 1.0, 1e-5).fit(table, Y)
+    assert pipe.epsilon_ <= 1.0
+    assert pipe.predict(table).shape == (200,)
+
+
+# --- the norm, handed on ---
+
+
+def norm_with(model, X, y=None):
+    return model.fit(X, y)[-1].data_norm_
+
+
+NETWORK = DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("last", "sparse"),
+    [(classifier(), True), (classifier(), False), (NETWORK, True), (NETWORK, False), (DPPCA(2, delta=1e-5), False)],
+)
+def test_an_estimator_that_comes_next_uses_the_norm(last, sparse):
+    norm = math.sqrt(6)
+    vectorizer = DPTableVectorizer(SCHEMA, sparse_output=sparse)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert norm_with(make_pipeline(clone(vectorizer), clone(last)), FRAME, Y) == norm
+        assert norm_with(allocate_budget(make_pipeline(clone(vectorizer), clone(last)), 1.0, 1e-5), FRAME, Y) == norm
+    assert clone(last).fit(vectorizer.fit_transform(FRAME), Y).data_norm_ == norm
+
+
+def test_a_search_uses_the_norm_of_each_candidate():
+    pipe = make_pipeline(DPTableVectorizer(SCHEMA), classifier())
+    grid = {"dptablevectorizer__numbers": ["bins", "both"]}
+    search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
+    best = search.best_estimator_
+    assert best[-1].data_norm_ == best[0].row_norm_ == math.sqrt({"bins": 6, "both": 10}[best[0].numbers])
+
+
+def test_a_norm_that_is_given_wins_and_rows_without_one_have_that_of_their_width():
+    rows = DPTableVectorizer(SCHEMA).fit_transform(FRAME)
+    assert classifier(data_norm=1.5).fit(rows, Y).data_norm_ == 1.5
+    assert classifier().fit(rows[:], Y).data_norm_ == math.sqrt(rows.shape[1])
+    assert classifier().fit(rows, Y).fit(rows.toarray(), Y).data_norm_ == math.sqrt(rows.shape[1])
+
+
+def test_a_public_mean_shifts_the_norm_of_a_principal_component_analysis():
+    rows = DPTableVectorizer(SCHEMA, sparse_output=False, dtype="float64").fit_transform(FRAME)
+    center = np.full(rows.shape[1], 0.1)
+    fitted = DPPCA(2, center=center, delta=1e-5).fit(rows)
+    assert fitted.data_norm_ == pytest.approx(math.sqrt(6) + np.linalg.norm(center))
+    assert np.linalg.norm(rows - center, axis=1).max() <= fitted.data_norm_
+
+
+def test_rows_of_zeros_between_two_steps_keep_the_norm():
+    """What a private pipeline hands on is checked for NaN; that must not lose the bound."""
+    pipe = allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 50.0, 1e-5).fit(FRAME, Y)
+    assert pipe[-1].data_norm_ == pipe[0].row_norm_ == math.sqrt(6)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_what_is_made_of_rows_does_not_have_their_norm(sparse):
+    def rows():
+        made = sp.csr_matrix(np.eye(4)) if sparse else np.eye(4)
+        return with_row_norm(made, 2.0)
+
+    changes = [lambda r: r[:2], lambda r: r * 2, lambda r: r.copy(), lambda r: r.T, lambda r: r.astype("float32"),
+               lambda r: r + r, lambda r: r[[0, 1]]]  # fmt: skip
+    if not sparse:
+        changes += [np.concatenate, np.asarray, np.abs, lambda r: r.reshape(2, 8), lambda r: r.sum(axis=0)]
+        changes += [lambda r: np.multiply(r, 3, out=r), lambda r: r.__setitem__(0, 9.0) or r]
+    for change in changes:
+        given = rows()
+        assert row_norm_of(given) == 2.0
+        assert row_norm_of(change(given)) is None
+    assert row_norm_of(pickle.loads(pickle.dumps(rows()))) == 2.0  # so that worker processes have it
+
+
+def test_a_wrong_norm_costs_utility_and_never_privacy():
+    """Rows are clipped to the norm that came with them, as to any other."""
+    rows = with_row_norm(np.full((50, 3), 100.0), 1.0)
+    near = with_row_norm(np.full((50, 3), 1.0), 1.0)
+    y = np.arange(50) % 2
+    seeded = {"random_state": 0, "classes": [0, 1], "max_iter": 2, "delta": 1e-5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one, other = (DPLogisticRegression(**seeded).fit(each, y) for each in (rows, near))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+# --- what is bought ---
+
+
+def test_a_purchase_is_charged_once_at_the_price_that_is_stated():
+    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
+    vectorizer = DPTableVectorizer(BOUGHT, accountant=accountant).fit(FRAME)
+    assert [charge.event for charge in accountant.history] == [vectorizer.privacy_event_]
+    assert 0.999 < vectorizer.epsilon_ <= 1.0
+    assert vectorizer.delta_ == 1e-5
+    assert get_epsilon(vectorizer.privacy_event_, 1e-5) == pytest.approx(vectorizer.epsilon_)
+    assert vectorizer.schema_.is_complete
+
+
+def test_the_threshold_has_its_share_of_delta():
+    for share in (0.1, 0.3):
+        event = DPTableVectorizer(BOUGHT, delta=1e-6, threshold_share=share).fit(FRAME).privacy_event_
+        assert [delta for _, delta, _ in releases(event).epsilon_delta] == [pytest.approx(share * 1e-6)]
+    only_numbers = DPTableVectorizer({"x0": "number", "x1": "flag"}).fit(np.zeros((30, 2)))
+    assert releases(only_numbers.privacy_event_).epsilon_delta == ()
+
+
+def test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy():
+    words, numbers = FRAME[["job", "grade"]], FRAME[["age", "income"]]
+    events = {DPTableVectorizer(delta=1e-6).fit(each).privacy_event_ for each in (words, numbers, FRAME)}
+    assert len(events) == 1
+
+
+def test_what_was_bought_is_a_public_schema_that_costs_nothing():
+    bought = DPTableVectorizer(BOUGHT, epsilon=50.0).fit(FRAME)
+    again = DPTableVectorizer(TableSchema.from_json(bought.schema_.to_json())).fit(FRAME)
+    assert again.epsilon_ == 0.0
+    np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(bought.transform(FRAME)))
+
+
+def test_a_purchase_finds_what_is_there():
+    frame = customers(5000)
+    schema = DPTableVectorizer(epsilon=20.0).fit(frame.drop(columns=["id", "since"])).schema_
+    assert schema["job"].categories == ("clerk", "nurse", "pilot")
+    assert schema["grade"].categories == ("high", "low", "mid")
+    assert 10 <= schema["age"].bounds[0] <= 19
+    assert 85 <= schema["age"].bounds[1] <= 128
+    assert len(schema["age"].edges) == 17
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
+    fitted = DPTableVectorizer(BOUGHT, adjacency=adjacency, n_samples_public=200).fit(FRAME)
+    assert 0.999 < fitted.epsilon_ <= 1.0
+    assert fitted.adjacency_ == adjacency
+
+
+def test_a_column_of_nothing_but_gaps_can_be_bought():
+    frame = pd.DataFrame({"a": [np.nan] * 30, "b": [None] * 30, "c": [""] * 30})
+    made = dense(DPTableVectorizer(epsilon=5.0).fit_transform(frame))
+    names = DPTableVectorizer(epsilon=5.0).fit(frame).schema_
+    assert names["b"].categories == ()
+    np.testing.assert_array_equal(made.sum(axis=1), 3)
+    assert TableSchema.from_json(names.to_json()) == names
+
+
+def test_a_ledger_that_does_not_admit_the_purchase_is_asked_before_a_row_is_read():
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+    cells = np.empty((3, 1), dtype=object)
+    cells.fill(Untouchable())
+    with pytest.raises(BudgetExceededError):
+        DPTableVectorizer(accountant=accountant).fit(cells)
+    assert len(accountant.history) == 0
+
+
+def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole_delta():
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-6)
+    steps = make_pipeline(DPTableVectorizer(BOUGHT, accountant=accountant), classifier())
+    pipe = allocate_budget(steps, 1.0, 1e-6).fit(FRAME, Y)
+    assert 0.999 < pipe.epsilon_ <= 1.0
+    assert [charge.event for charge in accountant.history] == [pipe.privacy_event_]
+    assert [delta for _, delta, _ in releases(pipe.privacy_event_).epsilon_delta] == [pytest.approx(1e-7)]
+    assert steps[0].accountant is accountant
+    assert pipe.predict(FRAME).shape == (200,)
+    assert pipe[0].schema_.is_complete
+
+
+def test_the_noise_of_a_purchase_is_what_was_priced(monkeypatch):
+    seen = []
+    release = Purchase.release
+
+    def recorded(purchase, numbers, words, noise_multiplier, n_public, stream):
+        seen.append((purchase, noise_multiplier, n_public))
+        return release(purchase, numbers, words, noise_multiplier, n_public, stream)
+
+    monkeypatch.setattr(Purchase, "release", recorded)
+    fitted = DPTableVectorizer(BOUGHT, delta=1e-6).fit(FRAME)
+    ((purchase, noise, n_public),) = seen
+    assert (purchase.n_numbers, purchase.n_words, n_public) == (3, 2, 200)
+    assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
+    assert noise == fitted.noise_multiplier_
+
+
+def test_a_public_step_between_vectorizer_and_model_runs_after_the_charge():
+    steps = make_pipeline(DPTableVectorizer(BOUGHT, sparse_output=False), FunctionTransformer(np.square), classifier())
+    assert allocate_budget(steps, 1.0, 1e-5).fit(FRAME, Y).epsilon_ <= 1.0
