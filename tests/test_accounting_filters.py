@@ -23,6 +23,8 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    WorstOfDpEvent,
+    ZCDpEvent,
     calibrate_jointly,
     calibrate_noise_multiplier,
     compose,
@@ -40,12 +42,14 @@ from skdp.accounting.ledger.filters import (
     MOST_FAILURES,
     Filter,
     Rule,
+    failures_of,
     first_rule,
     rule_for,
     total_cost,
 )
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
+from skdp.accounting.tries import NumberOfTries
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
 
 LEDGERS = pathlib.Path(__file__).parent / "ledgers"
@@ -596,6 +600,68 @@ def test_a_ceiling_of_fits_that_buy_categories_can_be_raised(threshold):
     assert accountant.spent <= 8.0
     assert accountant.affordable().epsilon > 0.0
     assert "for failure probabilities" in str(accountant)
+
+
+def best_of(law, scores, phi):
+    """The law of the best of K tries with this law of one, by score; phi the generating function of K."""
+    order = np.argsort(scores)
+    upto = np.cumsum(law[order])
+    found = np.empty_like(law)
+    found[order] = np.diff(phi(np.concatenate([[0.0], upto])))
+    return found
+
+
+@pytest.mark.parametrize(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
+def test_failures_of_tries_cost_their_mean_number(mean, shape):
+    """Exact laws of a search whose tries tell all with probability delta, else a noisy number of 41."""
+    tries, delta, alpha, left = NumberOfTries(mean, shape), 1e-3, 6.0, 1e-6
+    k = np.arange(400)
+    mass = tries.pmf(k)
+
+    def phi(x):
+        return (mass * x[:, None] ** k).sum(axis=1)
+
+    at = np.arange(41.0)
+    pure = [np.exp(-0.5 * ((at - centre) / 20.0) ** 2) for centre in (20.0, 21.0)]
+    pure = [np.concatenate([law / law.sum(), [0.0, 0.0]]) for law in pure]
+    one, two = ((1.0 - delta) * law + delta * np.eye(43)[place] for law, place in zip(pure, (41, 42), strict=True))
+    scores = np.concatenate([np.random.default_rng(0).permutation(41), [41, 42]])  # telling all beats all else
+    p, q = best_of(one, scores, phi), best_of(two, scores, phi)
+    run = compose([ZCDpEvent(0.5 * 0.06**2), EpsilonDeltaDpEvent(0.0, delta)])  # more than the pure laws diverge
+    order = np.concatenate([[1.1, 2.0], np.arange(3.0, 30.0)])
+    assert all(np.log((pure[0][:41] ** a * pure[1][:41] ** (1 - a)).sum()) / (a - 1) <= 0.0018 * a for a in order)
+    found = releases(RepeatAndSelectDpEvent(run, mean, shape))
+    limit = Filter(alpha, math.inf, False)
+    epsilon = renyi_epsilon_at(alpha, limit.cost(found), left)
+    failing = failures_of([(found, 1)])
+    assert failing == pytest.approx(mean * delta)
+    worst = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
+    assert delta < worst <= failing + left
+    assert worst > 0.9 * (1.0 - phi(np.array([1.0 - delta]))[0])
+
+
+def test_a_search_that_buys_categories_can_follow_and_be_repeated():
+    run = compose([SelfComposedDpEvent(GaussianDpEvent(30.0), 3), EpsilonDeltaDpEvent(0.0, 1e-8), NETWORK])
+    search = compose([RepeatAndSelectDpEvent(WorstOfDpEvent((run, NETWORK)), 3.0, 1.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
+    assert failures_of([(releases(search), 2)]) == pytest.approx(2 * (3e-8 + 1e-8))
+    for first in (NETWORK, search):
+        accountant = PrivacyAccountant(12.0, 1e-5)
+        accountant.spend(first)
+        accountant.spend(search)
+        assert accountant.remaining(search) > 0
+        assert 0.0 < accountant.affordable(search).epsilon < 12.0
+        assert accountant.affordable().delta < 1e-5
+        accountant.raise_ceiling(30.0)
+        accountant.spend(search)
+        assert accountant.spent <= 30.0
+
+
+def test_failures_inside_tries_have_no_price_by_renyi_outside_the_filters():
+    """Where nothing is kept for them they must not be forgotten."""
+    run = compose([GaussianDpEvent(30.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
+    search = compose([RepeatAndSelectDpEvent(run, 3.0, 1.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
+    with pytest.raises(TypeError):
+        get_epsilon(search, 1e-5, method="rdp")
 
 
 def test_the_odometer_pays_for_its_larger_share_of_failures():

@@ -25,7 +25,7 @@ from skdp import (
 )
 from skdp.accounting import GaussianDpEvent
 from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
-from skdp.preprocessing import DPTableVectorizer
+from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 
 MODULES = (
     "skdp",
@@ -131,6 +131,10 @@ FITTED = {
     "DPPCA": lambda: DPPCA(2).fit(X),
     "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
     "DPRandomizedSearchCV": lambda: DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
+    "DPOneHotEncoder": lambda: DPOneHotEncoder().fit(X),
+    "DPQuantileBinner": lambda: DPQuantileBinner().fit(X),
+    "DPSimpleImputer": lambda: DPSimpleImputer().fit(X),
+    "DPStandardScaler": lambda: DPStandardScaler().fit(X),
     "DPTableVectorizer": lambda: DPTableVectorizer().fit(X),
     "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(

@@ -98,9 +98,10 @@ FLOORS = {
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
         ("cells", "columns", "threshold", "yaml_text"),
-        ("draft", "edges", "kinds", "octaves"),
+        ("buying", "draft", "edges", "kinds", "octaves"),
         ("blocks", "purchase", "schema"),
-        ("vectorizer",),
+        ("bounds", "sums", "vectorizer"),
+        ("categories", "imputer", "quantiles", "scaler"),
     ),
 }
 SKLEARN = {

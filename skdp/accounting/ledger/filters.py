@@ -29,6 +29,14 @@ with values in [0, 1], not for sets alone,
 
     P(S) <= delta_F + E_P~[w 1_S] <= delta_F + e^epsilon E_Q~[w 1_S] + delta_R <= e^epsilon Q(S) + delta_R + delta_F.
 
+**Failures of tries.** If a try fails with probability delta_i at most and K of them are made, of mean m, one of them
+fails with probability 1 - phi(1 - delta_i) <= m delta_i, phi the generating function of K (it is convex, with slope m
+at 1). That is the failure probability of the selection. Where no try fails, the best of them has the law of the best of
+K' pure tries, times phi(1 - delta_i): K' has the generating function phi((1 - delta_i) x) / phi(1 - delta_i), which is
+that of the same family with 1 - gamma or, for Poisson, the mean multiplied by 1 - delta_i. Its Rényi price is no larger
+than with K, as `rdp.rdp` bounds it, since that falls with gamma and rises with the mean. If tries are of several kinds,
+whoever fails less often is taken to fail as often as the worst.
+
 This is an approximate-Rényi filter, as the approximate-zCDP filter of Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1,
 whose deltas add up alike; the argument above is all that is used.
 
@@ -120,13 +128,31 @@ def share(used: float, budget: float) -> float:
 
 def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
     """Failure probabilities of all charges, added and rounded up; a single one is as it was stated."""
-    counted = [(n * each.times, each.delta) for found, n in charges for each in found.epsilon_delta]
+    counted: list[tuple[float, float]] = []
+    for found, n in charges:
+        counted += [(n * each.times, each.delta) for each in found.epsilon_delta if each.delta > 0.0]
+        for each in found.selected:
+            worst = max(failures_of([(run, 1)]) for run in each.runs)
+            counted += [(n * each.times * each.mean, worst)] if worst > 0.0 else []
     return counted[0][1] if len(counted) == 1 and counted[0][0] == 1 else add_upwards([n * part for n, part in counted])
+
+
+def _pure(found: Releases) -> Releases:
+    """The releases with each (epsilon, delta) event replaced by its pure part, in tries too."""
+    selected = (each._replace(runs=tuple(map(_pure, each.runs))) for each in found.selected)
+    return replace(without_failures(found), selected=tuple(selected)) if found.selected else without_failures(found)
+
+
+def _fails_by_thresholds(found: Releases) -> bool:
+    """Whether something can fail, and all that can is of epsilon 0: a threshold, whose failures are all it costs."""
+    failing = [each.epsilon for each in found.epsilon_delta if each.delta > 0.0]
+    tries = [run for each in found.selected for run in each.runs if failures_of([(run, 1)]) > 0.0]
+    return bool(failing or tries) and not any(failing) and all(map(_fails_by_thresholds, tries))
 
 
 @lru_cache(maxsize=1 << 14)
 def _renyi_cost(found: Releases, order: float, replace_one: bool) -> float:
-    return rdp(without_failures(found), order, replace_one=replace_one)
+    return rdp(_pure(found), order, replace_one=replace_one)
 
 
 def _first_cost(found: Releases, order: float, replace_one: bool) -> float:
@@ -170,7 +196,7 @@ class Filter:
         """Whether the filter's theorem speaks about these releases."""
         if self.order is None:
             return found.plain
-        return not found.non_private and rdp_refusal(without_failures(found), replace_one=self.replace_one) is None
+        return not found.non_private and rdp_refusal(_pure(found), replace_one=self.replace_one) is None
 
     def cost(self, found: Releases) -> float:
         """What the releases take from the budget; inf if no theorem speaks about them."""
@@ -336,9 +362,8 @@ def _kept_for_failures(first: Releases, epsilon: float, shared: float, delta: fl
 
     At least `FAILURES` of delta; more, up to `MOST_FAILURES` of `shared`, if all that can fail is of epsilon 0.
     """
-    most, failing = MOST_FAILURES * shared, [each for each in first.epsilon_delta if each.delta > 0.0]
-    repeated = failing and all(each.epsilon == 0.0 for each in failing)
-    order = _best_order(first, epsilon, shared - most, replace_one) if repeated else None
+    most = MOST_FAILURES * shared
+    order = _best_order(first, epsilon, shared - most, replace_one) if _fails_by_thresholds(first) else None
     if order is None:
         return FAILURES * delta
     often = math.ceil(_repeats(first, order, epsilon, shared - most, replace_one))
