@@ -79,6 +79,7 @@ html_title = "skdp"
 html_static_path = ["_static"]
 html_css_files = ["width.css"]
 html_show_sourcelink = False
+html_sidebars = {"index": [], "start": []}  # pages without pages below them
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "skdp"},

@@ -10,6 +10,7 @@ import pages
 import pytest
 
 import skdp
+from skdp._fitting.foreign_parameters import REPLACEMENTS
 
 API = (pages.ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 WITH_CODE = [page for page in pages.PAGES if "```python" in (pages.ROOT / page).read_text(encoding="utf-8")]
@@ -82,6 +83,12 @@ def test_links_lead_somewhere(page):
         found = (pages.ROOT / page).parent / path if path else pages.ROOT / page
         assert found.is_file(), target
         assert not anchor or anchor in anchors(found), target
+
+
+def test_every_parameter_that_is_refused_by_name_is_explained():
+    page = (pages.ROOT / "docs" / "coming_from.md").read_text(encoding="utf-8")
+    assert [name for name in REPLACEMENTS if f"`{name}`" not in page] == []
+    assert "## Coming from scikit-learn\n" in page  # where the message sends to
 
 
 def public_objects():
