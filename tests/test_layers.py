@@ -80,6 +80,7 @@ FLOORS = {
         ("public_steps",),
         ("compositions", "running"),
         ("findings", "joint_fit"),
+        ("stack",),
         ("callers",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
