@@ -134,6 +134,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         raise NotImplementedError
 
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
+        """Warn where noise decides much of the model, from public numbers alone."""
+
     def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
@@ -244,6 +247,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
         warn_of_weak_delta(plan.price.delta, plan.n_public)
+        if outputs is not None and not warm:  # the number of classes is private where it was read from the labels
+            work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
         work._charge_once(plan)
@@ -315,7 +320,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         outputs, n = Outputs.of_classes(classes), self._public_n_samples(n_samples)
         if self.classes is not None:
             self._class_factors(outputs)
-        self._plan_run(terms.budget, n, n_features or 1, outputs)
+        run = self._plan_run(terms.budget, n, n_features or 1, outputs)
+        if n_features is not None and self.classes is not None:
+            self._warn_of_weak_signal(run, n, n_features, outputs)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
         """See `PrivateEstimator`."""

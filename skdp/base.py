@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._config import report_leak
-from skdp._fitting.callers import report_foreign_fit
+from skdp._config import receive, report_leak
+from skdp._fitting.callers import report_foreign_fit, settings_to_send
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
@@ -183,6 +183,17 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         plan = self._plan_fit(terms, *shape, None)
         self._admit(plan.event)
         return plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        sent = settings_to_send(self)
+        return state if sent is None else {**state, "_sent": sent}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        sent = state.pop("_sent", None)
+        super().__setstate__(state)
+        if sent is not None:
+            receive(self, sent)
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.

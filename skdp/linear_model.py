@@ -20,6 +20,7 @@ from skdp._training.optimizers import Optimizer, Vector, constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.base import Budget
+from skdp.exceptions import warn
 
 
 class DPLogisticRegression(GradientClassifier):
@@ -270,6 +271,17 @@ class DPLogisticRegression(GradientClassifier):
         self._check_n_jobs()
         return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
 
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
+        plan, n_parameters = run.plan, outputs.n_outputs * run.shape.width(n_features)
+        signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
+        if signal < rule.LEAST_SIGNAL:
+            budget = f"epsilon={self.epsilon!r}" if self.epsilon is not None else f"noise={plan.noise_multiplier:g}"
+            warn(
+                f"{n} rows are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
+                f"another fit to the same rows may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
+                "little); give more rows, fewer columns or a larger epsilon."
+            )
+
     def _step_length(self, plan: DPSGDPlan) -> float:
         if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
             return rule.default_learning_rate(
@@ -315,7 +327,7 @@ class DPLogisticRegression(GradientClassifier):
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
         self.learning_rate_ = run.learning_rate
         # A run that resumes starts from where it first did, any other from the current coefficients.
-        resumed = plan.warm and plan.before == self._fitted_before
+        resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
         start = self._noise_before_the_run(resumed=resumed) if plan.warm else 0.0
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         self.coef_ = table[:, :d].copy()

@@ -18,7 +18,10 @@ from skdp._training.optimizers import constant, momentum_sgd
 FALSE_ALARM = 1e-6
 D = 3000
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"),  # a replay needs a seed
+    pytest.mark.filterwarnings("ignore:50 rows are few"),
+]
 
 
 def null_records(n=50, n_classes=2):

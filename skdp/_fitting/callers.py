@@ -1,8 +1,7 @@
 """Warnings about fits inside other meta-estimators, which read rows without paying for them.
 
-The callers of a fit are found on the stack, from the inside out. A frame of scikit-learn or of another package that
-runs a method of an estimator is a composition, such as a search or an ensemble. A function of scikit-learn that fits
-stands for a composition whose object is on the stack of another thread or process.
+In a worker process no frame of the composition is on the stack, and warnings are lost. An estimator that is sent to
+one is therefore reported in the process that sends it, and takes the setting of leaks along.
 """
 
 from __future__ import annotations
@@ -11,43 +10,22 @@ import contextlib
 import os
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 
-from skdp._config import leaks_are_errors, report_leak
-from skdp._fitting.compositions import (
-    FUNCTIONS,
-    KNOWN,
-    SCORED,
-    SILENT,
-    STEPS,
-    Known,
-    describe_unknown,
-    is_of_sklearn,
-    known_name,
-)
-from skdp._fitting.findings import sort_parts, total_of
+from skdp._config import Sent, leaks_are_errors, received, report_leak
+from skdp._fitting.compositions import SCORED, children_of, known_name
+from skdp._fitting.findings import holds_private, pays, sort_parts, total_of
 from skdp._fitting.leaks import CALLER, Leak
-from skdp._fitting.public_steps import is_ours
+from skdp._fitting.public_steps import parts_of
+from skdp._fitting.stack import SEARCHES, Layer, add_object, find_layers, iterate_frames, origin_of, owner_of
 from skdp._fitting.totals import FitPrice
-
-_TITLES = {title for title, _ in FUNCTIONS.values()}
-_SEARCHES = {"BaseSearchCV"}
-_ABSORBED = {"RFECV": {"RFE"}}  # compositions that are reported as part of another one
-_PASSES_ON = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue"}
-_FITS = ("fit", "_fit", "partial_fit", "_partial_fit")
-
-
-class _Layer(NamedTuple):
-    """A composition on the stack: its name, its entry (None: no warning), and the object that identifies it."""
-
-    title: str
-    known: Known | None
-    owner: Any
+from skdp.exceptions import PrivacyLeakWarning
 
 
 def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[Leak, ...]:
@@ -73,24 +51,19 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[L
     -----
     PrivacyLeakWarning
         A composition reads rows without paying. Under ``config_context(on_leak="raise")`` the warning is raised, each
-        time.
+        time. So it is in a worker process where that is the setting of the process that sent the estimator.
     """
-    frames = list(_iterate_frames(sys._getframe().f_back))
-    layers = _find_layers(frames, estimator)
+    sent = received()
+    if sent is not None and sent.verdict:
+        raise PrivacyLeakWarning(sent.verdict)
+    frames = list(iterate_frames(sys._getframe().f_back))
+    layers = find_layers(frames, estimator)
     if not layers:
         return ()
-    level = next((i for i, frame in enumerate(frames) if _origin(frame) == "other"), 0)
-    for number, layer in enumerate(layers):
-        if layer.known is None:
-            continue
-        token = _find_token(layer, layers)
-        with _lock:
-            if _was_reported(token, layer.title) and not leaks_are_errors():
-                continue
-            report_leak(_describe(estimator, number, layers, price), stacklevel=3 + level)
-            _mark_reported(token, layer.title)
+    if sent is None or sent.verdict is None:  # else the process that sent it has reported them
+        _report(estimator, layers, frames, price)
     # A search warns at the fits that it scores. The last one, of its best estimator, depends on the scores as well.
-    facts = [(each.title, each.known or (SCORED if known_name(each.owner) in _SEARCHES else None)) for each in layers]
+    facts = [(each.title, each.known or (SCORED if known_name(each.owner) in SEARCHES else None)) for each in layers]
     return tuple(
         Leak(CALLER, f"It was fitted inside {title}: {known.reads}: use {known.remedy}.")
         for title, known in facts
@@ -98,157 +71,141 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[L
     )
 
 
-def _describe(estimator: Any, number: int, layers: list[_Layer], price: FitPrice | None) -> str:
+def _report(estimator: Any, layers: list[Layer], frames: list[FrameType], price: FitPrice | None) -> None:
+    """Warn of layers at the line of the user, once each, or raise the first."""
+    level = next((i for i, frame in enumerate(frames) if origin_of(frame) == "other"), 0)
+    for number, layer in enumerate(layers):
+        if layer.known is None:
+            continue
+        token = _find_token(layer, layers)
+        with _lock:
+            if _was_reported(token, layer.title) and not leaks_are_errors():
+                continue
+            report_leak(_describe(estimator, number, layers, price), stacklevel=4 + level)
+            _mark_reported(token, layer.title)
+
+
+def _describe(estimator: Any, number: int, layers: list[Layer], price: FitPrice | None) -> str:
     """Message about one of the layers, with the total of its fits where that can be known."""
-    title, known, owner = layers[number]
+    layer = layers[number]
+    title, known, owner = layer.title, layer.known, layer.owner if layer.part is None else layer.part
     if known is SCORED and number + 1 < len(layers) and layers[number + 1].known is None:
         owner = layers[number + 1].owner  # the search that computes the scores
     try:
-        total = str(total_of(owner, price))
+        total = str(total_of(owner, price, layer.times))
     except Exception:  # attribute access may run code of other classes, and must not end the fit
         total = ""
     reads = f"{known.reads}; {total}" if known and total else known and known.reads
     return f"{type(estimator).__name__} is fitted inside {title}: {reads}: use {known and known.remedy}."
 
 
-# --- the stack ---
+# --- estimators that are sent to worker processes ---
 
 
-def _iterate_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Iterate over the stack, from the inside out."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
+def settings_to_send(estimator: Any) -> Sent | None:
+    """Return what an estimator takes along if it is being pickled for another process, and report its composition here.
 
+    Processes are fed by a thread of their own, so the composition is looked for among the threads that wait for a run
+    of joblib.
 
-_origins: dict[str, str] = {}
+    Parameters
+    ----------
+    estimator : estimator
 
-
-def _origin(frame: FrameType) -> str:
-    """Return the origin of a frame's code: "ours", "sklearn", "between" (wrappers, threads), or "other"."""
-    module = frame.f_globals.get("__name__")
-    if not isinstance(module, str):
-        return "other"
-    if module not in _origins:
-        _origins[module] = _origin_of(module)
-    return _origins[module]
-
-
-def _origin_of(module: str) -> str:
-    top, *rest = module.split(".")
-    if top == "sklearn":
-        return "between" if rest[:1] in (["utils"], ["base"], ["callback"]) else "sklearn"
-    if top == "skdp":
-        return "ours"
-    return "between" if top in _PASSES_ON else "other"
-
-
-def _find_layers(frames: list[FrameType], estimator: Any) -> list[_Layer]:
-    """Find the compositions on the stack, from the inside out."""
-    found: list[_Layer] = []
-    function: _Layer | None = None  # a function of scikit-learn whose caller is not known yet
-    for frame in frames:
-        origin = _origin(frame)
-        if origin == "between":
-            function = _identify_run(frame, function)
-            continue
-        # Our searches and pipelines pay for what they call through scikit-learn.
-        if origin == "ours":
-            function = None
-            continue
-        owner = _owner(frame) if origin == "sklearn" or frame.f_code.co_name.startswith(_FITS) else None
-        ours = owner is not None and (owner is estimator or is_ours(owner))
-        if ours and origin == "sklearn":  # a private pipeline runs scikit-learn's code
-            function = None
-        elif owner is not None and not ours:
-            found = _add_object(found, function, owner)
-            function = None
-        elif origin == "sklearn":
-            function = _match_function(frame, function)
-        elif function is not None:  # user code called the function: the composition ends here
-            found, function = _add_around(found, function), None
-    return found if function is None else _add_around(found, function)
-
-
-def _owner(frame: FrameType) -> Any:
-    """Return the estimator whose method a frame runs, or None."""
-    try:
-        code = frame.f_code
-        scope = code.co_qualname.split(".")
-        is_method = len(scope) > 1 and scope[-2] != "<locals>" and code.co_argcount > 0
-        values = frame.f_locals
-        # Wrapped methods may name their first argument otherwise; nested functions are no methods.
-        owner = values.get("self", values.get(code.co_varnames[0]) if is_method else None)
-        return owner if hasattr(type(owner), "fit") else None
-    except Exception:  # attribute access may run code of other classes, and must not end the fit
-        return None
-
-
-def _match_function(frame: FrameType, inner: _Layer | None) -> _Layer | None:
-    """Return the innermost function of scikit-learn that is known to fit, or else the innermost of all."""
-    name = frame.f_code.co_name
-    if inner is not None and inner.title in _TITLES:
-        return inner
-    if name in FUNCTIONS:
-        return _Layer(*FUNCTIONS[name], frame.f_locals.get("scorer"))
-    if inner is not None or name.startswith("<"):
-        return inner
-    return _Layer(f"{name} of scikit-learn", describe_unknown(name), None)
-
-
-def _identify_run(frame: FrameType, function: _Layer | None) -> _Layer | None:
-    """Identify a function by its run of joblib, as it may have no object of its own.
-
-    All tasks of one run share its ``Parallel`` or, in threads, the queue of their pool.
+    Returns
+    -------
+    Sent or None
+        None if it is pickled for another purpose, such as a file.
     """
-    if function is None or frame.f_code.co_name not in ("__call__", "worker"):
-        return function
-    caller, queue = frame.f_locals.get("self"), frame.f_locals.get("inqueue")
-    run = caller if isinstance(caller, joblib.Parallel) else queue
-    return function if run is None else function._replace(owner=run)
-
-
-def _add_object(found: list[_Layer], function: _Layer | None, owner: Any) -> list[_Layer]:
-    """Add the layer of an estimator, which stands for the functions that it calls."""
-    if found and found[-1].owner is owner:
-        return found
-    name, kind = known_name(owner), type(owner).__name__
-    if name in _SEARCHES:
-        return [*(_add_around(found, function) if function else found), _Layer(kind, None, owner)]
-    if name in STEPS:
-        # Of nested pipelines and unions the outermost is reported, which contains all steps.
-        inner = found[:-1] if found and known_name(found[-1].owner) in STEPS else found
-        known = _describe_steps(owner) or (None if is_of_sklearn(owner) else describe_unknown(kind))
-        return [*inner, _Layer(kind, known, owner)]
-    if name in SILENT and is_of_sklearn(owner):
-        return [*found, _Layer(kind, None, owner)]
-    return _add_around(found, _Layer(kind, KNOWN.get(str(name)) or describe_unknown(kind), owner))
-
-
-def _add_around(found: list[_Layer], layer: _Layer) -> list[_Layer]:
-    """Add a layer around the others, without those that are reported as part of it."""
-    absorbed = _ABSORBED.get(layer.title, set())
-    return [*(each for each in found if each.title not in absorbed), layer]
-
-
-def _describe_steps(owner: Any) -> Known | None:
-    """Describe what the parts of a composition read without paying; None if they read nothing and one of them pays."""
+    if not any(_sends(frame) for frame in iterate_frames(sys._getframe().f_back)):
+        return None
+    setting = "raise" if leaks_are_errors() else "warn"
     try:
-        private, faults = sort_parts(owner)
-    except Exception:  # a subclass may change what its parts are
-        return describe_unknown(type(owner).__name__)
-    texts = []
-    if faults:
-        path, kind, reads, remedy = faults[0]
-        what = f"its step {path!r} ({kind}) {reads}" if path else f"it {reads}"
-        texts.append(f"{what}, and that is not paid for; use {remedy}")
-    if len(private) > 1:
-        names = [path for path, _ in private]
-        texts.append(
-            f"its private steps {names} spend a budget each, and the last one's epsilon_ does not include the others'"
-        )
-    remedy = "skdp.allocate_budget(pipeline, ...), which checks and pays for all"
-    return Known("; ".join(texts), remedy) if texts else None
+        return Sent(os.getpid(), setting, _judge(estimator))
+    except Exception:  # code of other classes, looked at while it runs: the worker looks at its own stack
+        return Sent(os.getpid(), setting, None)
+
+
+def _sends(frame: FrameType) -> bool:
+    """Whether a frame pickles for another process: of multiprocessing, of concurrent.futures, or of joblib."""
+    module = str(frame.f_globals.get("__name__"))
+    return module in ("multiprocessing.reduction", "joblib.pool") or module.endswith("loky.backend.reduction")
+
+
+def _judge(estimator: Any) -> str | None:
+    """Report the composition that sends an estimator; what its fit has to raise, "" for nothing, None if there is none.
+
+    Compositions inside the one that sends are told of here too.
+    """
+    for frames, run in _iterate_runs():
+        roots = _find_roots(frames)
+        layers = find_layers(frames, estimator, run) if any(holds_private(root) for root in roots) else []
+        if not layers:
+            continue
+        inside = [layer for root in roots[:1] for layer in _find_inside(root, layers)]
+        return _report_from_afar(estimator, [*inside, *layers], frames)
+    return None
+
+
+def _iterate_runs() -> Iterator[tuple[list[FrameType], joblib.Parallel]]:
+    """Iterate over other threads that wait for a run of joblib: the frames around the run, and the run."""
+    for thread, innermost in sys._current_frames().items():
+        if thread == threading.get_ident():
+            continue
+        frames = list(iterate_frames(innermost))
+        for number, frame in enumerate(frames):
+            run = frame.f_locals.get("self") if frame.f_code.co_name == "__call__" else None
+            if isinstance(run, joblib.Parallel):
+                yield frames[number:], run
+                break
+
+
+def _find_roots(frames: list[FrameType]) -> list[Any]:
+    """Return the estimators whose methods frames run, or that they were given, from the inside out."""
+    found = []
+    for frame in frames:
+        if origin_of(frame) in ("sklearn", "other"):
+            owner = owner_of(frame)
+            found.append(frame.f_locals.get("estimator") if owner is None else owner)
+    return [each for each in found if each is not None]
+
+
+def _find_inside(root: Any, layers: list[Layer]) -> Iterator[Layer]:
+    """Find the compositions inside one, which its workers will run; those on the stack are in `layers`."""
+    if pays(root) or not holds_private(root):
+        return
+    below = sort_parts(root).private if parts_of(root) else [(name, child) for name, child, _ in children_of(root)]
+    for _, child in below:
+        yield from _find_inside(child, layers)
+    if not any(layer.owner is root for layer in layers):
+        yield from add_object([], None, root)
+
+
+def _report_from_afar(estimator: Any, layers: list[Layer], frames: list[FrameType]) -> str:
+    """Warn of layers at the line of another thread, once each; the first message if it is an error there."""
+    line = next((frame for frame in frames if origin_of(frame) == "other"), frames[-1])
+    for number, layer in enumerate(layers):
+        if layer.known is None:
+            continue
+        message, token = _describe(estimator, number, layers, None), _find_token(layer, layers)
+        if leaks_are_errors():
+            return message
+        with _lock:
+            if _was_reported(token, layer.title):
+                continue
+            try:
+                _warn_at(line, message)
+            except PrivacyLeakWarning:  # a filter makes it an error, which has no place in this thread
+                return message
+            _mark_reported(token, layer.title)
+    return ""
+
+
+def _warn_at(frame: FrameType, message: str) -> None:
+    """Warn at the line that a frame of another thread runs."""
+    module, registry = frame.f_globals.get("__name__"), frame.f_globals.setdefault("__warningregistry__", {})
+    place = frame.f_code.co_filename, frame.f_lineno
+    warnings.warn_explicit(message, PrivacyLeakWarning, *place, module=module, registry=registry)
 
 
 # --- compositions that were reported ---
@@ -266,7 +223,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)  # a thread that held it does not live on in a child
 
 
-def _find_token(layer: _Layer, layers: list[_Layer]) -> Any:
+def _find_token(layer: Layer, layers: list[Layer]) -> Any:
     """Return the object that identifies a composition: the outermost one, as inner ones are often cloned for each fit.
 
     A search that is fitted again is reported again: it is identified by its run of joblib.
@@ -303,4 +260,4 @@ def _forget(key: int, gone: weakref.ref[Any]) -> None:
         del _reported[key]
 
 
-__all__ = ["report_foreign_fit"]
+__all__ = ["report_foreign_fit", "settings_to_send"]

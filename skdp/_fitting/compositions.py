@@ -239,11 +239,11 @@ SILENT = {"FixedThresholdClassifier": _once}
 """Compositions that read nothing themselves and fit their part once."""
 
 STEPS = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
-_SEARCH, _LEARNING = "a search or cross-validation", "learning_curve"
+SEARCH, _LEARNING = "a search or cross-validation", "learning_curve"
 FUNCTIONS = {
-    "_fit_and_score": (_SEARCH, SCORED),
-    "cross_validate": (_SEARCH, SCORED),
-    "validation_curve": (_SEARCH, SCORED),
+    "_fit_and_score": (SEARCH, SCORED),
+    "cross_validate": (SEARCH, SCORED),
+    "validation_curve": (SEARCH, SCORED),
     "permutation_test_score": ("permutation_test_score", SCORED),
     "_permutation_test_score": ("permutation_test_score", SCORED),
     "learning_curve": (_LEARNING, SCORED),
@@ -321,6 +321,7 @@ __all__ = [
     "FUNCTIONS",
     "KNOWN",
     "SCORED",
+    "SEARCH",
     "SILENT",
     "STEPS",
     "Known",

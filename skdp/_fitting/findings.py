@@ -221,16 +221,19 @@ def private_fits(node: Any) -> list[tuple[Any, int | None]]:
     return found
 
 
-def total_of(node: Any, price: FitPrice | None = None) -> Total:
-    """Return how often private estimators are fitted in one fit of a composition, and the joint price of that.
+def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
+    """Return how often private estimators are fitted in fits of a composition, and the joint price of that.
 
     Parameters
     ----------
     node : estimator
     price : FitPrice or None, default=None
         Price of a fit of its only private estimator, where it is known. By default it is planned without data.
+    times : int, default=1
+        Fits of the composition.
     """
-    total = add_fits(private_fits(node), price)
+    fits = [(leaf, None if each is None else times * each) for leaf, each in private_fits(node)]
+    total = add_fits(fits, price)
     return Total(total.n_fits) if _mixes_rows(node) else total
 
 

@@ -45,6 +45,22 @@ MUTANTS = [
         select="bad_weight",
     ),
     mutant(
+        "few rows told by the private number of rows",
+        (
+            CLASSIFIER,
+            "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
+            "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
+        ),
+        tests="weak_signal",
+        select="told_the_same",
+    ),
+    mutant(
+        "few rows told by the number of classes among the labels",
+        (CLASSIFIER, "if outputs is not None and not warm:", "if not warm:"),
+        tests="weak_signal",
+        select="among_the_labels",
+    ),
+    mutant(
         "noise of a coefficient without that of earlier instalments",
         (LINEAR_MODEL, "if plan.warm else 0.0\n", "if plan.warm and resumed else 0.0\n"),
         tests="coef_noise",

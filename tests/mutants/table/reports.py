@@ -99,7 +99,7 @@ MUTANTS = [
     ),
     mutant(
         "the choice of a plain search not recorded at its last fit",
-        (CALLERS, "each.known or (SCORED if known_name(each.owner) in _SEARCHES else None)", "each.known"),
+        (CALLERS, "each.known or (SCORED if known_name(each.owner) in SEARCHES else None)", "each.known"),
         tests="report",
         select="compositions_around",
     ),
