@@ -1,6 +1,19 @@
 """All mutants, by subject."""
 
-from table import clip, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
+from table import (
+    clip,
+    fits,
+    layout,
+    ledger,
+    moments,
+    networks,
+    noise,
+    price,
+    public_steps,
+    search,
+    selection,
+    vectorizer,
+)
 
 MUTANTS = [
     *clip.MUTANTS,
@@ -14,4 +27,5 @@ MUTANTS = [
     *fits.MUTANTS,
     *public_steps.MUTANTS,
     *layout.MUTANTS,
+    *vectorizer.MUTANTS,
 ]

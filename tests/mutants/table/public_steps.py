@@ -109,7 +109,7 @@ MUTANTS = [
     ),
     mutant(
         "a union that joins by index what was numbered anew",
-        (PUBLIC, 'if any(_output_of(part) != "pandas" for part in parts):', "if False:"),
+        (PUBLIC, 'if any(output_of(part) != "pandas" for part in parts):', "if False:"),
         tests="public_rules",
         select="joined",
     ),
