@@ -23,6 +23,9 @@ from skdp.accounting import (
     RepeatAndSelectDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    WorstOfDpEvent,
+    ZCDpEvent,
+    calibrate_jointly,
     calibrate_noise_multiplier,
     compose,
     get_delta,
@@ -34,9 +37,19 @@ from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
 from skdp.accounting.ledger.affordable import scale_noise
-from skdp.accounting.ledger.filters import FAILURES, Filter, Rule, first_rule, rule_for
+from skdp.accounting.ledger.filters import (
+    FAILURES,
+    MOST_FAILURES,
+    Filter,
+    Rule,
+    failures_of,
+    first_rule,
+    rule_for,
+    total_cost,
+)
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
+from skdp.accounting.tries import NumberOfTries
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
 
 LEDGERS = pathlib.Path(__file__).parent / "ledgers"
@@ -123,10 +136,17 @@ def test_no_dead_end_with_half_the_budget_left():
 
 def test_shares_of_delta_are_spent_once():
     """Half for each filter where both can hold; what fails is taken from the Rényi filter's half."""
-    for first, gaussian in ((GAUSS, 0.5e-5), (FIT, 0.0), (COUNTS, 0.0), (THRESHOLD, 0.0)):
+    for first, gaussian, failures in (
+        (GAUSS, 0.5e-5, FAILURES * 1e-5),
+        (FIT, 0.0, FAILURES * 1e-5),
+        (COUNTS, 0.0, FAILURES * 1e-5),
+        (THRESHOLD, 0.0, FAILURES * 1e-5),
+        (bought(0.5, 1e-6), 0.0, MOST_FAILURES * 1e-5),
+        (bought(0.5, 1e-8), 0.0, FAILURES * 1e-5),
+    ):
         rule = rule_for(releases(first), 2.0, 1e-5, False, "auto")
         assert rule.gaussian == gaussian
-        assert rule.failures == FAILURES * 1e-5
+        assert rule.failures == failures
         assert rule.gaussian + rule.renyi + rule.failures == pytest.approx(1e-5, rel=1e-12)
     limit, other = rule_for(releases(GAUSS), 2.0, 1e-5, False, "auto").filters(2.0, False)
     assert limit == Filter(None, gaussian_mu(2.0, 0.5e-5) ** 2, False)
@@ -512,6 +532,148 @@ def test_the_odometer_covers_failures_within_its_share():
     accountant.spend(EpsilonDeltaDpEvent(0.1, 0.6e-6))
     assert accountant.get_epsilon(1e-5, adaptive=True) == math.inf
     assert _odometer._FIRST + _odometer._GAUSSIAN + _odometer._RENYI + FAILURES == 1.0
+
+
+# --- fits that buy categories: Gaussian releases with a threshold's delta ---
+
+
+def bought(epsilon, threshold, delta=1e-5):
+    """A purchase of categories followed by gradient descent, calibrated together."""
+
+    def purchase(sigma):
+        return compose([SelfComposedDpEvent(GaussianDpEvent(sigma), 3), EpsilonDeltaDpEvent(0.0, threshold)])
+
+    def descent(sigma):
+        return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(sigma)), 1000)
+
+    noises = calibrate_jointly([purchase, descent], epsilon, delta, [0.15, 0.85])
+    return compose([purchase(noises[0]), descent(noises[1])])
+
+
+@pytest.mark.parametrize("threshold", [1e-7, 1e-6])
+def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts(threshold):
+    fit = bought(0.5, threshold)
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.spend(fit)
+    rule = accountant.history[0].rule
+    assert rule.gaussian + rule.renyi + rule.failures <= 1e-5 * (1.0 + 1e-12)
+    assert 3 <= accountant.remaining(fit) < 50
+    count = 1 + exhaust(accountant, fit)
+    assert count * threshold <= rule.failures <= 0.5e-5
+    charges = [(releases(fit), count)]
+    (order,) = rule.orders
+    total = total_cost(Filter(order, math.inf, False), charges)
+    assert renyi_epsilon_at(order, total, rule.renyi) <= 3.0
+    assert accountant.get_delta(3.0) <= 1e-5
+
+
+def test_a_fit_that_buys_categories_after_one_that_does_not():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.spend(NETWORK)
+    fit = bought(0.4, 1e-7)
+    accountant.spend(fit)
+    assert accountant.remaining(fit) > 1
+    left = accountant.affordable(fit)
+    assert left.epsilon > 0.4
+    assert left.delta == pytest.approx(0.9e-6)
+    accountant.spend(bought(0.99 * left.epsilon, 1e-7))
+
+
+def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.spend(NETWORK)
+    text = refused(accountant, bought(0.4, 2e-6), "2e-06, 1e-06 is left for failure probabilities")
+    assert "lower its delta to 1e-06" in text
+    accountant.spend(bought(0.4, 1e-6))
+
+
+@pytest.mark.parametrize("threshold", [1e-7, 1e-6])
+def test_a_ceiling_of_fits_that_buy_categories_can_be_raised(threshold):
+    fit = bought(0.5, threshold)
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    for _ in range(3):
+        accountant.spend(fit)
+    assert math.isfinite(accountant.get_epsilon(1e-5, adaptive=True))
+    accountant.raise_ceiling(8.0)
+    accountant.spend(fit)
+    accountant.spend(bought(0.3, 1e-7))
+    assert accountant.spent <= 8.0
+    assert accountant.affordable().epsilon > 0.0
+    assert "for failure probabilities" in str(accountant)
+
+
+def best_of(law, scores, phi):
+    """The law of the best of K tries with this law of one, by score; phi the generating function of K."""
+    order = np.argsort(scores)
+    upto = np.cumsum(law[order])
+    found = np.empty_like(law)
+    found[order] = np.diff(phi(np.concatenate([[0.0], upto])))
+    return found
+
+
+@pytest.mark.parametrize(("mean", "shape"), [(3.0, 1.0), (8.0, 0.0), (5.0, math.inf)])
+def test_failures_of_tries_cost_their_mean_number(mean, shape):
+    """Exact laws of a search whose tries tell all with probability delta, else a noisy number of 41."""
+    tries, delta, alpha, left = NumberOfTries(mean, shape), 1e-3, 6.0, 1e-6
+    k = np.arange(400)
+    mass = tries.pmf(k)
+
+    def phi(x):
+        return (mass * x[:, None] ** k).sum(axis=1)
+
+    at = np.arange(41.0)
+    pure = [np.exp(-0.5 * ((at - centre) / 20.0) ** 2) for centre in (20.0, 21.0)]
+    pure = [np.concatenate([law / law.sum(), [0.0, 0.0]]) for law in pure]
+    one, two = ((1.0 - delta) * law + delta * np.eye(43)[place] for law, place in zip(pure, (41, 42), strict=True))
+    scores = np.concatenate([np.random.default_rng(0).permutation(41), [41, 42]])  # telling all beats all else
+    p, q = best_of(one, scores, phi), best_of(two, scores, phi)
+    run = compose([ZCDpEvent(0.5 * 0.06**2), EpsilonDeltaDpEvent(0.0, delta)])  # more than the pure laws diverge
+    order = np.concatenate([[1.1, 2.0], np.arange(3.0, 30.0)])
+    assert all(np.log((pure[0][:41] ** a * pure[1][:41] ** (1 - a)).sum()) / (a - 1) <= 0.0018 * a for a in order)
+    found = releases(RepeatAndSelectDpEvent(run, mean, shape))
+    limit = Filter(alpha, math.inf, False)
+    epsilon = renyi_epsilon_at(alpha, limit.cost(found), left)
+    failing = failures_of([(found, 1)])
+    assert failing == pytest.approx(mean * delta)
+    worst = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
+    assert delta < worst <= failing + left
+    assert worst > 0.9 * (1.0 - phi(np.array([1.0 - delta]))[0])
+
+
+def test_a_search_that_buys_categories_can_follow_and_be_repeated():
+    run = compose([SelfComposedDpEvent(GaussianDpEvent(30.0), 3), EpsilonDeltaDpEvent(0.0, 1e-8), NETWORK])
+    search = compose([RepeatAndSelectDpEvent(WorstOfDpEvent((run, NETWORK)), 3.0, 1.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
+    assert failures_of([(releases(search), 2)]) == pytest.approx(2 * (3e-8 + 1e-8))
+    for first in (NETWORK, search):
+        accountant = PrivacyAccountant(12.0, 1e-5)
+        accountant.spend(first)
+        accountant.spend(search)
+        assert accountant.remaining(search) > 0
+        assert 0.0 < accountant.affordable(search).epsilon < 12.0
+        assert accountant.affordable().delta < 1e-5
+        accountant.raise_ceiling(30.0)
+        accountant.spend(search)
+        assert accountant.spent <= 30.0
+
+
+def test_failures_inside_tries_have_no_price_by_renyi_outside_the_filters():
+    """Where nothing is kept for them they must not be forgotten."""
+    run = compose([GaussianDpEvent(30.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
+    search = compose([RepeatAndSelectDpEvent(run, 3.0, 1.0), EpsilonDeltaDpEvent(0.0, 1e-8)])
+    with pytest.raises(TypeError):
+        get_epsilon(search, 1e-5, method="rdp")
+
+
+def test_the_odometer_pays_for_its_larger_share_of_failures():
+    """The shares still sum to delta: what is reported is no less than with all shares at the smaller delta."""
+    charges = [(releases(bought(0.5, 1e-6)), 4)]
+    larger = _odometer.odometer_epsilon(charges, None, 1e-5, False, 0.5)
+    smaller = [(releases(bought(0.5, 1e-9)), 4)]
+    assert math.isinf(_odometer.odometer_epsilon(charges, None, 1e-5, False))
+    assert larger > _odometer.odometer_epsilon(smaller, None, 1e-5, False)
+    assert _odometer.odometer_epsilon(smaller, None, 1e-5, False, 0.5) == pytest.approx(
+        _odometer.odometer_epsilon(smaller, None, 1e-5 * 0.5 / 0.9, False), rel=1e-12
+    )
 
 
 # --- kept entries -------------------------------------------------------------------------------------------

@@ -13,12 +13,16 @@ from hypothesis import strategies as st
 
 from skdp.accounting import (
     ComposedDpEvent,
+    EpsilonDeltaDpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
+    compose,
     get_delta,
     get_epsilon,
+    get_epsilon_bounds,
 )
+from skdp.accounting.gaussian import gaussian_epsilon
 
 
 def close(value: float, truth: float, rel: float = 1e-3, absolute: float = 1e-4) -> bool:
@@ -166,3 +170,29 @@ def test_reading_twice_is_the_same():
     event = dpsgd(0.01, 4.0, 10_000)
     first = get_epsilon(event, 1e-5)
     assert all(get_epsilon(dpsgd(0.01, 4.0, 10_000), 1e-5) == first for _ in range(100))
+
+
+# --- Gaussian releases with a threshold's delta: closed form ---
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize(("deltas", "delta"), [((1e-6,), 1e-5), ((1e-7, 2e-7, 3e-7), 1e-6), ((0.01,), 0.02)])
+def test_what_is_revealed_outright_is_taken_from_delta(adjacency, deltas, delta):
+    """The profile is r + (1 - r) times that of the Gaussian, r the probability that any of the events fails."""
+    event = compose([GaussianDpEvent(5.0), *(EpsilonDeltaDpEvent(0.0, each) for each in deltas), GaussianDpEvent(7.0)])
+    r = 1.0 - math.prod(1.0 - each for each in deltas)
+    mu = math.sqrt(1 / 25 + 1 / 49) * (2.0 if adjacency == "replace_one" else 1.0)
+    found = get_epsilon(event, delta, adjacency=adjacency)
+    exact = gaussian_epsilon((delta - r) / (1.0 - r), mu)
+    assert exact * (1.0 - 1e-12) <= found <= exact * (1.0 + 1e-9)
+    lower, upper = get_epsilon_bounds(event, delta, adjacency=adjacency)
+    assert (lower, upper) == (pytest.approx(found, rel=1e-6), found)
+    assert get_delta(event, found, adjacency=adjacency) == pytest.approx(delta, rel=1e-6)
+    assert get_epsilon(event, 0.999 * r, adjacency=adjacency) == math.inf
+
+
+def test_a_threshold_alone_costs_its_delta():
+    event = EpsilonDeltaDpEvent(0.0, 1e-6)
+    assert get_epsilon(event, 1e-6) == pytest.approx(0.0, abs=1e-300)
+    assert get_epsilon(event, 0.9e-6) == math.inf
+    assert get_delta(event, 0.5) == pytest.approx(1e-6)

@@ -20,11 +20,12 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPRandomizedSearchCV,
+    PrivacyAccountant,
     allocate_budget,
 )
 from skdp.accounting import GaussianDpEvent
-from skdp.plotting import AccountantComparisonDisplay
-from skdp.preprocessing import DPTableVectorizer
+from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
+from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 
 MODULES = (
     "skdp",
@@ -40,6 +41,7 @@ MODULES = (
     "skdp.pipeline",
     "skdp.plotting",
     "skdp.preprocessing",
+    "skdp.report",
 )
 
 EXCLUDED = {
@@ -129,11 +131,18 @@ FITTED = {
     "DPPCA": lambda: DPPCA(2).fit(X),
     "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
     "DPRandomizedSearchCV": lambda: DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
+    "DPOneHotEncoder": lambda: DPOneHotEncoder().fit(X),
+    "DPQuantileBinner": lambda: DPQuantileBinner().fit(X),
+    "DPSimpleImputer": lambda: DPSimpleImputer().fit(X),
+    "DPStandardScaler": lambda: DPStandardScaler().fit(X),
     "DPTableVectorizer": lambda: DPTableVectorizer().fit(X),
     "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(
         lambda step: GaussianDpEvent(1.0 + step), [1, 2], 1e-5
     ),
+    "BudgetDisplay": lambda: BudgetDisplay.from_accountant(PrivacyAccountant(1.0, 1e-5)),
+    "CoefficientDisplay": lambda: CoefficientDisplay(coef=[1.0], coef_noise=[0.1], feature_names=["a"]).plot(),
+    "PrivacyUtilityDisplay": lambda: PrivacyUtilityDisplay.from_estimator(LINEAR, X, Y, X, Y, epsilons=[50.0]),
 }
 
 

@@ -9,8 +9,13 @@ import importlib
 from typing import Any
 
 _PUBLIC = {
+    "DPOneHotEncoder": "categories",
+    "DPQuantileBinner": "quantiles",
+    "DPSimpleImputer": "imputer",
+    "DPStandardScaler": "scaler",
     "DPTableVectorizer": "vectorizer",
     "TableSchema": "schema",
+    "dp_bounds": "bounds",
 }
 
 __all__ = list(_PUBLIC)

@@ -15,7 +15,7 @@ _ALIKE = 2.5
 """An edge is moved across k cells to a rounder number if they hold less than `_ALIKE` sqrt(k) standard deviations."""
 
 _TAIL = 3.0
-"""The k cells beyond a bound hold at most `_TAIL` sqrt(k) standard deviations."""
+"""The cells beyond a bound hold at most `_TAIL` standard deviations of the noise of all their counts."""
 
 
 def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> Doubles:
@@ -84,14 +84,30 @@ def _roundness(numbers: Doubles) -> Doubles:
         return np.where(numbers == 0.0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53))
 
 
-def bounds_of_mass(cells: Cells, deviation: float) -> tuple[float, float]:
-    """Low and high ends between which all but a few standard deviations of the noise lie; low is below high."""
+def bounds_of_mass(cells: Cells) -> tuple[float, float]:
+    """Low and high ends beyond which there is no more than noise; low is below high."""
     mass, breaks = cells.estimate(), cells.breaks
-    tail = _TAIL * deviation * np.sqrt(np.arange(1, len(mass) + 1))
-    from_left = (np.cumsum(mass) > tail)[1:-1]  # the ends of the line reach to infinity
-    from_right = (np.cumsum(mass[::-1]) > tail)[::-1][1:-1]
+    left, right = (_TAIL * np.sqrt(np.cumsum(part)) for part in (cells.variances, cells.variances[::-1]))
+    from_left = (np.cumsum(mass) > left)[1:-1]  # the ends of the line reach to infinity
+    from_right = (np.cumsum(mass[::-1]) > right)[::-1][1:-1]
     first, last = _first(from_left), len(from_right) - _first(from_right[::-1])
     return (float(breaks[first]), float(breaks[last])) if first < last else (float(breaks[0]), float(breaks[-1]))
 
 
-__all__ = ["bounds_of_mass", "equal_mass_edges"]
+def all_edges(inner: Doubles, bounds: tuple[float, float]) -> tuple[float, ...]:
+    """Inner edges between two bounds, which are moved outwards where an edge lies on them or beyond."""
+    low, high = bounds
+    if len(inner):
+        room = (high - low) / (len(inner) + 1)
+        low = low if low < inner[0] else float(inner[0]) - room
+        high = high if high > inner[-1] else float(inner[-1]) + room
+    return (float(low), *inner.tolist(), float(high))
+
+
+def median_cell(cells: Cells) -> float:
+    """Lower end of the first cell up to which half of the mass lies; whole numbers are lower ends of small cells."""
+    mass = np.cumsum(cells.estimate())
+    return float(cells.breaks[max(_first(mass >= 0.5 * mass[-1]) - 1, 0)])
+
+
+__all__ = ["all_edges", "bounds_of_mass", "equal_mass_edges", "median_cell"]

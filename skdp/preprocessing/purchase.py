@@ -16,7 +16,7 @@ from skdp._validation import check_choice, check_count, check_real
 from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, compose
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing.cells import Cells, count_cells
-from skdp.preprocessing.edges import bounds_of_mass, equal_mass_edges
+from skdp.preprocessing.edges import bounds_of_mass, equal_mass_edges, median_cell
 from skdp.preprocessing.octaves import OCTAVES, occupied_octaves
 from skdp.preprocessing.threshold import named_categories, observed_counts, stability_threshold
 
@@ -28,12 +28,19 @@ _LOCATE, _REFINE = 0.25, (0.25, 0.5)
 Edges come from the last round mostly. Without a first round the others have all (docs/preprocessing.md).
 """
 
+THRESHOLD_SHARE = 0.01
+"""Default part of delta for a threshold.
+
+The threshold grows by a twelfth if the part falls from a tenth to a hundredth. A ledger under a ceiling keeps a tenth
+of its delta, or more, for events that can fail: enough for nine such fits at least.
+"""
+
 _PER_CELL = 4.0
 """Standard deviations of the last round's noise in the mean cell; more cells would hold noise."""
 
 _FEWEST, _MOST = 16, 256
 
-_NOWHERE = (-1.0, 1.0)
+NOWHERE = (-1.0, 1.0)
 """Bounds of a column of which nothing stands out of the noise."""
 
 
@@ -49,11 +56,14 @@ class Bought(NamedTuple):
         Between them lies nearly all of each column of numbers; low < high. Public bounds are returned as given.
     categories : list of list of str
         Of each column of words, sorted.
+    medians : list of float
+        Of each column of numbers: the lower end of the cell in which the median lies, within the bounds.
     """
 
     edges: list[Doubles]
     bounds: list[tuple[float, float]]
     categories: list[list[str]]
+    medians: list[float]
 
 
 class _Rounds(NamedTuple):
@@ -152,10 +162,11 @@ class Purchase:
         columns = sum(self._open) + self.n_words
         first = _LOCATE if columns else 0.0
         total = first + (sum(_REFINE) if self.n_numbers else 0.0)
-        change = 0.5 if self.adjacency == "replace_one" else 1.0
 
         def mechanism(share: float, width: int) -> GaussianMechanism:
-            return GaussianMechanism(noise_multiplier * math.sqrt(total / share), math.sqrt(width * change))
+            return GaussianMechanism(
+                noise_multiplier * math.sqrt(total / share), column_sensitivity(width, self.adjacency)
+            )
 
         locate = mechanism(first, columns) if columns else None
         return _Rounds(locate, [mechanism(share, self.n_numbers) for share in _REFINE] if self.n_numbers else [])
@@ -212,17 +223,21 @@ class Purchase:
         found, categories = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
         if not rounds.refine:
-            return Bought([], [], categories)
+            return Bought([], [], categories, [])
         deviation = rounds.refine[-1].standard_deviation
         size = int(np.clip(n_public / (_PER_CELL * deviation), _FEWEST, _MOST))
         for number, mechanism in enumerate(rounds.refine):
             cells = _refine(columns, cells, size, mechanism, stream.spawn("refine", number))
         edges = [np.empty(0) if each is None else equal_mass_edges(each, self.n_bins, deviation) for each in cells]
         bounds = [
-            pair or (_NOWHERE if each is None else bounds_of_mass(each, deviation))
+            pair or (NOWHERE if each is None else bounds_of_mass(each))
             for pair, each in zip(self._all_bounds, cells, strict=True)
         ]
-        return Bought(edges, bounds, categories)
+        medians = [
+            min(max(0.0 if each is None else median_cell(each), low), high)
+            for each, (low, high) in zip(cells, bounds, strict=True)
+        ]
+        return Bought(edges, bounds, categories, medians)
 
     @property
     def _all_bounds(self) -> list[tuple[float, float] | None]:
@@ -246,7 +261,7 @@ class Purchase:
             found, exact = observed_counts(codes, names)
             keys.append(found)
             counts.append(exact)
-        noisy = _released(mechanism, [*octaves, *counts], stream)
+        noisy = released(mechanism, [*octaves, *counts], stream)
         deviation = mechanism.standard_deviation
         cells = [occupied_octaves(each, deviation) for each in noisy[: len(octaves)]]
         threshold = stability_threshold(deviation, self.threshold_delta, self.n_words) if self.n_words else 0.0
@@ -263,14 +278,19 @@ def _refine(
     """All cells split by their mass, and counted again in one release."""
     breaks = [None if each is None else each.split(size) for each in cells]
     counts = [np.empty(0) if at is None else count_cells(x, at) for x, at in zip(columns, breaks, strict=True)]
-    noisy = _released(mechanism, counts, stream)
+    noisy = released(mechanism, counts, stream)
     return [
         None if each is None or at is None else each.refined(at, count, mechanism.standard_deviation**2)
         for each, at, count in zip(cells, breaks, noisy, strict=True)
     ]
 
 
-def _released(mechanism: GaussianMechanism, counts: list[Doubles], stream: SecretStream) -> list[Doubles]:
+def column_sensitivity(n_columns: int, adjacency: str) -> float:
+    """Largest norm of what a row adds to counts of disjoint cells of each column; half of its change if replaced."""
+    return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
+
+
+def released(mechanism: GaussianMechanism, counts: list[Doubles], stream: SecretStream) -> list[Doubles]:
     """Counts of several columns with noise, as one vector."""
     if not counts:
         return []
@@ -278,4 +298,4 @@ def _released(mechanism: GaussianMechanism, counts: list[Doubles], stream: Secre
     return list(np.split(noisy, np.cumsum([len(each) for each in counts])[:-1]))
 
 
-__all__ = ["Bought", "Purchase"]
+__all__ = ["NOWHERE", "THRESHOLD_SHARE", "Bought", "Purchase", "column_sensitivity", "released"]

@@ -25,8 +25,9 @@ from skdp.accounting import DpEvent, NoOpDpEvent
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
 from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
+from skdp.preprocessing.edges import all_edges
 from skdp.preprocessing.kinds import Column
-from skdp.preprocessing.purchase import Purchase
+from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.schema import TableSchema
 
 _SPARSE_BELOW = 0.5
@@ -93,9 +94,9 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         solved for.
     max_categories : int, default=100
         Largest number of categories of a column that is bought. The most frequent ones are kept.
-    threshold_share : float, default=0.1
+    threshold_share : float, default=0.01
         Part of delta, in (0, 1), for the threshold above which a bought category is named. It is spent where categories
-        may be bought.
+        may be bought. A small part allows more fits under one ceiling, and hardly raises the threshold.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         What neighbours differ in: one row that becomes a null row, is there or not, or is any other.
     accounting : {"pld", "rdp", "moments", "strong", "naive"}, default="pld"
@@ -125,7 +126,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         Neighbouring relation for which `epsilon_` holds.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
@@ -179,7 +180,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         max_categories: int = 100,
-        threshold_share: float = 0.1,
+        threshold_share: float = THRESHOLD_SHARE,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -303,7 +304,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit
         words = unknown or "category" in bought
         numbers = unknown or any(kind != "category" for kind in bought)
-        remedy = "choose a part of delta in (0, 1), such as 0.1"
+        remedy = "choose a part of delta in (0, 1), such as 0.01"
         share = check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
         threshold = share * float(self.delta) if words else 0.0
         return Purchase(int(numbers), int(words), self.n_bins, self.max_categories, self.adjacency, threshold)
@@ -330,7 +331,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
             check_choice("sparse_output", self.sparse_output, ("auto",))
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
-        remedy = "choose a part of delta in (0, 1), such as 0.1"
+        remedy = "choose a part of delta in (0, 1), such as 0.01"
         check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
 
     def _columns_of(self, table: Table) -> list[tuple[str, int, Column]]:
@@ -425,7 +426,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
 
         Returns
         -------
-        X_original : ndarray of shape (n_samples, n_features_in_)
+        X_original : ndarray of shape (n_samples, `n_features_in_`)
             Cells as objects: numbers, text, ISO dates, True and False. Columns that are dropped are None.
         """
         check_is_fitted(self)
@@ -507,19 +508,9 @@ def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
         if column.kind == "category":
             made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
         else:
-            edges = _all_edges(*lines.pop(0))
+            edges = all_edges(*lines.pop(0))
             made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
     return made
-
-
-def _all_edges(inner: NDArray[np.float64], bounds: tuple[float, float]) -> tuple[float, ...]:
-    """Inner edges, and bounds around all of them."""
-    low, high = bounds
-    if len(inner):
-        room = (high - low) / (len(inner) + 1)
-        low = low if low < inner[0] else float(inner[0]) - room
-        high = high if high > inner[-1] else float(inner[-1]) + room
-    return (float(low), *inner.tolist(), float(high))
 
 
 # --- rows from entries ---

@@ -9,6 +9,7 @@ from ..methods import check_adjacency, check_delta
 from ..releases import releases
 from .affordable import Affordable, affordable
 from .charges import joint_delta
+from .filters import failures_of
 from .ledger import Ledger
 from .log import Log
 from .report import as_html, as_text, entry_rows
@@ -67,6 +68,8 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
     spent = "what is guaranteed however charges were chosen" if ledger.raised else "joint price of the charges"
     like = " for a Gaussian release" if ledger.shape is None else " for a fit like the last one"
     like = like if ledger.counts else ""
+    if failures_of(ledger.counts) > 0.0:
+        like += f"; delta={to_digits(ledger.failures_left(), 3)} for failure probabilities"
     return [
         ("ceiling", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
         ("spent", f"epsilon={ledger.spent():.6g} ({spent})"),

@@ -29,6 +29,14 @@ with values in [0, 1], not for sets alone,
 
     P(S) <= delta_F + E_P~[w 1_S] <= delta_F + e^epsilon E_Q~[w 1_S] + delta_R <= e^epsilon Q(S) + delta_R + delta_F.
 
+**Failures of tries.** If a try fails with probability delta_i at most and K of them are made, of mean m, one of them
+fails with probability 1 - phi(1 - delta_i) <= m delta_i, phi the generating function of K (it is convex, with slope m
+at 1). That is the failure probability of the selection. Where no try fails, the best of them has the law of the best of
+K' pure tries, times phi(1 - delta_i): K' has the generating function phi((1 - delta_i) x) / phi(1 - delta_i), which is
+that of the same family with 1 - gamma or, for Poisson, the mean multiplied by 1 - delta_i. Its Rényi price is no larger
+than with K, as `rdp.rdp` bounds it, since that falls with gamma and rises with the mean. If tries are of several kinds,
+whoever fails less often is taken to fail as often as the worst.
+
 This is an approximate-Rényi filter, as the approximate-zCDP filter of Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1,
 whose deltas add up alike; the argument above is all that is used.
 
@@ -47,8 +55,10 @@ of S_k together with a failure; the S_k are disjoint, and on all those of Rényi
 stops before the delta_i sum to more than delta_F.
 
 With "auto", the Gaussian filter has half of delta if the first charge is plain Gaussian, else there is none, as it
-could never hold. The Rényi filters have the rest. Their orders are that at which the first charge can be repeated most
-often, and that of Gaussian releases, near which sampled ones lie, where the two differ much, as for a search.
+could never hold. A tenth of delta is delta_F; more, if the first charge names categories by a threshold (an event of
+epsilon 0), so that its failures do not end what epsilon still admits. The Rényi filters have the rest. Their orders are
+that at which the first charge can be repeated most often, and that of Gaussian releases, near which sampled ones lie,
+where the two differ much, as for a search.
 
 **The first plan** is admitted by its joint price at the whole delta. If no filter holds with it, nothing further is
 admitted, ever: the run *is* that plan. Which of the two is the case is known before any output.
@@ -88,6 +98,9 @@ FAMILIES = ("auto", "gaussian", "renyi")
 FAILURES = 0.1
 """Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs."""
 
+MOST_FAILURES = 0.5
+"""Most that a rule keeps for them, of what is not the Gaussian filter's, if the first charge has a threshold."""
+
 Counts = Sequence[tuple[Releases, int]]
 """Charges and how often each was made."""
 
@@ -114,13 +127,32 @@ def share(used: float, budget: float) -> float:
 
 
 def failures_of(charges: Iterable[tuple[Releases, int]]) -> float:
-    """Failure probabilities of all charges, added and rounded up."""
-    return add_upwards([n * each.times * each.delta for found, n in charges for each in found.epsilon_delta])
+    """Failure probabilities of all charges, added and rounded up; a single one is as it was stated."""
+    counted: list[tuple[float, float]] = []
+    for found, n in charges:
+        counted += [(n * each.times, each.delta) for each in found.epsilon_delta if each.delta > 0.0]
+        for each in found.selected:
+            worst = max(failures_of([(run, 1)]) for run in each.runs)
+            counted += [(n * each.times * each.mean, worst)] if worst > 0.0 else []
+    return counted[0][1] if len(counted) == 1 and counted[0][0] == 1 else add_upwards([n * part for n, part in counted])
+
+
+def _pure(found: Releases) -> Releases:
+    """The releases with each (epsilon, delta) event replaced by its pure part, in tries too."""
+    selected = (each._replace(runs=tuple(map(_pure, each.runs))) for each in found.selected)
+    return replace(without_failures(found), selected=tuple(selected)) if found.selected else without_failures(found)
+
+
+def _fails_by_thresholds(found: Releases) -> bool:
+    """Whether something can fail, and all that can is of epsilon 0: a threshold, whose failures are all it costs."""
+    failing = [each.epsilon for each in found.epsilon_delta if each.delta > 0.0]
+    tries = [run for each in found.selected for run in each.runs if failures_of([(run, 1)]) > 0.0]
+    return bool(failing or tries) and not any(failing) and all(map(_fails_by_thresholds, tries))
 
 
 @lru_cache(maxsize=1 << 14)
 def _renyi_cost(found: Releases, order: float, replace_one: bool) -> float:
-    return rdp(without_failures(found), order, replace_one=replace_one)
+    return rdp(_pure(found), order, replace_one=replace_one)
 
 
 def _first_cost(found: Releases, order: float, replace_one: bool) -> float:
@@ -164,7 +196,7 @@ class Filter:
         """Whether the filter's theorem speaks about these releases."""
         if self.order is None:
             return found.plain
-        return not found.non_private and rdp_refusal(without_failures(found), replace_one=self.replace_one) is None
+        return not found.non_private and rdp_refusal(_pure(found), replace_one=self.replace_one) is None
 
     def cost(self, found: Releases) -> float:
         """What the releases take from the budget; inf if no theorem speaks about them."""
@@ -320,9 +352,22 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
         gaussian = delta if family == "gaussian" else 0.5 * delta
     if family == "gaussian":
         return Rule((), gaussian, 0.0, 0.0)
-    failures = FAILURES * delta
+    failures = _kept_for_failures(first, epsilon, delta - gaussian, delta, replace_one)
     renyi = delta - gaussian - failures
     return Rule(_orders(first, epsilon, renyi, replace_one), gaussian, renyi, failures)
+
+
+def _kept_for_failures(first: Releases, epsilon: float, shared: float, delta: float, replace_one: bool) -> float:
+    """What a rule keeps of `shared` for failures: enough to repeat a first fit with a threshold while epsilon lasts.
+
+    At least `FAILURES` of delta; more, up to `MOST_FAILURES` of `shared`, if all that can fail is of epsilon 0.
+    """
+    most = MOST_FAILURES * shared
+    order = _best_order(first, epsilon, shared - most, replace_one) if _fails_by_thresholds(first) else None
+    if order is None:
+        return FAILURES * delta
+    often = math.ceil(_repeats(first, order, epsilon, shared - most, replace_one))
+    return max(FAILURES * delta, min(most, failures_of([(first, often)]) * (1.0 + 1e-12)))
 
 
 @lru_cache(maxsize=256)

@@ -208,10 +208,17 @@ class Ledger:
         if self.epsilon is None or not self._counts:
             return 1.0 if self.epsilon is None else self.delta
         if self.raised:
-            kept = FAILURES * self.delta
+            kept = self._failure_share * self.delta
         else:
             kept = self.rule_with(next(iter(self._counts)), self.adjacency or "zero_out").failures
         return max(0.0, kept - failures_of(self._counts.items()))
+
+    @property
+    def _failure_share(self) -> float:
+        """Share of delta that the odometer keeps for failures: it covers what the rule had room for."""
+        if self.rule is None or self.terms.delta is None:
+            return FAILURES
+        return max(FAILURES, self.rule.failures / self.terms.delta)
 
     # --- what it costs ---
 
@@ -241,4 +248,4 @@ class Ledger:
         plan = self.event if event is None or self._counts else event
         once = sum(number for _, number in charges) == 1
         first = (lambda part: joint_price(plan, part, adjacency)) if once else None
-        return odometer_epsilon(charges, first, delta, adjacency == "replace_one")
+        return odometer_epsilon(charges, first, delta, adjacency == "replace_one", self._failure_share)

@@ -21,7 +21,9 @@ so a greater budget can have the lesser epsilon. What is reported then never fal
 
 A share of delta is kept for events with a failure probability: Rényi filters hold for the run without failures, and
 are reported only while the failure probabilities sum to that share at most, which bounds the chance of any failure
-together with any report (the argument of `filters`).
+together with any report (the argument of `filters`). The share is `FAILURES`, or that of the ledger's rule if it is
+larger; the other shares are then smaller in proportion. The rule was fixed by the first charge, before any output, so
+all filters still are fixed in advance.
 
 After a ceiling was raised, this figure decides: a charge is admitted while the figure with it is within the new
 ceiling, and the figure is what is guaranteed. The statement above holds for every way to choose charges, raises
@@ -85,7 +87,13 @@ def _renyi(spent: float, order: float, delta: float) -> float:
     return _renyi_from(_step(max(spent, 1e-6 * centre), centre), order, delta)
 
 
-def odometer_epsilon(charges: Counts, first: Callable[[float], float] | None, delta: float, replace_one: bool) -> float:
+def odometer_epsilon(
+    charges: Counts,
+    first: Callable[[float], float] | None,
+    delta: float,
+    replace_one: bool,
+    failures: float = FAILURES,
+) -> float:
     """Epsilon of a run so far, at a delta that was named in advance.
 
     Parameters
@@ -98,17 +106,20 @@ def odometer_epsilon(charges: Counts, first: Callable[[float], float] | None, de
         In (0, 1).
     replace_one : bool
         Whether neighbours replace a record.
+    failures : float
+        Share of delta for failures, from `FAILURES` to below 1; fixed before any output.
 
     Returns
     -------
     float
         In nats; inf where no theorem covers the charges.
     """
+    room, delta = failures * delta, delta * ((1.0 - failures) / (1.0 - FAILURES))
     found = [first(delta * _FIRST)] if first is not None else []
     gaussian = total_cost(Filter(None, math.inf, replace_one), charges)
     if 0.0 < gaussian < math.inf:
         found.append(_gaussian(gaussian, delta))
-    for order in _ORDERS if failures_of(charges) <= FAILURES * delta else ():
+    for order in _ORDERS if failures_of(charges) <= room else ():
         total = total_cost(Filter(order, math.inf, replace_one), charges)
         if total < math.inf:
             found.append(_renyi(total, order, delta))

@@ -33,7 +33,7 @@ Directed = list[tuple[AnyPair, ...]]
 def _curve(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
     """Profile of one try, read until it is e^log_floor above what is revealed outright."""
     simple = Simple.of(found, replace_one)
-    if simple.closed:
+    if simple.closed and simple.revealed == 0.0:
         mu = simple.mu
         return gaussian_epsilon(math.exp(log_floor), mu), lambda at: np.array([gaussian_delta(e, mu) for e in at])
     if not found.selected and simple.mu == 0.0 and simple.pure == 0.0:

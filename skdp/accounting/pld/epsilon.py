@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from ..gaussian import gaussian_delta
 from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from ..releases import Releases
 from .bounded import AnyPair
@@ -169,8 +168,8 @@ def _grid_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: fl
     if found.selected:
         return _selected_delta(found, epsilon, replace_one, accuracy)
     simple = Simple.of(found, replace_one)
-    if simple.closed:
-        return gaussian_delta(epsilon, simple.mu)
+    if simple.closed and (simple.mu > 0.0 or simple.revealed == 0.0):
+        return simple.closed_delta(epsilon)
     if simple.revealed >= 1.0:
         return 1.0
     if epsilon >= simple.pure and simple.mu == 0.0:

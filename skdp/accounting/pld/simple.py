@@ -13,6 +13,7 @@ __all__ = ["MAX_SHIFT", "Simple"]
 # Losses of noise multipliers below 1 / MAX_SHIFT are priced without the help of sampling: still a bound.
 MAX_SHIFT = 1000.0
 _STEEPEST = 1e14
+_ROUNDING = 1e-14
 
 
 class Simple(NamedTuple):
@@ -29,7 +30,9 @@ class Simple(NamedTuple):
     promised : float
         Sum of the deltas of these events, rounded up unless there is only one.
     closed : bool
-        Whether one Gaussian is the whole answer: nothing but Gaussians, unsampled or too loud for sampling to help.
+        Whether one Gaussian, and what is revealed, are the whole answer: nothing else but Gaussians, unsampled or too
+        loud for sampling to help, and (0, delta) events. With probability r such events reveal something outright, else
+        they reveal nothing: the profile is r + (1 - r) times that of the Gaussian.
     steep : bool
         Whether losses are so large that doubles do not tell them apart: no grid, and simple bounds alone.
     """
@@ -60,14 +63,26 @@ class Simple(NamedTuple):
 
     def known_epsilon(self, delta: float) -> float | None:
         """Epsilon where it follows from these numbers, and nothing has to be composed; None elsewhere."""
-        if self.closed:
+        if self.closed and self.revealed == 0.0:
             return gaussian_epsilon(delta, self.mu)
         left = delta - self.revealed
         if left < 0.0 or (left == 0.0 and self.mu > 0.0):
             return math.inf
         if left == 0.0 or (self.mu == 0.0 and self.pure == 0.0):
             return self.pure
-        return None
+        if not self.closed:
+            return None
+        left = (left - _ROUNDING * self.revealed) * (1.0 - _ROUNDING) / (1.0 - self.revealed)
+        return gaussian_epsilon(left, self.mu) if left > 0.0 else math.inf
+
+    def closed_delta(self, epsilon: float) -> float:
+        """Delta at `epsilon` where the answer is closed."""
+        rest = gaussian_delta(epsilon, self.mu)
+        return (
+            rest
+            if self.revealed == 0.0
+            else min(1.0, (self.revealed + (1.0 - self.revealed) * rest) * (1.0 + _ROUNDING))
+        )
 
     def epsilon_at(self, delta: float) -> float:
         """Epsilon without sampling, the rest by basic composition."""
@@ -93,7 +108,7 @@ def _is_single(found: Releases) -> bool:
 
 
 def _is_one_gaussian(found: Releases) -> bool:
-    if found.laplace or found.epsilon_delta or found.selected:
+    if found.laplace or found.selected or any(each.epsilon > 0.0 for each in found.epsilon_delta):
         return False
     return all(each.rate == 1.0 for each in found.sampled) or all(_is_loud(each) for each in found.sampled)
 

@@ -2,6 +2,7 @@
 
 from table import (
     clip,
+    displays,
     fits,
     layout,
     ledger,
@@ -10,6 +11,7 @@ from table import (
     noise,
     price,
     public_steps,
+    reports,
     search,
     selection,
     vectorizer,
@@ -26,6 +28,8 @@ MUTANTS = [
     *search.MUTANTS,
     *fits.MUTANTS,
     *public_steps.MUTANTS,
+    *displays.MUTANTS,
     *layout.MUTANTS,
+    *reports.MUTANTS,
     *vectorizer.MUTANTS,
 ]

@@ -1,0 +1,253 @@
+"""Categories by a stability threshold, bought."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.rows import check_schema
+from skdp._validation import absolute_path, check_count, check_real
+from skdp.accounting import DpEvent
+from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead
+from skdp.preprocessing.columns import Table
+from skdp.preprocessing.kinds import Column
+from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.schema import TableSchema
+from skdp.preprocessing.vectorizer import DPTableVectorizer
+
+
+class DPOneHotEncoder(ColumnBuyer):
+    """One-hot encoding of categories that are learned with differential privacy for each row.
+
+    A category is named if its noisy count exceeds a threshold that a single row can hardly pass. All others are encoded
+    as "other", gaps as "gap". Cells are compared by their text: 1, 1.0 and "1" are one category.
+
+    Parameters
+    ----------
+    max_categories : int, default=100
+        Largest number of categories of a column. The most frequent ones are kept.
+    threshold_share : float, default=0.01
+        Part of delta, in (0, 1), for the threshold: the probability that a category is named which one row alone has.
+        A ledger with a ceiling keeps a tenth of its delta or more for such probabilities, so small shares allow more
+        fits. The threshold hardly depends on it.
+    sparse_output : bool, default=True
+        Whether ``transform`` returns a CSR matrix, else an array.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
+        calibrated to `epsilon`.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
+        removed; or is replaced by another row.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
+        absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`.
+
+    Attributes
+    ----------
+    categories_ : list of ndarray of str
+        Named categories of each column, sorted.
+    threshold_ : float
+        Noisy count above which a category is named. It is public.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of all releases together.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    DPTableVectorizer : All columns of a raw table, by a public schema.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+      `delta_` covers the threshold: of all columns of a row together, not of each.
+    - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
+      Sensitivity, threshold and proof are those of `skdp.preprocessing.purchase.Purchase`.
+    - Named categories are sorted, and do not depend on the order of rows. Categories of a pandas type that no row has
+      are not counted.
+    - A gap adds nothing to any count. ``transform`` treats rows one by one.
+    - A table that is refused is refused before any charge, in one line without a cell.
+
+    Each row of the output has exactly one 1 for each column, so its norm is the root of the number of columns. It is
+    handed on: a private estimator that comes next uses it where ``data_norm=None``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPOneHotEncoder
+    >>> jobs = np.random.default_rng(0).choice(["clerk", "nurse", "pilot"], (5000, 1), p=[0.6, 0.399, 0.001])
+    >>> encoder = DPOneHotEncoder(epsilon=1.0).fit(jobs)
+    >>> encoder.categories_[0].tolist()
+    ['clerk', 'nurse']
+    """
+
+    def __init__(
+        self,
+        max_categories: int = 100,
+        *,
+        threshold_share: float = THRESHOLD_SHARE,
+        sparse_output: bool = True,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.max_categories = max_categories
+        self.threshold_share = threshold_share
+        self.sparse_output = sparse_output
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Buy the categories.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows. Cells are numbers, text, dates or gaps.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPOneHotEncoder
+            Fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the table is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y)
+
+    def _check_own_parameters(self) -> None:
+        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
+        remedy = "choose a part of delta in (0, 1), such as 0.01"
+        check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
+        if not isinstance(self.sparse_output, bool | np.bool_):
+            raise ValueError(f"sparse_output={type(self.sparse_output).__name__} is not valid: choose True or False.")
+
+    def _wants_words(self) -> bool:
+        return True
+
+    def _width_is_public(self) -> bool:
+        """See `PrivateEstimator`: how many categories are named depends on the rows."""
+        return False
+
+    def _purchase(self, n_features: int) -> Purchase:
+        threshold = self.threshold_share * float(self.delta)
+        return Purchase(0, n_features, 1, self.max_categories, self.adjacency, threshold)
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        return self._purchase(1).event_at(noise_multiplier)
+
+    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
+        purchase = self._purchase(rows.shape[1])
+        bought = purchase.release([], rows.columns, plan.noise_multiplier, plan.n_public, plan.stream)
+        self.threshold_ = purchase.threshold_at(plan.noise_multiplier)
+        self.categories_ = [np.array(keys, dtype=object) for keys in bought.categories]
+        columns = {
+            name: Column("category", categories=tuple(keys))
+            for name, keys in zip(rows.table.names, bought.categories, strict=True)
+        }
+        self._fitted_rows = DPTableVectorizer(
+            TableSchema(columns), sparse_output=bool(self.sparse_output), dtype="float64"
+        ).fit(rows.table.source)
+
+    def transform(self, X: Any) -> Any:
+        """Encode categories, row by row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``.
+
+        Returns
+        -------
+        X_new : csr_matrix or ndarray of shape (n_samples, n_features_out)
+            Of float64: for each column of X its categories, "other" and "gap".
+        """
+        check_is_fitted(self)
+        check_schema(self, Table(X).source, reset=False)
+        return self._fitted_rows.transform(X)
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Turn encoded rows back into categories.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_out)
+            Rows as ``transform`` returns them.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features_in_)
+            Categories as text, "other", and None for gaps.
+        """
+        check_is_fitted(self)
+        rows: NDArray[Any] = self._fitted_rows.inverse_transform(X)
+        return rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of the table. They must be those seen during ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``column=category``, ``column=other`` and ``column=gap``.
+        """
+        check_is_fitted(self)
+        names: NDArray[Any] = self._fitted_rows.get_feature_names_out(input_features)
+        return names
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._fitted_rows._n_features_out
+
+
+__all__ = ["DPOneHotEncoder"]

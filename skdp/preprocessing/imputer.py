@@ -1,0 +1,291 @@
+"""Values for gaps, bought or given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.private_step import PrivateStep
+from skdp._fitting.public_rules import register
+from skdp._fitting.releases import forget, publish
+from skdp._fitting.rows import check_schema
+from skdp._validation import absolute_path, check_choice, check_real, show
+from skdp.accounting import DpEvent, NoOpDpEvent
+from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
+from skdp.preprocessing.columns import Table, as_keys, as_numbers, key_of, number_of
+from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.sums import moments_event, release_moments
+
+_STRATEGIES = ("mean", "median", "most_frequent", "constant")
+_MISSING = "missing"
+
+
+class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
+    """Completion of gaps by one value a column, which is bought with differential privacy for each row, or given.
+
+    Parameters
+    ----------
+    strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
+        Value that takes the place of gaps:
+
+        - "mean" and "median" are those of a column of numbers.
+        - "most_frequent" is the most frequent value of a column of numbers, text or dates, if its noisy count is above
+          a stability threshold; else 0, or "missing" for text.
+        - "constant" is `fill_value`. Nothing is read or paid: the imputer is a public step.
+    fill_value : float, str or None, default=None
+        Value for ``strategy="constant"``. None is 0, and "missing" for text.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each, to which numbers are clipped for mean and median. Bounds of None are
+        bought from the same budget.
+    threshold_share : float, default=0.01
+        Part of delta, in (0, 1), for the threshold of "most_frequent".
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
+        calibrated to `epsilon`.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
+        removed; or is replaced by another row.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
+        absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`.
+
+    Attributes
+    ----------
+    statistics_ : ndarray of shape (n_features_in_,)
+        Value for gaps of each column.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`; 0.0 if nothing was bought.
+    delta_ : float
+        Delta at which `epsilon_` is computed; 0.0 if nothing was bought.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of all releases together; 0.0 if nothing was bought.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    DPTableVectorizer : Gaps as a level of their own, at no cost.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
+    - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
+      `skdp.preprocessing.purchase.Purchase` and, for means, in `skdp.preprocessing.sums.sums_sensitivity`.
+    - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
+    - A table that is refused is refused before any charge, in one line without a cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPSimpleImputer
+    >>> X = np.random.default_rng(0).choice([1.0, 2.0, 2.0, np.nan], (10_000, 1))
+    >>> DPSimpleImputer("most_frequent", epsilon=1.0).fit(X).statistics_
+    array([2.])
+    """
+
+    def __init__(
+        self,
+        strategy: str = "mean",
+        *,
+        fill_value: Any = None,
+        bounds: Any = None,
+        threshold_share: float = THRESHOLD_SHARE,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.strategy = strategy
+        self.fill_value = fill_value
+        self.bounds = bounds
+        self.threshold_share = threshold_share
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Buy the values for gaps, or take the constant.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPSimpleImputer
+            Fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the table is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        if self.__private_step__() is not None:
+            return self._fit_alone(X, y)
+        work = copy(self)
+        forget(work)
+        work._check_budget()
+        work._check_own_parameters()
+        table = Table(X)
+        check_schema(work, table.source, reset=True)
+        work._fitted_words = work._words_of(table)
+        work._take([self._constant(words) for words in work._fitted_words])
+        work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
+        work.noise_multiplier_, work.adjacency_ = 0.0, work.adjacency
+        publish(self, work)
+        return self
+
+    def __private_step__(self) -> PrivateStep | None:
+        """See `PrivateEstimator`: None for a constant."""
+        return None if isinstance(self.strategy, str) and self.strategy == "constant" else PrivateStep(self)
+
+    def _check_own_parameters(self) -> None:
+        check_choice("strategy", self.strategy, _STRATEGIES)
+        bounds_of_any_width(self.bounds)
+        remedy = "choose a part of delta in (0, 1), such as 0.01"
+        check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
+        if self.fill_value is not None and not isinstance(self.fill_value, str):
+            try:
+                check_real("fill_value", self.fill_value, remedy="give a finite number, text or None")
+            except ValueError:
+                raise ValueError(
+                    f"fill_value={show(self.fill_value)} is not valid: give a finite number, text or None."
+                ) from None
+
+    def _check_width(self, n_features: int) -> None:
+        bounds_of_columns(self.bounds, n_features)
+
+    def _wants_words(self) -> bool:
+        return self.strategy == "most_frequent"
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        if self.strategy == "mean":
+            return moments_event(bounds_of_any_width(self.bounds), self.adjacency, noise_multiplier)
+        return self._purchase(bounds_of_any_width(self.bounds)).event_at(noise_multiplier)
+
+    def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
+        if self.strategy == "median":
+            return Purchase(len(bounds), 0, 1, 1, self.adjacency, 0.0, bounds)
+        return Purchase(0, len(bounds), 1, 1, self.adjacency, self.threshold_share * float(self.delta))
+
+    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
+        bounds = bounds_of_columns(self.bounds, rows.shape[1])
+        self._fitted_words = self._words_of(rows.table)
+        if self.strategy == "mean":
+            found = release_moments(
+                rows.columns, bounds, 1, self.adjacency, plan.noise_multiplier, plan.n_public, plan.stream
+            )
+            self._take(found.means.tolist())
+            return
+        columns = ([], rows.columns) if self._wants_words() else (rows.columns, [])
+        bought = self._purchase(bounds).release(*columns, plan.noise_multiplier, plan.n_public, plan.stream)
+        if self._wants_words():
+            named = zip(bought.categories, self._fitted_words, strict=True)
+            self._take([_read(keys[0], words) if keys else _default(words) for keys, words in named])
+        else:
+            self._take(bought.medians)
+
+    def _words_of(self, table: Table) -> list[bool]:
+        """Whether each column is one of words, by its type; numbers alone have means and medians."""
+        numbers = self.strategy in ("mean", "median")
+        return [not numbers and table.kind(j) != "number" for j in range(table.shape[1])]
+
+    def _constant(self, words: bool) -> Any:
+        if self.fill_value is None:
+            return _default(words)
+        return key_of(self.fill_value) if words else number_of(self.fill_value)
+
+    def _take(self, values: list[Any]) -> None:
+        bad = [j for j, value in enumerate(values) if isinstance(value, float) and np.isnan(value)]
+        if bad:
+            raise ValueError(f"fill_value={show(self.fill_value)} is no number, which column {bad[0]} needs: give one.")
+        self.statistics_ = np.array(values, dtype=object if any(self._fitted_words) else np.float64)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Fill gaps, row by row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features)
+            Of float64, or of objects if a column was one of text or dates, which then are text.
+        """
+        check_is_fitted(self)
+        table = Table(X)
+        check_schema(self, table.source, reset=False)
+        made = np.empty(table.shape, self.statistics_.dtype)
+        for j, words in enumerate(self._fitted_words):
+            if words:
+                codes, keys = as_keys(table.cells(j))
+                made[:, j] = np.array([*keys, self.statistics_[j]], dtype=object)[codes]
+            else:
+                values = as_numbers(table.cells(j))
+                made[:, j] = np.where(np.isnan(values), self.statistics_[j], values)
+        return made
+
+
+def _default(words: bool) -> Any:
+    return _MISSING if words else 0.0
+
+
+def _read(key: str, words: bool) -> Any:
+    """A key as a cell: text, or its number. Text among numbers counts for a gap."""
+    number = number_of(key)
+    return key if words else 0.0 if np.isnan(number) else number
+
+
+def _rule(step: Any) -> Iterator[tuple[str, str]]:
+    """See `skdp._fitting.public_rules`: an imputer that buys is a private step, which no rule is for."""
+    if step.__private_step__() is not None:
+        yield "buys values for gaps", 'a step of the pipeline itself, or strategy="constant"'
+
+
+register(DPSimpleImputer, _rule, ("accountant", "random_state"))
+
+__all__ = ["DPSimpleImputer"]

@@ -1,0 +1,247 @@
+"""Bins of equal mass, bought."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.rows import check_schema
+from skdp._validation import absolute_path, check_choice, check_count
+from skdp.accounting import DpEvent
+from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
+from skdp.preprocessing.columns import Table, as_numbers
+from skdp.preprocessing.edges import all_edges
+from skdp.preprocessing.kinds import Column
+from skdp.preprocessing.purchase import Purchase
+from skdp.preprocessing.schema import TableSchema
+from skdp.preprocessing.vectorizer import DPTableVectorizer
+
+_ENCODINGS = ("onehot", "onehot-dense", "ordinal")
+
+
+class DPQuantileBinner(ColumnBuyer):
+    """Bins of nearly equal mass for each column of numbers, with differential privacy for each row.
+
+    Edges of all columns come from one joint purchase. Numbers that are more frequent than a bin should be get bins of
+    their own, and gaps another.
+
+    Parameters
+    ----------
+    n_bins : int, default=16
+        Most bins of a column. There are fewer where numbers are few, or where noise allows no more.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each. Numbers are clipped to them. Bounds of None are bought, for a quarter
+        of the budget.
+    encode : {"onehot", "onehot-dense", "ordinal"}, default="onehot"
+        Output of ``transform``:
+
+        - "onehot" is a CSR matrix with a 1 in each row for each column of X: for its bin, or for a gap.
+        - "onehot-dense" is the same as an array.
+        - "ordinal" is an array of bin numbers, from 0, and -1 for gaps.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
+        calibrated to `epsilon`.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
+        removed; or is replaced by another row.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
+        absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`.
+
+    Attributes
+    ----------
+    bin_edges_ : list of ndarray
+        Inner edges of the bins of each column, ascending. A bin contains its lower edge.
+    n_bins_ : ndarray of shape (n_features_in_,)
+        Number of bins of each column.
+    bounds_ : list of (float, float)
+        Bounds of each column, public or bought.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of all releases together.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    DPTableVectorizer : All columns of a raw table, by a public schema.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - All that is fitted is a function of a joint release of noisy counts and of public quantities. Releases,
+      sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`.
+    - The price does not depend on the number of columns: they share it, and the noise grows with its root.
+    - A gap adds nothing to any count. ``transform`` treats rows one by one.
+    - A table that is refused is refused before any charge, in one line without a cell.
+
+    With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of columns. It
+    is handed on: a private estimator that comes next uses it where ``data_norm=None``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPQuantileBinner
+    >>> X = np.random.default_rng(0).lognormal(size=(20_000, 2))
+    >>> binner = DPQuantileBinner(8, epsilon=1.0, encode="ordinal").fit(X)
+    >>> shares = np.bincount(binner.transform(X)[:, 0].astype(int)) / len(X)
+    >>> len(shares), bool(shares.max() < 0.2)
+    (8, True)
+    """
+
+    def __init__(
+        self,
+        n_bins: int = 16,
+        *,
+        bounds: Any = None,
+        encode: str = "onehot",
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.bounds = bounds
+        self.encode = encode
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Buy the edges.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows. NaN and other gaps are left out, infinite numbers are clipped.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPQuantileBinner
+            Fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the table is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y)
+
+    def _check_own_parameters(self) -> None:
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_choice("encode", self.encode, _ENCODINGS)
+        bounds_of_any_width(self.bounds)
+
+    def _check_width(self, n_features: int) -> None:
+        bounds_of_columns(self.bounds, n_features)
+
+    def _width_is_public(self) -> bool:
+        """See `PrivateEstimator`: edges of equal mass may be fewer than asked for."""
+        return self.encode == "ordinal"
+
+    def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
+        return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        return self._purchase(bounds_of_any_width(self.bounds)).event_at(noise_multiplier)
+
+    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
+        purchase = self._purchase(bounds_of_columns(self.bounds, rows.shape[1]))
+        bought = purchase.release(rows.columns, [], plan.noise_multiplier, plan.n_public, plan.stream)
+        self.bin_edges_, self.bounds_ = bought.edges, bought.bounds
+        self.n_bins_ = np.array([len(edges) + 1 for edges in bought.edges])
+        columns = {
+            name: Column("number", (ends[0], ends[-1]), edges=ends)
+            for name, ends in zip(rows.table.names, map(all_edges, bought.edges, bought.bounds), strict=True)
+        }
+        self._fitted_rows = DPTableVectorizer(
+            TableSchema(columns), sparse_output=self.encode == "onehot", dtype="float64"
+        ).fit(rows.table.source)
+
+    def transform(self, X: Any) -> Any:
+        """Put numbers into bins, row by row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``.
+
+        Returns
+        -------
+        X_new : csr_matrix or ndarray of shape (n_samples, n_features_out)
+            Of float64; see `encode`.
+        """
+        check_is_fitted(self)
+        table = Table(X)
+        check_schema(self, table.source, reset=False)
+        if self.encode != "ordinal":
+            return self._fitted_rows.transform(X)
+        made = np.empty(table.shape)
+        for j, edges in enumerate(self.bin_edges_):
+            values = as_numbers(table.cells(j))
+            made[:, j] = np.where(np.isnan(values), -1.0, np.searchsorted(edges, values, side="right"))
+        return made
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of the table. They must be those seen during ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``column=low..high`` and ``column=gap`` for one-hot output, else the names of the columns.
+        """
+        check_is_fitted(self)
+        names: NDArray[Any] = self._fitted_rows.get_feature_names_out(input_features)
+        return np.array(list(self._fitted_rows.schema_), dtype=object) if self.encode == "ordinal" else names
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features_in_ if self.encode == "ordinal" else self._fitted_rows._n_features_out
+
+
+__all__ = ["DPQuantileBinner"]

@@ -1,0 +1,225 @@
+"""Standardization by bounded means and variances, bought."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from skdp._fitting.rows import check_schema
+from skdp._validation import absolute_path
+from skdp.accounting import DpEvent
+from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
+from skdp.preprocessing.columns import Table, as_numbers
+from skdp.preprocessing.sums import moments_event, release_moments
+
+
+class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
+    """Standardization of columns by mean and standard deviation, with differential privacy for each row.
+
+    Numbers are clipped to bounds, in ``fit`` and in ``transform``. Means and variances of all columns come from one
+    release; bounds that are not given are bought first.
+
+    Parameters
+    ----------
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each. Bounds of None are bought, for 30 % of the budget.
+    with_mean : bool, default=True
+        Whether ``transform`` subtracts means.
+    with_std : bool, default=True
+        Whether ``transform`` divides by standard deviations.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
+        calibrated to `epsilon`.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
+        removed; or is replaced by another row.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
+        absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features_in_,)
+        Noisy means of the clipped columns, within `bounds_`.
+    var_ : ndarray of shape (n_features_in_,)
+        Noisy variances, held above their noise.
+    scale_ : ndarray of shape (n_features_in_,)
+        Square root of `var_`.
+    bounds_ : list of (float, float)
+        Bounds of each column, public or bought.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of all releases together.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    DPQuantileBinner : Bins, which serve linear models better than scaled columns.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
+      `skdp.preprocessing.sums.sums_sensitivity` and, for bounds, in `skdp.preprocessing.purchase.Purchase`.
+    - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
+    - A table that is refused is refused before any charge, in one line without a cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPStandardScaler
+    >>> X = np.random.default_rng(0).normal(50.0, 10.0, (20_000, 2))
+    >>> scaler = DPStandardScaler(bounds=(0, 100), epsilon=1.0).fit(X)
+    >>> bool(abs(scaler.mean_ - 50).max() < 1), bool(abs(scaler.scale_ - 10).max() < 1)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        bounds: Any = None,
+        *,
+        with_mean: bool = True,
+        with_std: bool = True,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.bounds = bounds
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Buy means and standard deviations.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows. NaN and other gaps are left out, infinite numbers are clipped.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPStandardScaler
+            Fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the table is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y)
+
+    def _check_own_parameters(self) -> None:
+        bounds_of_any_width(self.bounds)
+
+    def _check_width(self, n_features: int) -> None:
+        bounds_of_columns(self.bounds, n_features)
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        return moments_event(bounds_of_any_width(self.bounds), self.adjacency, noise_multiplier)
+
+    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
+        bounds = bounds_of_columns(self.bounds, rows.shape[1])
+        found = release_moments(
+            rows.columns, bounds, 2, self.adjacency, plan.noise_multiplier, plan.n_public, plan.stream
+        )
+        self.bounds_, self.mean_, self.var_ = found
+        self.scale_ = np.sqrt(self.var_)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Standardize rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features)
+            Of float64, with NaN for gaps.
+        """
+        check_is_fitted(self)
+        table = Table(X)
+        check_schema(self, table.source, reset=False)
+        made = np.empty(table.shape)
+        for j, (low, high) in enumerate(self.bounds_):
+            made[:, j] = np.clip(as_numbers(table.cells(j)), low, high)
+        if self.with_mean:
+            made -= self.mean_
+        if self.with_std:
+            made /= self.scale_
+        return made
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn standardized rows back.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as ``transform`` returns them.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            Of float64. Clipping is not undone.
+        """
+        check_is_fitted(self)
+        rows: NDArray[np.float64] = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {rows.shape[1]} columns where transform gives {self.n_features_in_}: pass its output."
+            )
+        if self.with_std:
+            rows *= self.scale_
+        if self.with_mean:
+            rows += self.mean_
+        return rows
+
+
+__all__ = ["DPStandardScaler"]

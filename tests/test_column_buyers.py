@@ -1,0 +1,442 @@
+"""Transformers that buy what they learn of columns: price, what one row changes, what comes out."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp._fitting.norms import row_norm_of
+from skdp.accounting import GaussianDpEvent, NoOpDpEvent, get_epsilon
+from skdp.accounting.releases import releases
+from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import (
+    DPOneHotEncoder,
+    DPQuantileBinner,
+    DPSimpleImputer,
+    DPStandardScaler,
+    dp_bounds,
+)
+from skdp.preprocessing.bounds import ColumnBounds
+from skdp.preprocessing.sums import _sums, sums_sensitivity
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds
+
+N = 300
+MIXED = [None, (-2.0, 5.0), None]
+BUYERS = {
+    "binner": lambda **p: DPQuantileBinner(4, **p),
+    "binner-ordinal": lambda **p: DPQuantileBinner(4, encode="ordinal", **p),
+    "binner-bounds": lambda **p: DPQuantileBinner(4, bounds=(-3.0, 3.0), **p),
+    "binner-mixed": lambda **p: DPQuantileBinner(4, bounds=MIXED, **p),
+    "encoder": lambda **p: DPOneHotEncoder(**p),
+    "scaler": lambda **p: DPStandardScaler(**p),
+    "scaler-bounds": lambda **p: DPStandardScaler(bounds=(-3.0, 3.0), **p),
+    "scaler-mixed": lambda **p: DPStandardScaler(bounds=MIXED, **p),
+    "imputer-mean": lambda **p: DPSimpleImputer(**p),
+    "imputer-mean-bounds": lambda **p: DPSimpleImputer(bounds=(-3.0, 3.0), **p),
+    "imputer-median": lambda **p: DPSimpleImputer("median", **p),
+    "imputer-most-frequent": lambda **p: DPSimpleImputer("most_frequent", **p),
+    "bounds": lambda **p: ColumnBounds(**p),
+}
+WORDS = {"encoder", "imputer-most-frequent"}
+by_name = pytest.mark.parametrize("name", BUYERS)
+
+
+def table(name, n=N, width=3, seed=0):
+    rng = np.random.default_rng(seed)
+    if name in WORDS:
+        return rng.integers(0, 4, (n, width)).astype(float)
+    return rng.normal(0.0, 2.0, (n, width)).round(2)
+
+
+# --- price ---
+
+
+@by_name
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_fit_costs_what_was_asked_for(name, epsilon):
+    model = BUYERS[name](epsilon=epsilon).fit(table(name))
+    assert 0.999 * epsilon <= model.epsilon_ <= epsilon
+    assert model.epsilon_ == get_epsilon(model.privacy_event_, model.delta_)
+    assert model.delta_ == 1e-5
+
+
+@by_name
+def test_the_price_does_not_depend_on_the_number_of_columns(name):
+    if "mixed" in name:
+        return
+    events = {BUYERS[name](noise_multiplier=9.0, epsilon=None).fit(table(name, width=w)).privacy_event_ for w in (1, 7)}
+    assert len(events) == 1
+    found = releases(events.pop())
+    assert found.mu_squared == pytest.approx(1 / 81, rel=1e-12)
+    assert sum(each.delta for each in found.epsilon_delta) == pytest.approx(1e-7 if name in WORDS else 0.0)
+
+
+@by_name
+def test_the_noise_that_is_added_is_the_noise_that_is_paid(name, monkeypatch):
+    used, release = [], GaussianMechanism.release
+    monkeypatch.setattr(
+        GaussianMechanism, "release", lambda self, *rest: used.append(self.noise_multiplier) or release(self, *rest)
+    )
+    model = BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
+    priced = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
+    assert sorted(used) == sorted(priced)
+
+
+def test_a_threshold_takes_its_part_of_delta():
+    model = DPOneHotEncoder(threshold_share=0.3, delta=1e-4).fit(table("encoder"))
+    assert model.privacy_event_.events[-1].delta == pytest.approx(3e-5)
+    with pytest.raises(ValueError, match="threshold_share"):
+        DPOneHotEncoder(threshold_share=1.0).fit(table("encoder"))
+
+
+# --- neighbours ---
+
+
+@pytest.fixture
+def replay(monkeypatch):
+    """Fit to D, then to its neighbour with the releases of the first fit: what went into them, and both models."""
+    release = GaussianMechanism.release
+
+    def both(make, one, other):
+        outputs, seen, models = [], [], []
+        for rows in (one, other):
+            inputs = []
+
+            def recorded(mechanism, value, stream, inputs=inputs):
+                inputs.append((np.array(value), mechanism.sensitivity))
+                if len(outputs) < len(inputs):
+                    outputs.append(release(mechanism, value, stream))
+                return outputs[len(inputs) - 1].copy()
+
+            monkeypatch.setattr(GaussianMechanism, "release", recorded)
+            models.append(make().fit(rows))
+            seen.append(inputs)
+        return seen, models
+
+    return both
+
+
+def neighbour(rows, adjacency):
+    """D' of D: the first row as a null row, removed, or replaced by one that lies elsewhere in each column."""
+    if adjacency == "zero_out":
+        return np.vstack([np.full(rows.shape[1], np.nan), rows[1:]])
+    if adjacency == "add_remove":
+        return rows[1:]
+    return np.vstack([3.0 - rows[0], rows[1:]])
+
+
+def learned(model):
+    kept = {}
+    for name, value in vars(model).items():
+        if name.endswith("_") and not name.endswith("__"):
+            kept[name] = value
+    return kept
+
+
+@by_name
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("first", [0.0, 3.0, -3.0, 1e9])
+def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, adjacency, first, replay):
+    rows = table(name)
+    rows[0] = first if name not in WORDS else min(abs(first), 3.0)
+    public = {"n_samples_public": N} if adjacency == "add_remove" else {}
+    (one, two), (model, other) = replay(
+        lambda: BUYERS[name](adjacency=adjacency, epsilon=None, noise_multiplier=0.3, random_state=0, **public),
+        rows,
+        neighbour(rows, adjacency),
+    )
+    allowed = 2.0 if adjacency == "replace_one" else 1.0
+    assert len(one) == len(two) > 0
+    for (a, sensitivity), (b, same) in zip(one, two, strict=True):
+        assert sensitivity == same
+        assert 0.0 < np.linalg.norm(a - b) <= allowed * sensitivity * (1 + 1e-12)
+    mine, its = learned(model), learned(other)
+    assert mine.keys() == its.keys()
+    for attribute, value in mine.items():
+        np.testing.assert_equal(value, its[attribute], err_msg=attribute)
+
+
+@pytest.mark.parametrize("moments", [1, 2])
+def test_the_sensitivity_of_sums_is_the_largest_change(moments):
+    """Over a grid of pairs of numbers, gaps included; it is attained."""
+    grid = [*np.linspace(-1.0, 1.0, 81), math.nan]
+    vectors = [_sums(np.array([z]), (-1.0, 1.0), moments) for z in grid]
+    alone = max(np.linalg.norm(v) for v in vectors)
+    assert alone == pytest.approx(sums_sensitivity(1, moments, "zero_out"))
+    change = max(np.linalg.norm(v - w) for v in vectors for w in vectors)
+    assert change <= 2.0 * sums_sensitivity(1, moments, "replace_one") * (1 + 1e-15)
+    assert change == pytest.approx(2.0 * sums_sensitivity(1, moments, "replace_one"))
+    assert sums_sensitivity(9, moments, "replace_one") == 3.0 * sums_sensitivity(1, moments, "replace_one")
+
+
+def test_sums_are_exact_in_any_order():
+    """So a row that leaves shifts no rounding of the others."""
+    values = np.random.default_rng(0).normal(0, 1, 10_000)
+    whole = _sums(values, (-2.0, 2.0), 2)
+    assert (whole == _sums(values[::-1], (-2.0, 2.0), 2)).all()
+    assert (whole - _sums(values[1:], (-2.0, 2.0), 2) == _sums(values[:1], (-2.0, 2.0), 2)).all()
+
+
+@by_name
+def test_the_null_row_of_zero_out_is_a_row_of_gaps(name, replay):
+    rows = table(name)
+    gaps = np.vstack([rows, np.full((1, 3), np.nan)])
+    (one, two), _ = replay(lambda: BUYERS[name](n_samples_public=N, random_state=0), rows, gaps)
+    for (a, _), (b, _) in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# --- refusals and charges ---
+
+
+@by_name
+def test_a_ceiling_is_asked_before_a_row_is_read(name):
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
+
+    class Rows(np.ndarray):
+        def __array_finalize__(self, obj):
+            pass
+
+    with pytest.raises(BudgetExceededError):
+        BUYERS[name](epsilon=1.0, accountant=accountant).fit(table(name).view(Rows))
+    assert not accountant.history
+
+
+@by_name
+@pytest.mark.parametrize(
+    "rows",
+    [np.zeros((0, 3)), np.zeros((5, 0)), np.zeros(5), np.zeros((5, 3), complex), [[{}, [], 1]] * 5, sp.eye(3).tocsr()],
+    ids=["empty", "no columns", "1-D", "complex", "nested", "sparse"],
+)
+def test_bad_tables_are_refused_without_a_charge(name, rows):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        BUYERS[name](accountant=accountant).fit(rows)
+    assert "\n" not in str(caught.value)
+    assert not accountant.history
+
+
+@by_name
+def test_a_charge_is_made_once_under_the_name_of_the_class(name):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    model = BUYERS[name](accountant=accountant).fit(table(name))
+    assert [entry.event for entry in accountant.history] == [model.privacy_event_]
+    assert accountant.spent <= 1.0
+
+
+@by_name
+def test_the_number_of_rows_is_private_where_rows_come_and_go(name):
+    with pytest.raises(ValueError, match="n_samples_public"):
+        BUYERS[name](adjacency="add_remove").fit(table(name))
+
+
+@pytest.mark.parametrize("make", [DPQuantileBinner, DPStandardScaler, DPSimpleImputer])
+@pytest.mark.parametrize(
+    "bounds", [(1, 0), (0, math.inf), "ab", [(0, 1), (0, 1)], [(0, 1), 3, None], (0, 1, 2), True, (-1e308, 1e308)]
+)
+def test_bad_bounds_are_refused(make, bounds):
+    with pytest.raises(ValueError, match="bounds") as caught:
+        make(bounds=bounds).fit(table("binner"))
+    assert "\n" not in str(caught.value)
+
+
+# --- what comes out ---
+
+
+def test_bins_of_bought_edges():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.lognormal(size=20_000), rng.integers(0, 3, 20_000)])
+    X[:100, 0] = np.nan
+    binner = DPQuantileBinner(8, encode="ordinal", random_state=0).fit(X)
+    codes = binner.transform(X)
+    assert (codes[:100, 0] == -1).all()
+    assert np.bincount(codes[100:, 0].astype(int)).max() < 0.2 * 20_000
+    assert len(np.unique(codes[:, 1])) == 3
+    assert list(binner.get_feature_names_out()) == ["x0", "x1"]
+    for encode, kind in (("onehot", sp.csr_matrix), ("onehot-dense", np.ndarray)):
+        again = clone(binner).set_params(encode=encode, random_state=1).fit(X)
+        rows = again.transform(X)
+        assert isinstance(rows, kind)
+        assert rows.shape[1] == len(again.get_feature_names_out()) == again.n_bins_.sum() + 2
+        assert row_norm_of(rows) == pytest.approx(math.sqrt(2))
+        assert (rows.sum(axis=1) == 2).all()
+        dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        ordinal = clone(again).set_params(encode="ordinal").fit(X).transform(X)
+        first = dense[:, : again.n_bins_[0] + 1].argmax(axis=1)
+        np.testing.assert_array_equal(np.where(first == again.n_bins_[0], -1, first), ordinal[:, 0])
+
+
+def test_one_hot_categories():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"job": rng.choice(["nurse", "clerk"], 2000), "code": pd.Series([1, 2, None, 2] * 500)})
+    X.loc[0, "job"] = "king"
+    encoder = DPOneHotEncoder(random_state=0, epsilon=2.0, sparse_output=False).fit(X)
+    assert [list(each) for each in encoder.categories_] == [["clerk", "nurse"], ["1", "2"]]
+    names = ["job=clerk", "job=nurse", "job=other", "job=gap", "code=1", "code=2", "code=other", "code=gap"]
+    assert list(encoder.get_feature_names_out()) == names
+    rows = encoder.transform(X)
+    assert rows[0].tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
+    assert row_norm_of(rows) == pytest.approx(math.sqrt(2))
+    assert encoder.inverse_transform(rows)[:3].tolist()[0] == ["other", "1"]
+    frame = encoder.set_output(transform="pandas").transform(X)
+    assert list(frame.columns) == names
+
+
+def test_one_gap_changes_no_category():
+    whole = pd.DataFrame({"code": np.arange(2000) % 3})
+    gap = whole.astype(float)
+    gap.iloc[0] = np.nan
+    for each in (whole, gap, whole.astype("Int64"), whole.astype(str), whole.astype("category")):
+        assert DPOneHotEncoder(random_state=0, epsilon=2.0).fit(each).categories_[0].tolist() == ["0", "1", "2"]
+
+
+def test_standardized_columns():
+    X = np.random.default_rng(0).normal([50.0, -3.0], [10.0, 0.1], (50_000, 2))
+    X[:5] = np.nan
+    for bounds in (None, [(0, 100), None]):
+        scaler = DPStandardScaler(bounds=bounds, random_state=0).fit(X)
+        rows = scaler.transform(X)
+        assert np.isnan(rows[:5]).all()
+        np.testing.assert_allclose(np.nanmean(rows, axis=0), 0.0, atol=0.1)
+        np.testing.assert_allclose(np.nanstd(rows, axis=0), 1.0, atol=0.1)
+        low, high = np.array(scaler.bounds_).T
+        np.testing.assert_allclose(scaler.inverse_transform(rows), np.clip(X, low, high), rtol=1e-9)
+    assert list(scaler.get_feature_names_out()) == ["x0", "x1"]
+    plain = DPStandardScaler(bounds=(0, 100), with_mean=False, with_std=False).fit(X)
+    np.testing.assert_array_equal(plain.transform(X[5:]), np.clip(X[5:], 0, 100))
+
+
+def test_values_for_gaps():
+    rng = np.random.default_rng(0)
+    X = rng.choice([1.0, 2.0, 2.0, 4.0, np.nan], (20_000, 2))
+    assert DPSimpleImputer("median", random_state=0).fit(X).statistics_.tolist() == [2.0, 2.0]
+    assert DPSimpleImputer("most_frequent", random_state=0).fit(X).statistics_.tolist() == [2.0, 2.0]
+    mean = DPSimpleImputer("mean", bounds=(0, 5), random_state=0).fit(X)
+    np.testing.assert_allclose(mean.statistics_, 2.25, atol=0.1)
+    filled = mean.transform(X)
+    np.testing.assert_array_equal(filled, np.where(np.isnan(X), mean.statistics_, X))
+    words = pd.DataFrame({"a": ["x", "x", None, "y"] * 1000, "b": [1, None, 3, 3] * 1000})
+    frequent = DPSimpleImputer("most_frequent", epsilon=2.0, random_state=0).fit(words)
+    assert frequent.statistics_.tolist() == ["x", 3.0]
+    assert frequent.transform(words)[:3].tolist() == [["x", 1.0], ["x", 3.0], ["x", 3.0]]
+
+
+def test_nothing_is_named_where_nothing_is_frequent():
+    ids = pd.DataFrame({"id": [f"p{i}" for i in range(500)], "number": np.arange(500)})
+    assert DPSimpleImputer("most_frequent", random_state=0).fit(ids).statistics_.tolist() == ["missing", 0.0]
+    assert [len(each) for each in DPOneHotEncoder(random_state=0).fit(ids).categories_] == [0, 0]
+
+
+def test_a_constant_costs_nothing_and_reads_no_cell():
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    words = pd.DataFrame({"a": ["x", None], "b": [1.0, None]})
+    imputer = DPSimpleImputer("constant", accountant=accountant).fit(words)
+    assert (imputer.epsilon_, imputer.privacy_event_) == (0.0, NoOpDpEvent())
+    assert not accountant.history
+    assert imputer.transform(words).tolist() == [["x", 1.0], ["missing", 0.0]]
+    assert DPSimpleImputer("constant", fill_value=7).fit(words[["b"]]).transform(words[["b"]]).tolist() == [
+        [1.0],
+        [7.0],
+    ]
+    with pytest.raises(ValueError, match="fill_value"):
+        DPSimpleImputer("constant", fill_value="none").fit(words[["b"]])
+    with pytest.raises(ValueError, match="fill_value"):
+        DPSimpleImputer("constant", fill_value=math.nan).fit(words)
+
+
+def test_bounds_are_powers_of_two_that_hold_nearly_all():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(18, 90, 20_000), -np.exp(rng.normal(8, 1, 20_000)), np.full(20_000, np.nan)])
+    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6)
+    found = dp_bounds(X, accountant=accountant, random_state=0)
+    assert found[0] == (16.0, 128.0)
+    assert found[2] == (-1.0, 1.0)
+    assert np.mean((X[:, 1] >= found[1][0]) & (X[:, 1] <= found[1][1])) > 0.95
+    assert [type(entry.event) for entry in accountant.history] == [GaussianDpEvent]
+    DPQuantileBinner(4, bounds=found).fit(X)
+
+
+@by_name
+def test_the_order_of_rows_changes_nothing(name):
+    rows = table(name)
+    one = BUYERS[name](random_state=0).fit(rows)
+    two = BUYERS[name](random_state=0).fit(rows[::-1])
+    for attribute, value in learned(one).items():
+        np.testing.assert_equal(value, learned(two)[attribute], err_msg=attribute)
+
+
+@by_name
+def test_pickles_and_clones(name):
+    model = BUYERS[name](random_state=0).fit(table(name))
+    again = pickle.loads(pickle.dumps(model))
+    assert again.epsilon_ == model.epsilon_
+    assert not hasattr(clone(model), "epsilon_")
+    if hasattr(model, "transform"):
+        one, two = (each.transform(table(name)) for each in (model, again))
+        assert (one != two).nnz == 0 if sp.issparse(one) else np.array_equal(one, two, equal_nan=one.dtype != object)
+
+
+# --- in pipelines ---
+
+FIRST = {name: make for name, make in BUYERS.items() if name != "bounds" and "mixed" not in name}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_pipeline_has_one_budget(name):
+    X = table(name, n=2000)
+    y = (X[:, 0] > 0).astype(int)
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
+    steps = make_pipeline(FIRST[name](accountant=accountant), DPLogisticRegression(classes=[0, 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        pipe = allocate_budget(steps, epsilon=1.0).fit(X, y)
+    assert 0.99 < pipe.epsilon_ <= 1.0
+    assert accountant.history[0].event == pipe.privacy_event_
+    assert pipe.predict(X).shape == (2000,)
+    norm = math.sqrt(3)
+    assert pipe[-1].data_norm_ == pytest.approx(norm)
+    pipe.fit(X, y)
+    assert len(accountant.history) == 2
+    assert accountant.remaining(pipe.privacy_event_) >= 1
+    assert accountant.affordable(pipe.privacy_event_).epsilon > 0.5
+    accountant.raise_ceiling(6.0)
+    pipe.fit(X, y)
+    assert accountant.spent <= 6.0
+    assert "ceiling" in accountant.table()
+
+
+def test_a_constant_is_a_public_step():
+    X = table("binner", n=500)
+    X[:50] = np.nan
+    y = (X[:, 0] > 0).astype(int)
+    pipe = allocate_budget(
+        make_pipeline(DPSimpleImputer("constant"), DPLogisticRegression(classes=[0, 1])), epsilon=1.0
+    ).fit(X, y)
+    assert pipe.predict(X).shape == (500,)
+
+
+@pytest.mark.parametrize("name", ["encoder", "binner"])
+def test_a_search_over_a_pipeline_that_buys(name):
+    X = table(name, n=1000)
+    y = (X[:, 0] > 0).astype(int)
+    accountant = PrivacyAccountant(epsilon=20.0, delta=1e-5)
+    pipe = make_pipeline(FIRST[name](accountant=accountant), DPLogisticRegression(classes=[0, 1], max_iter=5))
+    search = DPGridSearchCV(
+        allocate_budget(pipe, epsilon=1.0), {"dplogisticregression__alpha": [0.0, 0.1]}, epsilon=5.0
+    )
+    search.fit(X, y)
+    assert search.epsilon_ <= 5.0
+    assert len(accountant.history) == 1
+    search.fit(X, y)
+    assert accountant.spent <= 20.0
