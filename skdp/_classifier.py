@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.class_weight import class_weights
 from skdp._fitting.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._fitting.releases import Release, new_release, publish, releases_of
 from skdp._fitting.rows import check_classes, check_labels, check_table, check_weights, encode_labels
@@ -27,7 +28,7 @@ from skdp._training.optimizers import Optimizer, Vector
 from skdp._training.plan import DPSGDPlan, calibrate_noise, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run_lock import RunLock
-from skdp._validation import check_count, check_real
+from skdp._validation import check_count, check_real, show
 from skdp.accounting import DpEvent, compose, resolve_accountant
 from skdp.base import (
     Budget,
@@ -112,9 +113,11 @@ class Plan(NamedTuple):
 class GradientClassifier(ClassifierMixin, PrivateEstimator):
     """Base class of classifiers trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, classes, data_norm,
+    Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, classes, class_weight, data_norm,
     max_grad_norm, lot_size, sampling_rate, max_iter, warm_start, verbose``. They define the model by the methods below.
     """
+
+    class_weight: Any = None  # also of estimators that were pickled before there was one
 
     n_steps_: int
     n_iter_: int
@@ -131,6 +134,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         raise NotImplementedError
 
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
+        """Warn where noise decides much of the model, from public numbers alone."""
+
     def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
@@ -139,7 +145,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return a context manager that gives the model of these rows."""
         raise NotImplementedError
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """Publish the result of a run, of which `n_done` steps were made."""
         raise NotImplementedError
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
@@ -238,7 +245,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if plan is None:  # the classes are read from the labels
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
-        warn_of_weak_delta(terms.budget.delta, plan.n_public)
+        warn_of_weak_delta(plan.price.delta, plan.n_public)
+        if outputs is not None and not warm:  # the number of classes is private where it was read from the labels
+            work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
         work._charge_once(plan)
@@ -264,8 +273,18 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         labels = check_labels(y, n_samples, classes=named, columns=self._takes_labels)
         if outputs is None:
             outputs = Outputs.of_classes(classes_of(labels))
+        factors = self._class_factors(outputs)
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
-        return Targets(outputs, coded, weights)
+        return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
+
+    def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
+        """Return the factors of the classes, or refuse `class_weight`."""
+        if outputs.multilabel and self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its class: set "
+                "class_weight=None, or give sample_weight."
+            )
+        return class_weights(self.class_weight, outputs.classes)
 
     def _resolve_outputs(self, y: Any, classes: Any, *, warm: bool) -> Outputs | None:
         """Return the public classes, or None if they have to be read from the labels."""
@@ -297,8 +316,12 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
                 "fit anew; set checkpoint=None and warm_start=False."
             )
         classes = np.arange(2) if self.classes is None else check_classes("classes", self.classes)
-        n = self._public_n_samples(n_samples)
-        self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))
+        outputs, n = Outputs.of_classes(classes), self._public_n_samples(n_samples)
+        if self.classes is not None:
+            self._class_factors(outputs)
+        run = self._plan_run(terms.budget, n, n_features or 1, outputs)
+        if n_features is not None and self.classes is not None:
+            self._warn_of_weak_signal(run, n, n_features, outputs)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
         """See `PrivateEstimator`."""
@@ -310,6 +333,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
+        terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
+        self._class_factors(outputs)
         n = self._public_n_samples(shape[0])
         run = self._plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
@@ -320,7 +345,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         if warm:
             self._check_present(run, outputs)
         paid = compose(release.event for release in earlier) if earlier else None
-        price = self._price(run.plan.event, paid, terms.budget.delta)  # a run without a price is refused here
+        price = self._price(run.plan.event, paid, self.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
         return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm)
 
@@ -364,7 +389,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         theta, n_done = self._train(plan, rows, targets)
         run, (steps, epochs) = plan.run, plan.before
-        self._set_parameters(theta, plan.outputs, run)
+        self._set_parameters(theta, plan, n_done)
         self.classes_ = plan.outputs.classes
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
@@ -422,11 +447,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return the given noise multiplier, or the one that spends epsilon."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
-        if budget.epsilon is None:
-            raise ValueError("epsilon=None, noise_multiplier=None: set exactly one of them.")
-        return calibrate_noise(
-            sampling, n_steps, budget.epsilon, budget.delta, accounting=self.accounting, adjacency=self.adjacency
-        )
+        epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
+        return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
@@ -544,4 +566,4 @@ def _ignore(n_done: int) -> None:
     """Observe a step without doing anything."""
 
 
-__all__ = ["GradientClassifier", "Outputs", "Run", "Targets", "classes_of"]
+__all__ = ["GradientClassifier", "Outputs", "Plan", "Run", "Targets", "classes_of"]

@@ -12,6 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
@@ -36,11 +38,14 @@ from skdp.mechanisms import GaussianMechanism, finite_value
 
 
 class Budget(NamedTuple):
-    """The privacy parameters of an estimator, checked. Exactly one of epsilon and noise_multiplier is None."""
+    """The privacy parameters of an estimator, checked. Exactly one of epsilon and noise_multiplier is None.
+
+    A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number.
+    """
 
     epsilon: float | None
     noise_multiplier: float | None
-    delta: float
+    delta: float | None
 
 
 class Price(NamedTuple):
@@ -78,7 +83,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(Reported, BaseEstimator):
+class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
@@ -95,14 +100,21 @@ class PrivateEstimator(Reported, BaseEstimator):
     - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
       line the estimator is what it was or what it became, each with its own price.
     - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
+    - ``delta="auto"`` is the delta of the accountant, or a function of the public number of rows. Under ``add_remove``
+      that is `n_samples_public`. It does not increase with the number of rows, and stays the same over all instalments.
     - What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and names
       (the number of rows included, but for ``add_remove``) and of the classes.
     """
 
+    delta: Any  # a number or "auto"; in the copy that a fit works on, a number
+
     # --- what a subclass says: the phases of a fit, in this order ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """What a fit to a table of this shape costs at any noise multiplier, for pipelines and searches."""
+        """What a fit to a table of this shape costs at any noise multiplier, for pipelines and searches.
+
+        `delta` is that of the whole then, a number, so that a step may buy with a part of it.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _plan_step.")
 
     def _check_terms(self) -> FitTerms:
@@ -113,7 +125,7 @@ class PrivateEstimator(Reported, BaseEstimator):
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
 
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> Any:
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> Any:
         """All that is decided before training reads the rows; its `event` is what the fit costs."""
         raise NotImplementedError(f"{type(self).__name__} does not plan its fit: write _plan_fit.")
 
@@ -145,7 +157,7 @@ class PrivateEstimator(Reported, BaseEstimator):
             targets = work._check_targets(y, rows.shape[0], **fit_params)
         if plan is None:  # of rows that showed no shape before they were read
             plan = work._plan_checked(terms, rows.shape)
-        warn_of_weak_delta(terms.budget.delta, work._public_n_samples(rows.shape[0]))
+        warn_of_weak_delta(work.delta, work._public_n_samples(rows.shape[0]))
         work._payment().charge(plan.event)
         work._fitted_n_public = work._public_n_samples(rows.shape[0])
         interrupted = work._learn(plan, rows, targets)
@@ -154,9 +166,9 @@ class PrivateEstimator(Reported, BaseEstimator):
             warn_of_interrupt(interrupted)
         return self
 
-    def _plan_checked(self, terms: FitTerms, shape: tuple[int, int]) -> Any:
+    def _plan_checked(self, terms: FitTerms, shape: tuple[int, int | None]) -> Any:
         """The plan of a fit to a table of this shape, which the accountant would admit."""
-        self._public_n_samples(shape[0])
+        terms = self._settle_delta(terms, shape[0])
         self._check_parameters(terms, *shape)
         plan = self._plan_fit(terms, *shape, None)
         self._admit(plan.event)
@@ -191,7 +203,7 @@ class PrivateEstimator(Reported, BaseEstimator):
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         check_choice("accounting", self.accounting, METHODS)
         resolve_accountant(self.accountant)
-        delta = check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+        delta = check_delta(self.delta)
         epsilon, noise = self.epsilon, self.noise_multiplier
         if epsilon is not None:
             epsilon = check_real("epsilon", epsilon, above=0, remedy="choose a number above 0, such as 1.0")
@@ -201,14 +213,22 @@ class PrivateEstimator(Reported, BaseEstimator):
             )
         return Budget(epsilon, noise, delta)
 
+    def _settle_delta(self, terms: FitTerms, n_samples: int, earlier: float | None = None) -> FitTerms:
+        """The terms with delta as a number, which this very object, a copy made for the fit, is given too.
+
+        `earlier` is the delta of earlier instalments: a joint price needs one delta, named before the first of them.
+        """
+        n = self._public_n_samples(n_samples)
+        given = terms.budget.delta
+        self.delta = delta_for(earlier if given is None else given, resolve_accountant(self.accountant), n)
+        return terms._replace(budget=terms.budget._replace(delta=self.delta))
+
     def _solve_noise(self, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
         """The noise multiplier that was given, or the one at which `event_at` costs epsilon."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
-        epsilon = cast(float, budget.epsilon)  # one of the two is given
-        return calibrate_noise_multiplier(
-            event_at, epsilon, budget.delta, method=self.accounting, adjacency=self.adjacency
-        )
+        epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
+        return calibrate_noise_multiplier(event_at, epsilon, delta, method=self.accounting, adjacency=self.adjacency)
 
     def _plan_release(self, terms: FitTerms, sensitivity: float) -> ReleasePlan:
         """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`."""

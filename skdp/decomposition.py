@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._fitting.releases import new_release, publish
+from skdp._fitting.releases import forget, new_release, publish
 from skdp._fitting.rows import check_table
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
@@ -24,7 +24,6 @@ from skdp.base import (
     Price,
     PrivateEstimator,
     StepPlan,
-    public_shape,
     refuse_fit_params,
     warn_of_weak_delta,
 )
@@ -82,8 +81,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         whose noisy eigenvalues stand out of the noise; this is post-processing and costs nothing.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
-    delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. For an iterator of blocks, whose number of rows is not known before its end,
+        "auto" needs an accountant with a delta or `n_samples_public`.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
@@ -228,7 +230,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n_components: int | str | None = None,
         *,
         epsilon: float | None = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         noise_multiplier: float | None = None,
         data_norm: float | None = None,
         normalize: bool = False,
@@ -276,22 +278,16 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
+        if not isinstance(X, Iterator):
+            return self._fit_alone(X, y)
         work = copy(self)
-        terms = work._check_terms()
-        stream = isinstance(X, Iterator)
-        shape = None if stream else public_shape(X)
-        n_samples, n_features = shape or (0, None)  # the shape of an iterator is not known before it ends
-        plan = work._plan_fit(terms, n_samples, n_features, None)
-        work._admit(plan.event)
-        if not stream:
-            with work._payment().recording_refusals():
-                X = work._check_rows(X)
-            warn_of_weak_delta(plan.price.delta, plan.n_public)
+        forget(work)
+        # The shape of an iterator is not known before it ends.
+        plan = work._plan_checked(work._check_terms(), (0, None))
         work._payment().charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
-        if stream:  # the number of rows is known only now
-            warn_of_weak_delta(plan.price.delta, work.n_samples_)
+        warn_of_weak_delta(plan.price.delta, work.n_samples_)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
@@ -333,12 +329,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int | None, targets: Any) -> _Plan:
         """See `PrivateEstimator`. For an iterator, whose shape is not known yet, they are 0 and None."""
-        self._check_parameters(terms, n_samples, n_features)
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
         sigma = self._solve_noise(terms.budget, GaussianDpEvent)
         mechanism = GaussianMechanism(sigma, sensitivity(weight, self.adjacency))
-        price = self._price(mechanism.event, None, terms.budget.delta)
+        price = self._price(mechanism.event, None, self.delta)
         return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
 
     def _check_rows(self, X: Any) -> Any:

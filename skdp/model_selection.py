@@ -30,8 +30,10 @@ class DPGridSearchCV(PrivateSearch):
         searched.
     epsilon : float, default=1.0
         Privacy budget of the whole search.
-    delta : float, default=1e-5
-        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n. "auto" is the delta
+        of the accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten,
+        for more, n being the public number of all rows.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -139,7 +141,7 @@ class DPGridSearchCV(PrivateSearch):
         param_grid: Any,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         strategy: str = "random_stopping",
         n_tries: float | str = "auto",
         scoring: Any = None,
@@ -185,8 +187,10 @@ class DPRandomizedSearchCV(PrivateSearch):
         tried.
     epsilon : float, default=1.0
         Privacy budget of the whole search.
-    delta : float, default=1e-5
-        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n. "auto" is the delta
+        of the accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten,
+        for more, n being the public number of all rows.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -273,7 +277,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         *,
         n_iter: int = 10,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         strategy: str = "random_stopping",
         n_tries: float | str = "auto",
         scoring: Any = None,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._classifier import GradientClassifier, Outputs, Run, Targets
+from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
@@ -56,8 +56,10 @@ class DPMLPClassifier(GradientClassifier):
         Activation function of the hidden layers.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
-    delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
@@ -120,6 +122,11 @@ class DPMLPClassifier(GradientClassifier):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. With several labels per row, names of the labels.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
+        would read the labels and is refused: give ``1 / share`` with public shares of the classes. Refused with several
+        labels per row.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -243,7 +250,7 @@ class DPMLPClassifier(GradientClassifier):
         activation: str = "relu",
         *,
         epsilon: float | None = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         noise_multiplier: float | None = None,
         max_grad_norm: Any = "auto",
         clipping: str = "flat",
@@ -267,6 +274,7 @@ class DPMLPClassifier(GradientClassifier):
         alpha: float = 0.0,
         batch_size: int | str = "auto",
         classes: Any = None,
+        class_weight: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -302,6 +310,7 @@ class DPMLPClassifier(GradientClassifier):
         self.alpha = alpha
         self.batch_size = batch_size
         self.classes = classes
+        self.class_weight = class_weight
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
@@ -492,13 +501,14 @@ class DPMLPClassifier(GradientClassifier):
             radius=run.radius, unit=shape.unit, dtype=self._arithmetic(X.dtype), batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        run = plan.run
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         self.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
         self.intercepts_ = [table[-1].copy() for table in tables]
         self.n_layers_ = len(tables) + 1
-        self.n_outputs_ = outputs.n_outputs
+        self.n_outputs_ = plan.outputs.n_outputs
         self.out_activation_ = run.shape.architecture.out_activation
         self.learning_rate_init_ = run.learning_rate
 

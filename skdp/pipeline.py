@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.joint_fit import Allocation, JointFit
 from skdp._fitting.leaks import note_leaks
 from skdp._fitting.payment import Payment
@@ -100,7 +101,7 @@ def _refuse_overrides(name: str, step: Any) -> None:
 
 
 def allocate_budget(
-    pipeline: Pipeline, epsilon: float, delta: float, shares: Mapping[str, float] | None = None
+    pipeline: Pipeline, epsilon: float, delta: float | str = "auto", shares: Mapping[str, float] | None = None
 ) -> PrivatePipeline:
     """Return a copy of a pipeline whose private steps share one privacy budget.
 
@@ -111,8 +112,10 @@ def allocate_budget(
         `delta` and `noise_multiplier` of its steps are not used.
     epsilon : float
         Privacy budget of one ``fit`` of the whole pipeline.
-    delta : float
-        Probability with which the guarantee of the whole pipeline may fail.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
+        delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
+        power of ten, for more, n being the public number of rows.
     shares : mapping of str to float or None, default=None
         Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
         If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
@@ -165,8 +168,8 @@ class PrivatePipeline(JointPrice, Pipeline):
         Names and steps, as for ``sklearn.pipeline.Pipeline``.
     epsilon : float, default=1.0
         Privacy budget of one ``fit``.
-    delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below 1/n.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail, as for `allocate_budget`.
     shares : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
     transform_input : None
@@ -219,13 +222,14 @@ class PrivatePipeline(JointPrice, Pipeline):
     """
 
     steps: Any
+    delta: Any  # a number or "auto"; in the copy that a fit works on, a number
 
     def __init__(
         self,
         steps: Any,
         *,
         epsilon: float = 1.0,
-        delta: float = 1e-5,
+        delta: float | str = "auto",
         shares: Mapping[str, float] | None = None,
         transform_input: Any = None,
         memory: Any = None,
@@ -349,8 +353,13 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     def _solve(self, n_samples: int, n_features: int) -> Allocation:
         """The noise of each private step for a table of this shape."""
-        plans = [step.plan(n_samples, n_features) for _, step in self._private_steps()]
+        plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
         return Allocation(plans, noises_of(self, plans, self.epsilon, self.delta))
+
+    def _settle_delta(self, n_samples: int) -> None:
+        """Make delta a number, on a copy made for a fit."""
+        n = self._private_steps()[0][1].public_n_samples(n_samples)
+        self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
     # --- the fit ---
 
@@ -360,6 +369,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         check_budget(whole)
         given = whole._params_of_steps(params)
         n_samples, n_features = table_shape(X)
+        whole._settle_delta(n_samples)
         allocation = whole._solve(n_samples, n_features)
         event, payment = allocation.event, whole._payment()
         fit = JointFit(whole.steps, allocation, whole.delta, given)
@@ -444,7 +454,7 @@ def check_budget(pipeline: PrivatePipeline) -> None:
     """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
     check_pipeline(pipeline)
     check_real("epsilon", pipeline.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-    check_real("delta", pipeline.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+    check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):
         if getattr(pipeline, parameter) is not None:
             raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")

@@ -413,7 +413,7 @@ def test_the_charge_stands_before_the_first_block():
         seen.append(accountant.history)
         yield np.ones((50, 3))
 
-    model = DPPCA(2, accountant=accountant).fit(blocks())
+    model = DPPCA(2, delta=1e-5, accountant=accountant).fit(blocks())
     ((charge,),) = seen
     assert (charge.event, charge.label, charge.adjacency) == (model.privacy_event_, "DPPCA", "zero_out")
 
@@ -430,7 +430,7 @@ BAD_BLOCKS = {
 def test_a_bad_block_is_refused_and_the_charge_stands(bad):
     block, message = BAD_BLOCKS[bad]
     accountant = PrivacyAccountant()
-    model = DPPCA(2, accountant=accountant).fit(np.ones((50, 2)))
+    model = DPPCA(2, delta=1e-5, accountant=accountant).fit(np.ones((50, 2)))
     before = dict(vars(model))
     with pytest.raises(ValueError, match=message):
         model.fit(iter([np.ones((50, 3)), block]))
@@ -449,7 +449,7 @@ def test_a_bad_block_is_refused_and_the_charge_stands(bad):
 def test_an_iterator_that_does_not_fit_the_parameters(parameters, blocks, message):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match=message):
-        DPPCA(**parameters, accountant=accountant).fit(iter(blocks))
+        DPPCA(**parameters, delta=1e-5, accountant=accountant).fit(iter(blocks))
     assert len(accountant.history) == 1
 
 
@@ -643,7 +643,7 @@ def test_energy_captured_on_mnist():
     gram = (units.T @ units).astype(np.float64)
     best = np.linalg.eigvalsh(gram)[-60:].sum()
     for epsilon, least in [(0.25, 0.870), (0.5, 0.930), (1.0, 0.970)]:
-        model = DPPCA(60, epsilon=epsilon, center=False, normalize=True).fit(X)
+        model = DPPCA(60, epsilon=epsilon, delta=1e-5, center=False, normalize=True).fit(X)
         assert captured(model.components_, gram) / best >= least
 
 
@@ -657,13 +657,15 @@ def same_model(one, other, atol=1e-9):
 
 @pytest.mark.parametrize("center", [False, "private"])
 def test_an_iterator_fits_what_an_array_does(table, center):
-    whole = pca(3, center=center).fit(table)
+    whole = pca(3, center=center, delta=1e-5).fit(table)
     for sizes in ([20_000], [1, 7, 600, 19_392], [5000] * 4):
         blocks = np.split(table, np.cumsum(sizes)[:-1])
-        streamed = DPPCA(3, center=center, random_state=0, n_samples_public=10_000).fit(block for block in blocks)
+        streamed = DPPCA(3, center=center, random_state=0, n_samples_public=10_000, delta=1e-5).fit(
+            block for block in blocks
+        )
         same_model(whole, streamed)
         assert streamed.n_samples_ == 10_000
-    assert DPPCA(3).fit(iter(blocks)).n_samples_ == 20_000
+    assert DPPCA(3, delta=1e-5).fit(iter(blocks)).n_samples_ == 20_000
 
 
 def test_forms_of_the_same_rows(table, tmp_path):
@@ -679,7 +681,7 @@ def test_forms_of_the_same_rows(table, tmp_path):
     single = pca(3, epsilon=None, noise_multiplier=1e-3).fit(X.astype(np.float32))
     same_model(pca(3, epsilon=None, noise_multiplier=1e-3).fit(X), single, atol=1e-3)
     assert list(pca(3).fit(frame).feature_names_in_) == list(frame.columns)
-    assert list(pca(3).fit(iter([frame[:1000], frame[1000:]])).feature_names_in_) == list(frame.columns)
+    assert list(pca(3, delta=1e-5).fit(iter([frame[:1000], frame[1000:]])).feature_names_in_) == list(frame.columns)
 
 
 @pytest.mark.parametrize("center", [False, "private"])

@@ -67,7 +67,7 @@ def test_the_page_runs_in_a_folder_of_its_own(tmp_path):
 
 
 def centroid(page, **parameters):
-    return page["DPNearestCentroid"]([0, 1], **parameters)
+    return page["DPNearestCentroid"]([0, 1], **{"delta": 1e-5, **parameters})
 
 
 def test_the_estimator_charges_before_it_learns_and_once(page):

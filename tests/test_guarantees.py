@@ -46,6 +46,17 @@ SENTENCES = {
         "`epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.": [
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
+        '``delta="auto"`` is the delta of the accountant, or a function of the public number of rows.': [
+            "tests/test_default_delta.py::test_each_follows_the_rule_and_no_row",
+            "tests/test_default_delta.py::test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number",
+        ],
+        "Under ``add_remove`` that is `n_samples_public`.": [
+            "tests/test_default_delta.py::test_under_add_remove_the_number_of_rows_has_no_say",
+        ],
+        "It does not increase with the number of rows, and stays the same over all instalments.": [
+            "tests/test_default_delta.py::test_the_rule_does_not_increase_and_stays_well_below_one_record",
+            "tests/test_default_delta.py::test_instalments_keep_the_first_delta",
+        ],
         "What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and "
         "names (the number of rows included, but for ``add_remove``) and of the classes.": [
             "tests/test_guarantees_charges.py::test_fit_publishes_what_is_on_the_list",

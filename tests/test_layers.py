@@ -70,13 +70,24 @@ FLOORS = {
     ),
     "_kernels": (("bits", "dense", "gram", "linear", "updates"),),
     "_training": (
-        ("averaging", "defaults", "linear", "network", "optimizers", "plan", "progress", "run_lock"),
+        ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
         ("checkpoint",),
         ("loop",),
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "leaks", "made_up", "payment", "private_step", "releases", "row_wise"),
+        (
+            "cells",
+            "class_weight",
+            "default_delta",
+            "foreign_parameters",
+            "leaks",
+            "made_up",
+            "payment",
+            "private_step",
+            "releases",
+            "row_wise",
+        ),
         ("public_rules", "rows"),
         ("public_steps",),
         ("callers", "running"),
@@ -179,7 +190,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (25, 8, 77), "accounting": (15, 8, 49)}
+    assert found == {"": (25, 8, 79), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -7,6 +7,7 @@ Nothing else tells it from a public step (docs/extending.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 from sklearn.base import clone
@@ -63,9 +64,9 @@ class PrivateStep:
         """The number of rows that rules may use."""
         return int(self.estimator._public_n_samples(n_samples))
 
-    def plan(self, n_samples: int, n_features: int) -> StepPlan:
-        """What a fit to a table of this shape costs, at any noise multiplier."""
-        plan: StepPlan = self.estimator._plan_step(n_samples, n_features)
+    def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
+        """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
+        plan: StepPlan = copy(self.estimator).set_params(delta=delta)._plan_step(n_samples, n_features)
         return plan
 
     def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:

@@ -30,7 +30,7 @@ def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
             )
 
 
-def private_template(estimator: Any, epsilon: float, delta: float) -> PrivatePipeline:
+def private_template(estimator: Any, epsilon: float, delta: float | str) -> PrivatePipeline:
     """A copy of what is searched over, as a pipeline of private steps with one budget."""
     template = clone(estimator)
     if is_private(template):
@@ -144,7 +144,7 @@ def fit_plans(
     made = []
     for parameters, pipeline in zip(grid, candidates, strict=True):
         steps = private_steps(with_public_rows(pipeline, n).steps)
-        plans = [step.plan(n, n_features) for _, step in steps]
+        plans = [step.plan(n, n_features, delta) for _, step in steps]
         key = tuple(plan.event_at(1.0) for plan in plans)
         if key not in known:
             known[key] = _noises(pipeline, plans, epsilon, delta)

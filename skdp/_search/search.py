@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._classifier import classes_of, number_of_columns
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps, step_of
@@ -58,7 +60,7 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
-class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, BaseEstimator):
     """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
     n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
 
@@ -96,7 +98,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     def _search(self, X: Any, y: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
         begin_record(self)
-        terms, template, accountant = self._check(y)
+        terms, template, accountant = self._check(X, y)
         if not is_private(template.steps[0][1]):
             check_types(X)  # of a list, before it is an array
         stream, X = self._root_stream(), _rows_of(X)
@@ -110,7 +112,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
         warn_of_weak_delta(terms.delta, n)
         note_leaks(self, *report_foreign_fit(self))
-        payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan))
+        payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan, terms))
         payment.check(plan.event)
         with payment.recording_refusals():
             named = getattr(_last_of(made[0]), "classes", None)
@@ -127,22 +129,24 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 
     # --- checks, all before the charge ---
 
-    def _check(self, y: Any) -> tuple[SearchTerms, PrivatePipeline, Any]:
+    def _check(self, X: Any, y: Any) -> tuple[SearchTerms, PrivatePipeline, Any]:
         """The terms, the pipeline that candidates are made from, and its accountant."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: give labels.")
         epsilon = check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-        delta = check_real("delta", self.delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n")
+        given = check_delta(self.delta)
         check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
         check_choice("strategy", self.strategy, STRATEGIES)
         n_tries = self.n_tries
         if not (isinstance(n_tries, str) and n_tries == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
             n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
-        template = private_template(self.estimator, epsilon, delta)
+        template = private_template(self.estimator, epsilon, self.delta)
         self._check_scoring(seen_by_the_user(template), y)
         steps = [step for _, step in private_steps(template.steps)]
         accountant = next((step.accountant for step in steps if step.accountant is not None), None)
+        delta = delta_for(given, accountant, steps[0].public_n_samples(table_shape(X)[0]))
+        template.set_params(delta=delta)
         terms = SearchTerms(epsilon, delta, steps[0].adjacency, self.strategy, n_tries, bool(self.refit))
         return terms, template, accountant
 
@@ -187,10 +191,10 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             )
         return n_scored
 
-    def _kept(self, plan: SearchPlan) -> dict[str, Any]:
+    def _kept(self, plan: SearchPlan, terms: SearchTerms) -> dict[str, Any]:
         """What the ledger keeps with the charge: public parameters alone."""
-        names = ("strategy", "n_tries", "refit", "test_size", "epsilon", "delta")
-        kept = {name: getattr(self, name) for name in names}
+        names = ("strategy", "n_tries", "refit", "test_size", "epsilon")
+        kept = {name: getattr(self, name) for name in names} | {"delta": terms.delta}
         score = score_of(self.scoring).name
         return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 

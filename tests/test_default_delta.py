@@ -1,0 +1,185 @@
+"""``delta="auto"``: the rule, who decides where several could, and that no row has a say."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRandomizedSearchCV,
+    PrivacyAccountant,
+    allocate_budget,
+)
+from skdp._fitting.default_delta import check_delta, default_delta, delta_for
+from skdp.accounting import get_epsilon
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(10_001, 3))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def logistic(**own):
+    return DPLogisticRegression(classes=[0, 1], max_iter=2, **own)
+
+
+def network(**own):
+    return DPMLPClassifier((2,), classes=[0, 1], sampling_rate=0.5, max_iter=1, **own)
+
+
+def pipeline(*, accountant=None, n_samples_public=None, adjacency="zero_out", **own):
+    steps = {"accountant": accountant, "n_samples_public": n_samples_public, "adjacency": adjacency}
+    return allocate_budget(make_pipeline(DPPCA(2, **steps), logistic(**steps)), 1.0, **own)
+
+
+def search(cls, *, accountant=None, n_samples_public=None, adjacency="zero_out", **own):
+    inner = logistic(accountant=accountant, n_samples_public=n_samples_public, adjacency=adjacency)
+    return cls(inner, {"alpha": [0.0, 0.1]}, **own)
+
+
+MAKERS = {
+    "logistic": logistic,
+    "network": network,
+    "pca": DPPCA,
+    "pipeline": pipeline,
+    "grid": lambda **own: search(DPGridSearchCV, **own),
+    "random": lambda **own: search(DPRandomizedSearchCV, n_iter=2, **own),
+}
+made = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+# --- the rule ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "delta"),
+    [
+        (1, 1e-5), (9, 1e-5), (10, 1e-5), (9999, 1e-5), (10_000, 1e-5), (10_001, 1e-6), (100_000, 1e-6),
+        (100_001, 1e-7), (10**9, 1e-10), (10**9 + 1, 1e-11),
+    ],
+)  # fmt: skip
+def test_the_rule(n, delta):
+    assert default_delta(n) == delta
+
+
+def test_the_rule_does_not_increase_and_stays_well_below_one_record():
+    numbers = sorted({*range(1, 2000), *(10**k + j for k in range(3, 15) for j in (-1, 0, 1)), 123_456_789})
+    deltas = [default_delta(n) for n in numbers]
+    assert deltas == sorted(deltas, reverse=True)
+    assert all(10 * delta * n < 1 + 1e-9 for n, delta in zip(numbers, deltas, strict=True))
+
+
+def test_the_rule_needs_a_number_of_rows():
+    with pytest.raises(ValueError, match=r"^delta='auto' .* give n_samples_public, .* or delta as a number"):
+        default_delta(0)
+
+
+@pytest.mark.parametrize("bad", ["auto ", "1e-5", 0, 1, -0.1, np.nan, None, True])
+def test_what_is_no_delta_is_refused(bad):
+    with pytest.raises(ValueError, match=r"^delta=.*: choose a number in \(0, 1\), well below 1/n, or 'auto'\.$"):
+        check_delta(bad)
+
+
+def test_who_decides():
+    ledger = PrivacyAccountant(epsilon=3.0, delta=1e-8)
+    assert delta_for(0.01, ledger, 10) == 0.01
+    assert delta_for(None, ledger, 10) == 1e-8
+    assert delta_for(None, PrivacyAccountant(), 10) == 1e-5
+    assert delta_for(None, None, 10_001) == 1e-6
+
+
+# --- every estimator --------------------------------------------------------------------------------------------------
+
+
+@made
+@pytest.mark.parametrize(("n", "delta"), [(10_000, 1e-5), (10_001, 1e-6)])
+def test_each_follows_the_rule_and_no_row(make, n, delta):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="delta")
+        model = make().fit(X[:n], Y[:n])
+    assert model.delta_ == delta
+    assert model.epsilon_ == pytest.approx(get_epsilon(model.privacy_event_, delta), rel=1e-12)
+    assert 0.99 < model.epsilon_ <= 1.0
+    assert model.get_params()["delta"] == "auto"
+
+
+@made
+def test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number(make):
+    ledger = PrivacyAccountant(epsilon=3.0, delta=1e-8)
+    assert make(accountant=ledger).fit(X[:300], Y[:300]).delta_ == 1e-8
+    assert ledger.history[-1].parameters["delta"] == 1e-8
+    assert make(accountant=ledger, delta=1e-7).fit(X[:300], Y[:300]).delta_ == 1e-7
+    unlimited = PrivacyAccountant()
+    assert make(accountant=unlimited).fit(X[:300], Y[:300]).delta_ == 1e-5
+    assert unlimited.history[-1].parameters["delta"] == 1e-5
+
+
+@made
+def test_under_add_remove_the_number_of_rows_has_no_say(make):
+    """Neighbours on either side of the rule's edge: 10,000 rows and 10,001."""
+    with_one_more, without = (
+        make(adjacency="add_remove", n_samples_public=5000).fit(X[:n], Y[:n]) for n in (10_001, 10_000)
+    )
+    assert with_one_more.delta_ == without.delta_ == 1e-5
+    assert make(adjacency="add_remove", n_samples_public=200_000).fit(X[:300], Y[:300]).delta_ == 1e-7
+
+
+@pytest.mark.parametrize("make", [logistic, network])
+def test_instalments_keep_the_first_delta(make):
+    model = make().fit(X, Y)
+    assert model.delta_ == 1e-6
+    model.set_params(accountant=PrivacyAccountant(epsilon=9.0, delta=1e-9)).partial_fit(X[:200], Y[:200])
+    assert model.delta_ == 1e-6
+    assert model.epsilon_ == get_epsilon(model.privacy_event_, 1e-6)
+    warm = model.set_params(warm_start=True).fit(X[:200], Y[:200])
+    assert warm.delta_ == 1e-6
+    assert model.set_params(delta=1e-4).fit(X[:200], Y[:200]).delta_ == 1e-4
+    assert model.set_params(warm_start=False, delta="auto", accountant=None).fit(X[:200], Y[:200]).delta_ == 1e-5
+
+
+def test_a_weak_delta_is_told_where_it_was_given():
+    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n for n=300"):
+        logistic(delta=0.01).fit(X[:300], Y[:300])
+    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n for n=300"):
+        logistic(accountant=PrivacyAccountant(3.0, 0.01)).fit(X[:300], Y[:300])
+
+
+def test_an_iterator_needs_to_be_told():
+    """Its rows are not counted before it ends, and the charge comes before that."""
+    ledger = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"^delta='auto' follows from the number of rows.*n_samples_public"):
+        DPPCA(2, accountant=ledger).fit(iter([X]))
+    assert ledger.history == ()
+    assert DPPCA(2, n_samples_public=10_001).fit(iter([X])).delta_ == 1e-6
+    assert DPPCA(2, delta=1e-6).fit(iter([X])).delta_ == 1e-6
+    assert DPPCA(2, accountant=PrivacyAccountant(3.0, 1e-7)).fit(iter([X])).delta_ == 1e-7
+
+
+def test_a_search_counts_all_rows_and_a_step_the_whole():
+    found = search(DPGridSearchCV).fit(X, Y)  # 8,001 rows train
+    assert found.delta_ == found.best_estimator_.delta_ == 1e-6
+    whole = pipeline().fit(X, Y)
+    assert {step.delta_ for _, step in whole.steps} == {1e-6}
+
+
+def test_a_checkpoint_made_with_the_same_number_is_resumed(tmp_path):
+    """A run that was interrupted under ``delta=1e-5``, the default of earlier versions, goes on under the rule."""
+    path = tmp_path / "run.npz"
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    model = logistic(delta=1e-5, checkpoint=path, accountant=PrivacyAccountant())
+    model._make_progress = lambda plan: type("Bar", (), {"__call__": stop, "close": lambda self: None})()
+    with pytest.warns(UserWarning, match="interrupted after 1 of 2 steps"):
+        model.fit(X[:300], Y[:300])
+    resumed = logistic(checkpoint=path, accountant=model.accountant).fit(X[:300], Y[:300])
+    assert len(model.accountant.history) == 1
+    assert (resumed.n_steps_, resumed.delta_) == (2, 1e-5)
+    assert not path.exists()
