@@ -25,6 +25,7 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
+from skdp.preprocessing import DPTableVectorizer
 
 SENTENCES = {
     PrivateEstimator: {
@@ -96,6 +97,59 @@ SENTENCES = {
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+    },
+    DPTableVectorizer: {
+        "With a complete schema, ``fit`` reads shape, names and types of the table and no cell.": [
+            "tests/test_vectorizer.py::test_a_complete_schema_reads_no_cell_and_pays_nothing",
+        ],
+        "``transform`` treats rows one by one: a row of the output is a function of that row, of the schema and of "
+        "public types.": [
+            "tests/test_vectorizer.py::test_rows_are_those_of_the_plain_reading",
+            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+        ],
+        "It does not depend on whether a gap elsewhere made a library store integers as floats, or booleans as "
+        "objects.": [
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_of_flags_changes_nothing",
+            "tests/test_vectorizer_input.py::test_numbers_as_categories_have_one_key_whatever_their_type",
+        ],
+        "A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row.": [
+            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
+            "tests/test_vectorizer.py::test_a_purchase_is_charged_once_at_the_price_that_is_stated",
+            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+        ],
+        "Its release, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`; everything else is "
+        "post-processing.": [
+            "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
+            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+        ],
+        "Kinds of columns come from the schema, else from their types: numeric, nullable and boolean columns are "
+        "numbers, dates are dates, anything else is a category.": [
+            "tests/test_vectorizer_input.py::test_kinds_come_from_types_and_not_from_cells",
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+        ],
+        "A list of rows has no types, so its columns are numbers.": [
+            "tests/test_vectorizer_input.py::test_a_list_of_rows_has_no_types_and_so_no_words",
+        ],
+        "Categories are never read from a type.": [
+            "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+        ],
+        "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
+        "buying them.": [
+            "tests/test_vectorizer.py::test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy",
+        ],
+        "A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, "
+        "columns of one name, complex numbers, and nested cells.": [
+            "tests/test_vectorizer_input.py::test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge",
+            "tests/test_vectorizer_input.py::test_what_transform_refuses_shows_no_cell_either",
+            "tests/test_vectorizer_input.py::test_drawn_frames_go_through_fit_and_predict",
+        ],
+        'Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at '
+        "most the root of the number of these entries, with equality for bins.": [
+            "tests/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
         ],
     },
     DPPCA: {

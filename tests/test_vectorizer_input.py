@@ -501,3 +501,22 @@ def test_a_list_of_rows_has_no_types_and_so_no_words():
     words = DPTableVectorizer(epsilon=5.0).fit([[1, 2.0], [3, "x"]])
     for fitted in (numbers, words):
         assert [column.kind for _, column in fitted.schema_.items()] == ["number", "number"]
+
+
+def test_kinds_come_from_types_and_not_from_cells():
+    frame = pd.DataFrame({
+        "i": [1, 2], "b": [True, False], "n": pd.array([1, None], dtype="Int64"), "f": [0.5, np.nan],
+        "d": pd.to_datetime(["2001-02-03", None]), "z": pd.to_datetime(["2001-02-03", None]).tz_localize("UTC"),
+        "o": pd.Series([1, 2], dtype=object), "s": ["1", "2"], "c": pd.Series([1, 2], dtype="category"),
+        "e": pd.Series([None, None], dtype=object), "w": pd.Series([datetime.date(2001, 2, 3), None], dtype=object),
+    })  # fmt: skip
+    kinds = {name: column.kind for name, column in DPTableVectorizer(epsilon=5.0).fit(frame).schema_.items()}
+    numbers, dates = dict.fromkeys("ibnf", "number"), dict.fromkeys("dz", "date")
+    assert kinds == {**numbers, **dates, **dict.fromkeys("oscew", "category")}
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, BOUGHT], ids=["public", "bought"])
+def test_types_that_cannot_be_read_are_refused_at_the_fit(schema):
+    with pytest.raises(ValueError, match=r"^Complex data not supported: column 'age' has complex numbers; give"):
+        DPTableVectorizer(schema).fit(FRAME.assign(age=1j))
+    DPTableVectorizer(schema).fit(FRAME.assign(id=1j))  # dropped

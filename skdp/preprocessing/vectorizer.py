@@ -80,7 +80,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
     sparse_output : bool or "auto", default="auto"
         Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
-        for frames.
+        for frames. `DPPCA` takes dense rows: set False before it.
     dtype : {"float32", "float64"}, default="float32"
         Type of the output.
     epsilon : float or None, default=1.0
@@ -140,7 +140,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     - With a complete schema, ``fit`` reads shape, names and types of the table and no cell. ``transform`` treats rows
       one by one: a row of the output is a function of that row, of the schema and of public types. It does not depend
       on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
-    - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, `sensitivity` and proof
+    - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
       are those of `skdp.preprocessing.purchase.Purchase`; everything else is post-processing. Kinds of columns come
       from the schema, else from their types: numeric, nullable and boolean columns are numbers, dates are dates,
       anything else is a category. A list of rows has no types, so its columns are numbers. Categories are never read
@@ -355,6 +355,8 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         for j, name in enumerate(table.names):
             kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
             column = Column(kind) if name in others else known[name]
+            if column.kind != "drop":
+                table.kind(j)  # refuses types of complex and nested cells
             _refuse_dates(name, column, table, j)
             if column.kind == "date" and table.is_typed and table.kind(j) == "number":
                 raise ValueError(

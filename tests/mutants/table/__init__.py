@@ -14,6 +14,7 @@ from table import (
     reports,
     search,
     selection,
+    vectorizer,
 )
 
 MUTANTS = [
@@ -30,4 +31,5 @@ MUTANTS = [
     *displays.MUTANTS,
     *layout.MUTANTS,
     *reports.MUTANTS,
+    *vectorizer.MUTANTS,
 ]
