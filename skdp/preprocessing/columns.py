@@ -11,6 +11,7 @@ import datetime
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -202,10 +203,16 @@ def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
         return None, max(faults)
     # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
     told_apart: Iterable[Any] = cells if types == {str} else zip(types_of(cells), cells, strict=True)
+    if Decimal in types:  # a signalling NaN has no hash
+        told_apart = ((kind, None if _is_signalling(cell) else cell) for kind, cell in told_apart)
     index: defaultdict[Any, int] = defaultdict()
     index.default_factory = index.__len__
     codes = np.fromiter(map(index.__getitem__, told_apart), np.int64, len(cells))
     return CellValues("mixed", codes, list(index) if types == {str} else [cell for _, cell in index]), STRING
+
+
+def _is_signalling(cell: Any) -> bool:
+    return isinstance(cell, Decimal) and cell.is_snan()
 
 
 def types_of(cells: list[Any]) -> Iterable[type]:

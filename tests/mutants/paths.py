@@ -1,6 +1,7 @@
 """Paths of the files that mutants change. No other file of the table spells a path."""
 
 AVERAGING = "skdp/_training/averaging.py"
+BLOCKS = "skdp/preprocessing/blocks.py"
 CALLERS = "skdp/_fitting/callers.py"
 FINDINGS = "skdp/_fitting/findings.py"
 CANDIDATES = "skdp/_search/candidates.py"
