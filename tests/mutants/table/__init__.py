@@ -1,8 +1,9 @@
 """All mutants, by subject."""
 
-from table import clip, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
+from table import bought, clip, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
 
 MUTANTS = [
+    *bought.MUTANTS,
     *clip.MUTANTS,
     *noise.MUTANTS,
     *moments.MUTANTS,
