@@ -6,7 +6,7 @@ BIN := .venv/bin
 OLD := .venv-oldest
 REF ?= main
 
-.PHONY: demo test test-slow lint layers mutants mutants-check jit-off oldest nightly benchmarks bench-compare clean
+.PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly benchmarks bench-compare clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py
@@ -25,6 +25,10 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+# The pages into build/docs/index.html. Warnings are errors, dead links within the site among them.
+docs: .venv/docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/docs
 
 layers: .venv/test
 	$(BIN)/python -m pytest -q -s tests/test_layers.py
@@ -64,13 +68,13 @@ bench-compare: .venv/test
 	$(BIN)/python benchmarks/compare.py $(REF)
 
 clean:
-	rm -rf .venv $(OLD) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage*
+	rm -rf .venv $(OLD) build docs/generated docs/auto_examples docs/sg_execution_times.rst *.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage*
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 # One stamp an extra: it is installed once, and anew when the requirements change.
-.venv/demo .venv/test .venv/dev: .venv/%: setup.py pyproject.toml | .venv/bin/python
+.venv/demo .venv/test .venv/dev .venv/docs: .venv/%: setup.py pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	touch $@
 

@@ -27,6 +27,15 @@ TEST = [
     "dp-accounting==0.6.0",  # oracles of the accountant
     "prv-accountant==0.2.0",
 ]
+DOCS = [
+    *PLOT,
+    *DATA,
+    "sphinx==9.0.4",  # as of LINT: a new version may warn of something else
+    "numpydoc==1.11.0",
+    "sphinx-gallery==0.22.1",
+    "pydata-sphinx-theme==0.24.0",
+    "myst-parser==5.2.0",
+]
 LINT = ["ruff==0.17.5", "mypy==2.4.1", "codespell==2.4.3", "pre-commit>=4"]
 
 setup(
@@ -54,6 +63,7 @@ setup(
         "progress": PROGRESS,
         "yaml": YAML,
         "demo": [*PLOT, *DATA, *PROGRESS],
+        "docs": DOCS,
         "test": TEST,
         "dev": [*TEST, *LINT],
     },

@@ -71,9 +71,11 @@ def symmetric_noise(noise_std: float, d: int, seed: int) -> np.ndarray:
 def speed(X: np.ndarray, rounds: int) -> None:
     peer = PCA(K, svd_solver="covariance_eigh")
     models = {
-        "center=False": DPPCA(K, center=False, normalize=True),
-        'center="private"': DPPCA(K, normalize=True),
-        "add_remove": DPPCA(K, center=False, normalize=True, adjacency="add_remove", n_samples_public=60_000),
+        "center=False": DPPCA(K, delta=DELTA, center=False, normalize=True),
+        'center="private"': DPPCA(K, delta=DELTA, normalize=True),
+        "add_remove": DPPCA(
+            K, delta=DELTA, center=False, normalize=True, adjacency="add_remove", n_samples_public=60_000
+        ),
     }
     for dtype in (np.float64, np.float32):
         rows = X.astype(dtype)

@@ -188,7 +188,7 @@ PEAK = """
 import resource, numpy as np
 from skdp import DPLogisticRegression
 X = np.random.default_rng(0).random((1_000_000, 11), dtype=np.float32); y = (X[:, 0] > .5).astype(int)
-options = dict(classes=[0, 1], {options})
+options = dict(classes=[0, 1], delta=1e-5, {options})
 DPLogisticRegression(**options).fit(X[:1000], y[:1000])
 now = lambda: int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 2**20
 before = now()

@@ -32,6 +32,7 @@ from sklearn.model_selection import train_test_split
 
 from skdp import DPMLPClassifier, PrivacyLeakWarning
 from skdp.datasets import make_census
+from skdp.plotting import PrivacyUtilityDisplay
 
 CLIPS = (1e-5, 1e-3, 0.1, 1.0)
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -98,15 +99,13 @@ def draw(scores: dict[tuple[str, float], NDArray[np.float64]], epsilons: tuple[f
     figure, axes = plt.subplots(1, len(SOLVERS), figsize=(11.0, 4.2), dpi=120, sharey=True, layout="constrained")
     for ax, name in zip(axes, SOLVERS, strict=True):
         for clip, colour, width in zip(CLIPS, COLOURS, (5.0, 3.0, 1.8, 1.2), strict=True):
-            ax.plot(
-                epsilons, scores[name, clip].mean(axis=0), "o-", color=colour, linewidth=width, label=f"C = {clip:g}"
-            )
-        ax.set(xscale="log", xlabel="epsilon", title=name)
-        ax.set_xticks(epsilons, labels=[f"{e:g}" for e in epsilons])
-        ax.minorticks_off()
-        ax.grid(alpha=0.25)
-    axes[0].set_ylabel("area under the ROC curve")
-    axes[0].legend(frameon=False, fontsize="small")
+            PrivacyUtilityDisplay.from_scores(
+                epsilons, scores[name, clip].T, score_name="area under the ROC curve", ax=ax, color=colour,
+                linewidth=width, label=f"C = {clip:g}",
+            )  # fmt: skip
+        ax.set(xlabel="epsilon", title=name)
+        ax.label_outer()
+    figure.suptitle(f"A network on made-up census people: one line for each clipping norm C, delta = {DELTA:g}")
     figure.savefig(output)
     plt.close(figure)
 

@@ -98,7 +98,7 @@ def sweep(digits: tuple[Any, Any, Any, Any], quick: bool) -> dict[str, list[tupl
     return found
 
 
-def draw(found: dict[str, list[tuple[Any, float]]], output: Path) -> None:
+def draw(found: dict[str, list[tuple[Any, float]]], title: str, output: Path) -> None:
     """One panel a choice."""
     import matplotlib
 
@@ -115,6 +115,7 @@ def draw(found: dict[str, list[tuple[Any, float]]], output: Path) -> None:
         ax.grid(alpha=0.25)
     for ax in axes[:, 0]:
         ax.set_ylabel("test accuracy, %")
+    figure.suptitle(title)
     figure.savefig(output)
     plt.close(figure)
 
@@ -147,8 +148,10 @@ def main(arguments: list[str] | None = None) -> None:
     except (OSError, ValueError) as error:
         sys.exit(f"plot_mnist_sweeps.py: {error}")
     found = sweep(digits, options.quick)
+    rows = f"{len(digits[1]):,} digits of {'MNIST' if digits[0].shape[1] == 784 else 'scikit-learn'}"
+    title = f"{rows}: projection and network at epsilon = {EPSILON:g}, delta = {DELTA:g}, one choice varied at a time"
     try:
-        draw(found, options.output)
+        draw(found, title, options.output)
     except ImportError:
         print('\nNo picture: matplotlib is missing; pip install "skdp[plot]"')
     else:

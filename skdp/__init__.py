@@ -21,12 +21,16 @@ _PUBLIC = {
     "DPMLPClassifier": "skdp.neural_network",
     "DPPCA": "skdp.decomposition",
     "DPRandomizedSearchCV": "skdp.model_selection",
+    "Finding": "skdp._fitting.findings",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
+    "PrivacyReport": "skdp.report",
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
+    "privacy_report": "skdp.report",
     "row_wise": "skdp._fitting.row_wise",
+    "tabular_pipeline": "skdp.tabular",
 }
 _MODULES = (
     "accounting",
@@ -41,6 +45,7 @@ _MODULES = (
     "pipeline",
     "plotting",
     "preprocessing",
+    "report",
 )
 
 __all__ = ["__version__", *_PUBLIC]

@@ -14,6 +14,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
+from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.class_weight import class_weights
+from skdp._fitting.leaks import CLASSES_READ, begin_record, note_leaks
 from skdp._fitting.releases import Release, new_release, publish, releases_of
 from skdp._fitting.rows import check_classes, check_labels, check_table, check_weights, encode_labels
 from skdp._random import SecretStream
@@ -25,7 +28,7 @@ from skdp._training.optimizers import Optimizer, Vector
 from skdp._training.plan import DPSGDPlan, calibrate_noise, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run_lock import RunLock
-from skdp._validation import check_count, check_real
+from skdp._validation import check_count, check_real, show
 from skdp.accounting import DpEvent, compose, resolve_accountant
 from skdp.base import (
     Budget,
@@ -110,9 +113,11 @@ class Plan(NamedTuple):
 class GradientClassifier(ClassifierMixin, PrivateEstimator):
     """Base class of classifiers trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, classes, data_norm,
+    Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, classes, class_weight, data_norm,
     max_grad_norm, lot_size, sampling_rate, max_iter, warm_start, verbose``. They define the model by the methods below.
     """
+
+    class_weight: Any = None  # also of estimators that were pickled before there was one
 
     n_steps_: int
     n_iter_: int
@@ -129,6 +134,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         raise NotImplementedError
 
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
+        """Warn where noise decides much of the model, from public numbers alone."""
+
     def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
@@ -137,7 +145,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Return a context manager that gives the model of these rows."""
         raise NotImplementedError
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """Publish the result of a run, of which `n_done` steps were made."""
         raise NotImplementedError
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
@@ -211,6 +220,10 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """Fit a copy and publish what it learned, under the lock of the checkpoint."""
         work = copy(self)
         terms = work._check_terms()
+        if warm:  # the state depends on earlier runs too
+            now = work._fitted_leaks
+            begin_record(work, self.__dict__.get("_fitted_leaks"))
+            note_leaks(work, *now)
         with RunLock(work.checkpoint) as lock:
             lock.take()
             self._fit_and_publish(work, terms, X, y, sample_weight, classes=classes, warm=warm)
@@ -234,6 +247,8 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
         warn_of_weak_delta(plan.price.delta, plan.n_public)
+        if outputs is not None and not warm:  # the number of classes is private where it was read from the labels
+            work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
         work._charge_once(plan)
@@ -259,8 +274,18 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         labels = check_labels(y, n_samples, classes=named, columns=self._takes_labels)
         if outputs is None:
             outputs = Outputs.of_classes(classes_of(labels))
+        factors = self._class_factors(outputs)
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
-        return Targets(outputs, coded, weights)
+        return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
+
+    def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
+        """Return the factors of the classes, or refuse `class_weight`."""
+        if outputs.multilabel and self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its class: set "
+                "class_weight=None, or give sample_weight."
+            )
+        return class_weights(self.class_weight, outputs.classes)
 
     def _resolve_outputs(self, y: Any, classes: Any, *, warm: bool) -> Outputs | None:
         """Return the public classes, or None if they have to be read from the labels."""
@@ -281,6 +306,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
             "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
             "can occur, e.g. classes=[0, 1]."
         )
+        note_leaks(self, CLASSES_READ)
         return None
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
@@ -291,8 +317,12 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
                 "fit anew; set checkpoint=None and warm_start=False."
             )
         classes = np.arange(2) if self.classes is None else check_classes("classes", self.classes)
-        n = self._public_n_samples(n_samples)
-        self._plan_run(terms.budget, n, n_features or 1, Outputs.of_classes(classes))
+        outputs, n = Outputs.of_classes(classes), self._public_n_samples(n_samples)
+        if self.classes is not None:
+            self._class_factors(outputs)
+        run = self._plan_run(terms.budget, n, n_features or 1, outputs)
+        if n_features is not None and self.classes is not None:
+            self._warn_of_weak_signal(run, n, n_features, outputs)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
         """See `PrivateEstimator`."""
@@ -305,6 +335,7 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
         terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
+        self._class_factors(outputs)
         n = self._public_n_samples(shape[0])
         run = self._plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
@@ -340,7 +371,9 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
 
     def _admit_once(self, plan: Plan) -> None:
-        if not self._is_charged(plan):
+        if self._is_charged(plan):
+            note_leaks(self, *report_foreign_fit(self))
+        else:
             self._admit(plan.event)
 
     def _charge_once(self, plan: Plan) -> None:
@@ -358,13 +391,13 @@ class GradientClassifier(ClassifierMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         theta, n_done = self._train(plan, rows, targets)
         run, (steps, epochs) = plan.run, plan.before
-        self._set_parameters(theta, plan.outputs, run)
+        self._set_parameters(theta, plan, n_done)
         self.classes_ = plan.outputs.classes
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
         self.max_grad_norm_ = run.plan.max_grad_norm
         self.data_norm_ = run.radius
-        self._fitted_before = plan.before
+        self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
         self.n_steps_ = n_done + steps
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
@@ -535,4 +568,4 @@ def _ignore(n_done: int) -> None:
     """Observe a step without doing anything."""
 
 
-__all__ = ["GradientClassifier", "Outputs", "Run", "Targets", "classes_of"]
+__all__ = ["GradientClassifier", "Outputs", "Plan", "Run", "Targets", "classes_of"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import threading
 import warnings
+import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.exceptions import warn as warn
@@ -19,8 +21,8 @@ _blocks: list[list[str]] = []
 def config_context(*, on_leak: str = "warn") -> Iterator[None]:
     """Set options for all fits of this process, in all threads, within a ``with`` block.
 
-    The block entered last takes precedence over blocks around it. Other processes (``n_jobs`` with loky) are not
-    affected.
+    The block entered last takes precedence over blocks around it. A private estimator that is sent to a worker process
+    (``n_jobs`` with loky) takes the setting along; fits of others there are not affected.
 
     Parameters
     ----------
@@ -54,8 +56,48 @@ def config_context(*, on_leak: str = "warn") -> Iterator[None]:
 
 
 def leaks_are_errors() -> bool:
-    """Whether the innermost block turns leaks into errors."""
-    return bool(_blocks) and _blocks[-1] == ["raise"]
+    """Whether the innermost block turns leaks into errors; without one, that of the process that sent an estimator."""
+    if _blocks:
+        return _blocks[-1] == ["raise"]
+    sent = received()
+    return sent is not None and sent.on_leak == "raise"
+
+
+class Sent(NamedTuple):
+    """What a private estimator takes along to a worker process.
+
+    Attributes
+    ----------
+    sender : int
+        Process that sent it.
+    on_leak : {"warn", "raise"}
+        The setting there.
+    verdict : str or None
+        The leak of the composition that sent it, to be raised by its fits; "" if it was reported, or if there is none;
+        None if no composition was seen.
+    """
+
+    sender: int
+    on_leak: str
+    verdict: str | None
+
+
+_received: list[tuple[weakref.ref[Any], Sent]] = []
+"""Estimators that were sent to this process. A task holds them, so settings end with their task."""
+
+
+def receive(estimator: Any, sent: Sent) -> None:
+    """Obey the settings that an estimator brought along, as long as it lives, if this is a worker of the sender."""
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid == sent.sender:
+        _received.append((weakref.ref(estimator), sent))
+
+
+def received() -> Sent | None:
+    """Settings of the process that sent the last of the estimators that live, or None."""
+    if _received:
+        _received[:] = [each for each in _received if each[0]() is not None]
+    return _received[-1][1] if _received else None
 
 
 def report_leak(message: str, stacklevel: int | None = None) -> None:

@@ -10,15 +10,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._config import report_leak
-from skdp._fitting.callers import report_foreign_fit
+from skdp._config import receive, report_leak
+from skdp._fitting.callers import report_foreign_fit, settings_to_send
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
+from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_norm_of
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_table, encode_labels
+from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
+from skdp._report.reported import Reported
 from skdp._sampling import Sampling, sampling_at
 from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.accounting import (
@@ -81,7 +85,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(BaseEstimator):
+class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
@@ -118,6 +122,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _check_terms(self) -> FitTerms:
         """All that can be refused without knowing the table, and what is kept of it."""
+        begin_record(self)
         return FitTerms(self._check_budget(), self._root_stream())
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
@@ -164,6 +169,7 @@ class PrivateEstimator(BaseEstimator):
             plan = work._plan_checked(terms, rows.shape)
         warn_of_weak_delta(work.delta, work._public_n_samples(rows.shape[0]))
         work._payment().charge(plan.event)
+        work._fitted_n_public = work._public_n_samples(rows.shape[0])
         interrupted = work._learn(plan, rows, targets)
         publish(self, work)
         if interrupted:
@@ -177,6 +183,17 @@ class PrivateEstimator(BaseEstimator):
         plan = self._plan_fit(terms, *shape, None)
         self._admit(plan.event)
         return plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        sent = settings_to_send(self)
+        return state if sent is None else {**state, "_sent": sent}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        sent = state.pop("_sent", None)
+        super().__setstate__(state)
+        if sent is not None:
+            receive(self, sent)
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
@@ -273,6 +290,7 @@ class PrivateEstimator(BaseEstimator):
                 f"random_state={self.random_state!r} makes the noise reproducible, so the guarantee does not hold "
                 "against those who know the seed: use random_state=None for a result that you publish."
             )
+            note_leaks(self, SEEDED)
         return root
 
     # --- charge, price, publication ---
@@ -285,7 +303,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _admit(self, event: DpEvent) -> None:
         """Raise what the charge would raise, before a row is read; nothing is charged."""
-        report_foreign_fit(self)
+        note_leaks(self, *report_foreign_fit(self, FitPrice(event, self.delta, self.adjacency)))
         self._payment().check(event)
 
     def _public_parameters(self) -> dict[str, Any]:
@@ -313,7 +331,7 @@ class PrivateEstimator(BaseEstimator):
         return True
 
 
-class JointPrice:
+class JointPrice(Reported):
     """The price of what consists of private parts, read from their present state."""
 
     delta_: float

@@ -91,8 +91,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         `epsilon`.
     data_norm : float or None, default=None
         Public bound R on the Euclidean norm of a row, after a public `center` is subtracted. Longer rows are scaled
-        down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. If None,
-        sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
+        down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. If None, it
+        is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have none, and get
+        sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     normalize : bool, default=False
         Whether to scale every row to norm 1, in ``fit`` and in ``transform``. Rows of zeros are unchanged. Requires
         ``data_norm=None``.
@@ -126,15 +127,15 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (`n_components_`, n_features)
         Principal axes, as orthonormal rows in order of decreasing eigenvalue. The entry of largest magnitude in each
         row is positive.
-    explained_variance_ : ndarray of shape (n_components_,)
+    explained_variance_ : ndarray of shape (`n_components_`,)
         Eigenvalues of the noisy second moments, about the mean or about zero according to `center`, divided by n, with
         negative values replaced by 0. The divisor is n and not n - 1: the noise is larger than the difference.
-    explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_ratio_ : ndarray of shape (`n_components_`,)
         `explained_variance_` divided by the noisy trace, or by its own sum if that is larger.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape (`n_components_`,)
         Equal to ``sqrt(n_samples_ * explained_variance_)``.
     mean_ : ndarray of shape (n_features,)
         Noisy mean of the clipped rows, projected as described in the notes; or the public mean; or zeros.
@@ -148,7 +149,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Public number n of rows.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
@@ -302,7 +303,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
         Returns
         -------
-        X_new : ndarray of shape (n_samples, n_components_)
+        X_new : ndarray of shape (n_samples, `n_components_`)
             Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
@@ -475,7 +476,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
         Returns
         -------
-        X_new : ndarray of shape (n_samples, n_components_)
+        X_new : ndarray of shape (n_samples, `n_components_`)
             Transformed rows, float32 for float32 input.
         """
         check_is_fitted(self)
@@ -502,7 +503,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : array-like of shape (n_samples, `n_components_`)
             Transformed rows.
 
         Returns

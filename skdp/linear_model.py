@@ -9,16 +9,18 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._classifier import GradientClassifier, Outputs, Run, Targets
+from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
 from skdp._training.averaging import last_iterate, tail_average
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
+from skdp._training.noise import carried
 from skdp._training.optimizers import Optimizer, Vector, constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.base import Budget
+from skdp.exceptions import warn
 
 
 class DPLogisticRegression(GradientClassifier):
@@ -50,7 +52,8 @@ class DPLogisticRegression(GradientClassifier):
         chosen from public quantities.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
@@ -74,6 +77,10 @@ class DPLogisticRegression(GradientClassifier):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
+        would read the labels and is refused: give ``1 / share`` with public shares of the classes.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -108,11 +115,15 @@ class DPLogisticRegression(GradientClassifier):
         Coefficients of the features, one row for two classes and one row per class for more.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
+    coef_noise_ : ndarray of the shape of `coef_`
+        Standard deviation that the noise alone gives to each coefficient, in the unit of `coef_`: exactly that of a fit
+        to null records, which add nothing. It is computed from public quantities. Rows hold the noise back where they
+        determine a coefficient, so it is usually less for those (``benchmarks/README.md``).
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
         Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
@@ -181,6 +192,8 @@ class DPLogisticRegression(GradientClassifier):
     True
     """
 
+    _fitted_start_noise: float  # of a coefficient that the last run started from
+
     def __init__(
         self,
         *,
@@ -199,6 +212,7 @@ class DPLogisticRegression(GradientClassifier):
         alpha: float = 0.0,
         fit_intercept: bool = True,
         classes: Any = None,
+        class_weight: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -223,6 +237,7 @@ class DPLogisticRegression(GradientClassifier):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.class_weight = class_weight
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
@@ -255,6 +270,17 @@ class DPLogisticRegression(GradientClassifier):
         averaging = tail_average(n_steps) if self.average else last_iterate()
         self._check_n_jobs()
         return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
+
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
+        plan, n_parameters = run.plan, outputs.n_outputs * run.shape.width(n_features)
+        signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
+        if signal < rule.LEAST_SIGNAL:
+            budget = f"epsilon={self.epsilon!r}" if self.epsilon is not None else f"noise={plan.noise_multiplier:g}"
+            warn(
+                f"{n} rows are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
+                f"another fit to the same rows may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
+                "little); give more rows, fewer columns or a larger epsilon."
+            )
 
     def _step_length(self, plan: DPSGDPlan) -> float:
         if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
@@ -297,12 +323,31 @@ class DPLogisticRegression(GradientClassifier):
         n_outputs, n_threads = targets.outputs.n_outputs, self._check_n_jobs()
         return LinearModel(X, targets.labels, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
-        table = theta.reshape(outputs.n_outputs, -1) * run.shape.unit
-        d = self.n_features_in_
-        self.coef_ = table[:, :d].copy()
-        self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(outputs.n_outputs)
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
         self.learning_rate_ = run.learning_rate
+        # A run that resumes starts from where it first did, any other from the current coefficients.
+        resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
+        start = self._noise_before_the_run(resumed=resumed) if plan.warm else 0.0
+        table = theta.reshape(n_outputs, -1) * run.shape.unit
+        self.coef_ = table[:, :d].copy()
+        self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
+        self.coef_noise_ = np.full(self.coef_.shape, self._noise_of_coef(run, start, n_done))
+        self._fitted_start_noise = start
+
+    def _noise_before_the_run(self, *, resumed: bool) -> float:
+        """Standard deviation of a coefficient that the run starts from, NaN if an earlier version fitted it."""
+        if not hasattr(self, "coef_noise_"):
+            return math.nan
+        return self._fitted_start_noise if resumed else float(self.coef_noise_[0, 0])
+
+    def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
+        """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""
+        n_steps, unit = run.plan.n_steps, run.shape.unit
+        first = n_steps // 2 if self.average and n_done > n_steps // 2 else n_done - 1
+        found = carried(run.learning_rate, self.momentum, self.alpha * unit**2, n_done, first)
+        step = unit * run.plan.mechanism.standard_deviation / run.plan.expected_lot_size
+        return math.hypot(found.start * start, found.noise * step)
 
     # --- predictions ---
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._classifier import GradientClassifier, Outputs, Run, Targets
+from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
@@ -75,7 +75,8 @@ class DPMLPClassifier(GradientClassifier):
         - "automatic" scales every gradient to a norm of nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, sqrt(n_features) is used: it suits columns in [-1, 1] and reads no data.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     input_norm : float or "auto", default="auto"
         Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
         this scale matters more than any other choice.
@@ -122,6 +123,11 @@ class DPMLPClassifier(GradientClassifier):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. With several labels per row, names of the labels.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
+        would read the labels and is refused: give ``1 / share`` with public shares of the classes. Refused with several
+        labels per row.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -163,7 +169,7 @@ class DPMLPClassifier(GradientClassifier):
         Class labels known to the classifier, or the names of the labels.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
         Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
@@ -269,6 +275,7 @@ class DPMLPClassifier(GradientClassifier):
         alpha: float = 0.0,
         batch_size: int | str = "auto",
         classes: Any = None,
+        class_weight: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -304,6 +311,7 @@ class DPMLPClassifier(GradientClassifier):
         self.alpha = alpha
         self.batch_size = batch_size
         self.classes = classes
+        self.class_weight = class_weight
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
@@ -494,13 +502,14 @@ class DPMLPClassifier(GradientClassifier):
             radius=run.radius, unit=shape.unit, dtype=self._arithmetic(X.dtype), batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def _set_parameters(self, theta: Vector, outputs: Outputs, run: Run) -> None:
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        run = plan.run
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         self.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
         self.intercepts_ = [table[-1].copy() for table in tables]
         self.n_layers_ = len(tables) + 1
-        self.n_outputs_ = outputs.n_outputs
+        self.n_outputs_ = plan.outputs.n_outputs
         self.out_activation_ = run.shape.architecture.out_activation
         self.learning_rate_init_ = run.learning_rate
 

@@ -15,14 +15,19 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._config import report_leak
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.findings import Finding as Finding
+from skdp._fitting.findings import check_structure, find
 from skdp._fitting.joint_fit import Allocation, JointFit
+from skdp._fitting.leaks import note_leaks
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
 from skdp._fitting.public_steps import find_faults
 from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
 from skdp._fitting.running import passes_rows, table_shape, value_refusals
+from skdp._fitting.totals import FitPrice
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, calibrate_jointly
 from skdp.base import JointPrice, PrivateEstimator, warn_of_interrupt, warn_of_weak_delta
@@ -31,42 +36,75 @@ TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
 
 
-def check_pipeline(pipeline: Any) -> None:
-    """Check that no step of a pipeline reads its rows without paying for it.
+def check_pipeline(composition: Any) -> list[Finding]:
+    """Find what a composition of estimators reads of its rows without paying for it.
 
-    Two kinds of steps are allowed: private estimators, and steps that learn nothing from their rows and transform them
-    one by one. The latter are listed by class and parameters (`skdp._fitting.public_steps`). Examples are
-    ``Normalizer``, ``OneHotEncoder(categories=[...])``, a ``FunctionTransformer`` of an element-wise ufunc or of a
-    function marked by `skdp.row_wise`, and unions of such steps.
+    The composition is walked at any depth, and nothing is fitted. A safe one consists of private estimators and of
+    steps that learn nothing from their rows and transform them one by one. The latter are listed by class and
+    parameters (`skdp._fitting.public_steps`). Examples are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
+    ``FunctionTransformer`` of an element-wise ufunc or of a function marked by `skdp.row_wise`, and unions of such
+    steps. `allocate_budget` refuses a pipeline with any other step.
 
     Parameters
     ----------
-    pipeline : Pipeline
-        Pipeline to check. It is not changed.
+    composition : estimator
+        A private estimator, a ``Pipeline``, ``ColumnTransformer`` or ``FeatureUnion``, or any meta-estimator around a
+        private one, such as ``CalibratedClassifierCV``, ``RFE``, ``VotingClassifier``, ``BaggingClassifier`` or
+        ``GridSearchCV``. It is not changed.
+
+    Returns
+    -------
+    list of Finding
+        Empty for a safe composition. Each finding names the step, what it reads, what to use instead and, where they
+        are known without the data, the number of fits and their joint price. Each is printed as one line.
 
     Raises
     ------
     TypeError
-        `pipeline` is not a ``sklearn.pipeline.Pipeline``.
+        `composition`, or a step of it, is no estimator.
     ValueError
-        A step is not allowed. The message names the step and what to use instead.
+        Names of steps are not unique, or a step before the last one has no ``transform``.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        There are findings; the message holds the first of them. Under ``config_context(on_leak="raise")`` it is raised.
 
     See Also
     --------
     allocate_budget : Give the private steps of a pipeline one budget.
     row_wise : Mark a function that transforms rows one by one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> from skdp import DPLogisticRegression, check_pipeline
+    >>> model = DPLogisticRegression(classes=[0, 1])
+    >>> check_pipeline(make_pipeline(Normalizer(), model))
+    []
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     findings = check_pipeline(make_pipeline(StandardScaler(), model))
+    >>> [(finding.step, finding.counterpart) for finding in findings]
+    [('standardscaler', 'a FunctionTransformer that scales by public bounds (skdp.row_wise)')]
     """
+    findings = find(composition)
+    if findings:
+        more = f" ({len(findings) - 1} more: see the returned list)" if len(findings) > 1 else ""
+        report_leak(f"{type(composition).__name__} is not private as a whole: {findings[0]}{more}")
+    return findings
+
+
+def _refuse_findings(pipeline: Any) -> None:
+    """Refuse a pipeline that cannot be given a joint budget, by its first fault."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
             f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
         )
-    names = [name for name, _ in pipeline.steps]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
+    check_structure(pipeline)
     charged = False
-    for number, (name, step) in enumerate(pipeline.steps):
-        if number < len(names) - 1 and not passes_rows(step) and not hasattr(step, "transform"):
-            raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
+    for name, step in pipeline.steps:
         if is_private(step):
             _refuse_strangers(name, step)
             _refuse_overrides(name, step)
@@ -74,8 +112,8 @@ def check_pipeline(pipeline: Any) -> None:
             continue
         for path, kind, reads, remedy in find_faults(step, name):
             raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")
-        for refusal in value_refusals(step, name) if charged else ():
-            raise ValueError(refusal)
+        for path, kind, reads, remedy in value_refusals(step, name) if charged else ():
+            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy}.")
 
 
 def _refuse_strangers(name: str, step: Any) -> None:
@@ -134,7 +172,7 @@ def allocate_budget(
 
     See Also
     --------
-    check_pipeline : Check the steps only.
+    check_pipeline : List what the steps read, of any composition.
     DPGridSearchCV : Search over the parameters of a pipeline under one budget.
 
     Examples
@@ -149,7 +187,7 @@ def allocate_budget(
     >>> bool(1.99 < pipe.epsilon_ <= 2.0)
     True
     """
-    check_pipeline(pipeline)
+    _refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
     budgeted = PrivatePipeline(clone(pipeline).steps, epsilon=epsilon, delta=delta, shares=shares, **own)
     check_budget(budgeted)
@@ -196,12 +234,12 @@ class PrivatePipeline(JointPrice, Pipeline):
         Class labels known to the last step. Defined only if it is a classifier.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
     --------
-    check_pipeline : Check the steps only.
+    check_pipeline : List what the steps read, of any composition.
 
     Notes
     -----
@@ -374,13 +412,14 @@ class PrivatePipeline(JointPrice, Pipeline):
         fit = JointFit(whole.steps, allocation, whole.delta, given)
         fit.check_parameters(n_samples)
         warn_of_weak_delta(whole.delta, whole._private_steps()[0][1].public_n_samples(n_samples))
-        report_foreign_fit(self)
+        note_leaks(whole, *report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency)))
         payment.check(event)
         with payment.recording_refusals():
             fit.prepare(X, y)
         payment.charge(event)
         rows, interrupted = fit.learn(whole._timed)
         take_fit(whole, fit, event)
+        whole._fitted_n_public = whole._private_steps()[0][1].public_n_samples(n_samples)
         with PUBLICATION:
             publish(self, whole, steps=self._with_learned(whole.steps))
         if interrupted:
@@ -450,7 +489,7 @@ class PrivatePipeline(JointPrice, Pipeline):
 
 def check_budget(pipeline: PrivatePipeline) -> None:
     """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
-    check_pipeline(pipeline)
+    _refuse_findings(pipeline)
     check_real("epsilon", pipeline.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
     check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):
@@ -490,6 +529,7 @@ def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
     pipeline.steps = _merge(pipeline.steps, fit.steps)
     pipeline._fitted_releases = (new_release(event, adjacency),)
     pipeline._fitted_inside = ids_of(pipeline._private_parts())
+    note_leaks(pipeline)
     pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
 
 
@@ -519,4 +559,4 @@ class PipelineSlice(Pipeline):
     fit_transform = fit_predict = fit
 
 
-__all__ = ["PrivatePipeline", "allocate_budget", "check_pipeline"]
+__all__ = ["Finding", "PrivatePipeline", "allocate_budget", "check_pipeline"]

@@ -80,16 +80,23 @@ ALL_PUBLISH = {
     "n_iter_": "the plan's; fewer only after an interrupt from outside",
     "n_steps_": "the plan's; fewer only after an interrupt from outside",
 }
-UNDOCUMENTED = {
+ALL_KEEP = {
     "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
+    "_fitted_leaks": "what was read without payment, by kind; no value of it",
+    "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
     "_fitted_releases": "the plans, each with a random name",
     "_fitted_row_norm": "of rows from DPTableVectorizer: a function of its schema",
+}
+UNDOCUMENTED = {
+    DPLogisticRegression: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
+    DPMLPClassifier: ALL_KEEP,
 }
 PUBLISHED = {
     DPLogisticRegression: {
         **ALL_PUBLISH,
         "coef_": "post-processing of noisy sums",
         "intercept_": "post-processing of noisy sums",
+        "coef_noise_": "function of the plan",
         "learning_rate_": "rule in public n, epsilon, delta",
     },
     DPMLPClassifier: {

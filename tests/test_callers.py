@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
-import pathlib
 import re
-import subprocess
-import sys
 import threading
 import types
 import warnings
@@ -236,39 +232,6 @@ def test_in_threads(name):
     assert 1 <= len(messages) <= 8
     assert messages[0].category is PrivacyLeakWarning
     assert len(again) >= 1  # another composition on the same rows is told of again
-
-
-@pytest.mark.parametrize("name", ["calibrated", "scores", "one versus rest"])
-def test_in_processes_the_error_comes_back(name, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import warnings, numpy as np\n"
-        "from sklearn.calibration import CalibratedClassifierCV\n"
-        "from sklearn.multiclass import OneVsRestClassifier\n"
-        "from sklearn.model_selection import cross_val_score\n"
-        "from joblib import parallel_config\n"
-        "from skdp import DPLogisticRegression\n"
-        "import skdp._fitting.callers, skdp.base, sys\n"
-        "class Model(DPLogisticRegression):\n"
-        "    def fit(self, X, y):\n"
-        "        warnings.simplefilter('error', skdp.PrivacyLeakWarning)\n"
-        "        skdp._fitting.callers.report_foreign_fit(self)\n"
-        "        raise RuntimeError('fitted in silence')\n"
-        "X = np.random.default_rng(0).uniform(-1, 1, (60, 3)); y = np.arange(60) % 2\n"
-        "m = Model(classes=[0, 1])\n"
-        "runs = {'calibrated': lambda: CalibratedClassifierCV(m, cv=2).fit(X, y),\n"
-        "        'scores': lambda: cross_val_score(m, X, y, cv=2, error_score='raise'),\n"
-        "        'one versus rest': lambda: OneVsRestClassifier(m).fit(X, np.arange(60) % 3)}\n"
-        "with parallel_config('loky', n_jobs=2):\n"
-        "    try:\n"
-        f"        runs[{name!r}]()\n"
-        "    except skdp.PrivacyLeakWarning as told:\n"
-        "        print('TOLD', told)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(skdp.__file__).parent.parent)}
-    command = [sys.executable, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
-    assert "TOLD Model is fitted inside" in done.stdout, done.stderr[-2000:]
 
 
 SILENT = {

@@ -89,10 +89,7 @@ def test_threads_that_a_block_starts_are_inside_it():
     assert found == ["raise"]
 
 
-ANOTHER_PROCESS = pytest.mark.xfail(reason="a setting of this process is not carried to another: a documented pitfall")
-
-
-@pytest.mark.parametrize("backend", ["sequential", "threading", pytest.param("loky", marks=ANOTHER_PROCESS)])
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 def test_fits_in_a_search_are_inside_the_block(backend):
     X, y = np.linspace(-1, 1, 80).reshape(40, 2), np.arange(40) % 2
     with (

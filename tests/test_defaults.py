@@ -60,6 +60,12 @@ def test_clip_grows_with_the_signal():
     assert {max(clips), max(by_noise)} == {0.7}
 
 
+def test_signal_by_hand():
+    """n=2,000 rows, 12 parameters, epsilon 1: one release would have sigma 3.73."""
+    assert rule.signal_of(3.73 * math.sqrt(200), 2_000.0, 200, 12) == pytest.approx(154.8, abs=0.1)
+    assert rule.signal_of(2.0, 100.0, 50, 2) == pytest.approx(250.0)
+
+
 def test_learning_rate_by_hand():
     """eta = 2 L / (sigma C sqrt(T)), and eta C at most 200."""
     assert rule.default_learning_rate(10.0, 0.5, 1_000.0, 100) == pytest.approx(40.0, rel=1e-14)

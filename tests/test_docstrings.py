@@ -20,10 +20,11 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPRandomizedSearchCV,
+    PrivacyAccountant,
     allocate_budget,
 )
 from skdp.accounting import GaussianDpEvent
-from skdp.plotting import AccountantComparisonDisplay
+from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 
 MODULES = (
@@ -40,6 +41,7 @@ MODULES = (
     "skdp.pipeline",
     "skdp.plotting",
     "skdp.preprocessing",
+    "skdp.report",
 )
 
 EXCLUDED = {
@@ -138,6 +140,9 @@ FITTED = {
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(
         lambda step: GaussianDpEvent(1.0 + step), [1, 2], 1e-5
     ),
+    "BudgetDisplay": lambda: BudgetDisplay.from_accountant(PrivacyAccountant(1.0, 1e-5)),
+    "CoefficientDisplay": lambda: CoefficientDisplay(coef=[1.0], coef_noise=[0.1], feature_names=["a"]).plot(),
+    "PrivacyUtilityDisplay": lambda: PrivacyUtilityDisplay.from_estimator(LINEAR, X, Y, X, Y, epsilons=[50.0]),
 }
 
 

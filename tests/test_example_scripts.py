@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from skdp.accounting import GaussianDpEvent
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ("plot_adam_clipping.py", "plot_mnist_abadi.py", "plot_mnist_sweeps.py")
@@ -72,6 +75,19 @@ def pld_is_below_moments_and_budgets_are_met(output):
     for epsilon, _, accuracy, spent in rows:
         assert 0.999 * float(epsilon) <= float(spent) + 1e-4 <= float(epsilon) + 1e-4
         assert float(accuracy) > 30  # ten digits: chance is 10
+
+
+def test_the_papers_accuracy_is_drawn_over_its_own_digits_alone(tmp_path):
+    """The quick size has other digits, or fewer epochs: the paper's line would be no bar for them."""
+    pytest.importorskip("matplotlib")
+    example = runpy.run_path(str(ROOT / "examples" / "plot_mnist_abadi.py"))
+    event = GaussianDpEvent(4.0)
+    logs = [[example["Epoch"](number, 90.0, 80.0 + number, event) for number in (1, 2)] for _ in range(3)]
+    for quick in (True, False):
+        figure = example["draw"](logs, "title", quick, tmp_path / "picture.png")
+        published = [line for ax in figure.axes for line in ax.get_lines() if line.get_label() == "test, as published"]
+        assert len(published) == (0 if quick else 3)
+        assert figure.get_suptitle() == "title"
 
 
 def every_choice_was_swept(output):

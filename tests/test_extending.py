@@ -1,16 +1,12 @@
-"""The page on extending skdp: its own code runs, and what it shows is private as it says."""
+"""The page on extending skdp: what its code shows is private as it says (`test_docs.py` runs every page)."""
 
 from __future__ import annotations
 
 import math
-import os
-import re
-import subprocess
 import sys
-import types
-from pathlib import Path
 
 import numpy as np
+import pages
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
@@ -35,32 +31,18 @@ from skdp.accounting import (
 from skdp.accounting.releases import releases
 from skdp.base import PrivateEstimator, StepPlan
 
-ROOT = Path(__file__).resolve().parents[1]
-BLOCKS = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "extending.md").read_text(), re.MULTILINE | re.DOTALL)
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 2, 300)
 X = RNG.normal(size=(300, 3)) / 4 + np.where(Y[:, None] == 1, 0.3, -0.3)
 
 
 @pytest.fixture(scope="module")
-def page():
+def page(tmp_path_factory):
     """The names that the page defines."""
-    module = sys.modules["page"] = types.ModuleType("page")
-    exec("\n".join(BLOCKS), vars(module))
-    yield vars(module)
-    del sys.modules["page"]
-
-
-def test_the_page_runs_in_a_folder_of_its_own(tmp_path):
-    assert len(BLOCKS) == 4
-    (tmp_path / "page.py").write_text("\n".join(BLOCKS))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "page.py"], cwd=tmp_path, env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        yield pages.run_page("docs/extending.md", "extending")
+    del sys.modules["extending"]
 
 
 # --- the estimator ----------------------------------------------------------------------------------------------------
@@ -304,6 +286,14 @@ def test_events_that_are_equal_by_their_class_have_prices_of_their_own(tmp_path)
 )
 def test_a_subclass_of_our_event_is_priced_by_what_it_says_and_not_as_its_base(whole):
     assert get_epsilon(whole(Cheap(1e-6, GaussianDpEvent(9.0))), 1e-6) == math.inf
+
+
+def test_a_chain_to_a_subclass_of_our_event_goes_on_to_what_that_says():
+    class Chain(DpEvent):
+        def __dominating_event__(self):
+            return Cheap(1e-6, GaussianDpEvent(9.0))
+
+    assert get_epsilon(Chain(), 1e-6) == math.inf
 
 
 def test_a_subclass_of_our_event_without_the_protocol_is_refused():

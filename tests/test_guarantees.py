@@ -12,6 +12,7 @@ from skdp import (
     DPGridSearchCV,
     DPLogisticRegression,
     DPMLPClassifier,
+    privacy_report,
 )
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
@@ -22,6 +23,9 @@ from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
 from skdp.mechanisms import GaussianMechanism
 from skdp.pipeline import PrivatePipeline
+from skdp.plotting import PrivacyUtilityDisplay
+from skdp.plotting._study import Study
+from skdp.preprocessing import DPTableVectorizer
 
 SENTENCES = {
     PrivateEstimator: {
@@ -44,6 +48,17 @@ SENTENCES = {
         ],
         "`epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.": [
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+        ],
+        '``delta="auto"`` is the delta of the accountant, or a function of the public number of rows.': [
+            "tests/test_default_delta.py::test_each_follows_the_rule_and_no_row",
+            "tests/test_default_delta.py::test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number",
+        ],
+        "Under ``add_remove`` that is `n_samples_public`.": [
+            "tests/test_default_delta.py::test_under_add_remove_the_number_of_rows_has_no_say",
+        ],
+        "It does not increase with the number of rows, and stays the same over all instalments.": [
+            "tests/test_default_delta.py::test_the_rule_does_not_increase_and_stays_well_below_one_record",
+            "tests/test_default_delta.py::test_instalments_keep_the_first_delta",
         ],
         "What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and "
         "names (the number of rows included, but for ``add_remove``) and of the classes.": [
@@ -82,6 +97,59 @@ SENTENCES = {
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+    },
+    DPTableVectorizer: {
+        "With a complete schema, ``fit`` reads shape, names and types of the table and no cell.": [
+            "tests/test_vectorizer.py::test_a_complete_schema_reads_no_cell_and_pays_nothing",
+        ],
+        "``transform`` treats rows one by one: a row of the output is a function of that row, of the schema and of "
+        "public types.": [
+            "tests/test_vectorizer.py::test_rows_are_those_of_the_plain_reading",
+            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+        ],
+        "It does not depend on whether a gap elsewhere made a library store integers as floats, or booleans as "
+        "objects.": [
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_of_flags_changes_nothing",
+            "tests/test_vectorizer_input.py::test_numbers_as_categories_have_one_key_whatever_their_type",
+        ],
+        "A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row.": [
+            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
+            "tests/test_vectorizer.py::test_a_purchase_is_charged_once_at_the_price_that_is_stated",
+            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+        ],
+        "Its release, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`; everything else is "
+        "post-processing.": [
+            "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
+            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+        ],
+        "Kinds of columns come from the schema, else from their types: numeric, nullable and boolean columns are "
+        "numbers, dates are dates, anything else is a category.": [
+            "tests/test_vectorizer_input.py::test_kinds_come_from_types_and_not_from_cells",
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+        ],
+        "A list of rows has no types, so its columns are numbers.": [
+            "tests/test_vectorizer_input.py::test_a_list_of_rows_has_no_types_and_so_no_words",
+        ],
+        "Categories are never read from a type.": [
+            "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
+            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+        ],
+        "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
+        "buying them.": [
+            "tests/test_vectorizer.py::test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy",
+        ],
+        "A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, "
+        "columns of one name, complex numbers, and nested cells.": [
+            "tests/test_vectorizer_input.py::test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge",
+            "tests/test_vectorizer_input.py::test_what_transform_refuses_shows_no_cell_either",
+            "tests/test_vectorizer_input.py::test_drawn_frames_go_through_fit_and_predict",
+        ],
+        'Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at '
+        "most the root of the number of these entries, with equality for bins.": [
+            "tests/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
         ],
     },
     DPPCA: {
@@ -293,6 +361,68 @@ SENTENCES = {
         ],
         "A search over one candidate skips choice and score and costs one fit.": [
             "tests/test_model_selection.py::test_a_grid_of_one_costs_one_fit",
+        ],
+    },
+    privacy_report: {
+        "Figures are ``epsilon_`` and ``delta_`` of the model, and prices of its ``privacy_event_``.": [
+            "tests/test_report.py::test_figures_are_those_of_the_model_and_of_its_event",
+            "tests/test_report.py::test_the_listed_releases_cost_what_the_model_costs",
+            "tests/test_report.py::test_the_choice_and_the_refit_compose_to_the_whole_search",
+            "tests/test_report.py::test_an_epsilon_below_its_event_is_refused",
+        ],
+        "As text and HTML they are never below the exact ones.": [
+            "tests/test_report.py::test_printed_figures_are_never_below_the_exact_ones",
+            "tests/test_report.py::test_percentages_round_up",
+        ],
+        "A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are "
+        "named.": [
+            "tests/test_report.py::test_reports_of_neighbouring_tables_are_equal",
+        ],
+        "The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) "
+        "/ 2 by the privacy profile delta(epsilon).": [
+            "tests/test_report.py::test_the_simple_bound_is_reached_by_the_worst_mechanism",
+            "tests/test_report.py::test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise",
+        ],
+        "What the fit read without payment, and whether its noise was seeded, is told as it was at the fit, without a "
+        "label and without the seed.": [
+            "tests/test_report.py::test_classes_that_were_read_are_told_of_and_not_shown",
+            "tests/test_report.py::test_seeded_noise_is_told_of_and_the_seed_is_not",
+            "tests/test_report.py::test_a_later_parameter_does_not_change_what_was_secret",
+            "tests/test_report.py::test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it",
+            "tests/test_report.py::test_compositions_around_a_fit_are_told_of_each_time",
+        ],
+    },
+    Study: {
+        "The models and their scores on public rows, all of them together, are private at the price of `event`, which "
+        "is known before a row is read.": [
+            "tests/test_displays.py::test_every_fit_is_charged_repeats_included",
+            "tests/test_displays.py::test_every_fit_has_noise_of_its_own",
+            "tests/test_displays.py::test_the_plan_under_add_remove_does_not_see_the_number_of_rows",
+            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+        ],
+    },
+    PrivacyUtilityDisplay.from_estimator: {
+        "Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of "
+        "them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.": [
+            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/test_displays.py::test_a_leak_is_told_once_or_raised_before_any_charge",
+            "tests/test_displays.py::test_classes_that_are_read_are_told",
+        ],
+        "`privacy_event_` composes every fit, repeats included.": [
+            "tests/test_displays.py::test_every_fit_is_charged_repeats_included",
+            "tests/test_displays.py::test_a_pipeline_is_fitted_at_each_of_the_budgets",
+        ],
+        "The accountant is asked before a row is read, and charged once, for all fits, before training reads the "
+        "rows.": [
+            "tests/test_displays.py::test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing",
+            "tests/test_displays.py::test_the_study_is_one_plan_under_a_ceiling",
+            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+        ],
+        "Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is "
+        "fitted to the test rows.": [
+            "tests/test_displays.py::test_what_is_refused_costs_nothing_and_shows_no_cell",
+            "tests/test_displays.py::test_models_that_cannot_be_studied_are_refused",
+            "tests/test_displays.py::test_without_matplotlib_nothing_is_paid",
         ],
     },
 }

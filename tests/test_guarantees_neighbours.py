@@ -155,6 +155,8 @@ FORMS = [
         "linear", sp.csr_array, 2,
         {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL},
     ),
+    ("linear", np.asarray, 3, {**FULL, "class_weight": {0: 5.0, 2: 3.0}}),
+    ("network", np.asarray, 2, {**FULL, "class_weight": {0: 0.5, 1: 3.0}}),
     ("network", np.asarray, 2, FULL),
     ("network", np.asarray, 3, {**POISSON, "clipping": "automatic", "solver": "adam", "adam_noise_floor": 0.1}),
     ("network", np.asarray, 3, {"clipping": "per_layer", "max_grad_norm": (0.1, 0.2, 0.3), "activation": "tanh"}),
@@ -370,4 +372,5 @@ def test_one_more_class_among_the_labels_is_not_told(draw, kind):
     for labels in (y, np.concatenate([[20], y[1:]])):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", message="40 rows are few")
             seeded(21, kind, random_state=None, delta=1e-3, max_iter=1).fit(X, labels)

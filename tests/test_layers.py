@@ -21,13 +21,14 @@ FLOORS = {
         ("_config", "_validation", "accounting"),
         ("budget", "_kernels", "_random"),
         ("mechanisms", "_sampling", "_gram"),
-        ("_fitting", "plotting"),
-        ("_training",),
+        ("_fitting",),
+        ("_training", "_report"),
+        ("report",),
         ("base",),
         ("_classifier", "decomposition", "preprocessing"),
         ("datasets", "linear_model", "neural_network", "pipeline"),
-        ("_search",),
-        ("model_selection",),
+        ("_search", "tabular"),
+        ("model_selection", "plotting"),
     ),
     "accounting": (
         ("events", "numeric"),
@@ -69,19 +70,33 @@ FLOORS = {
     ),
     "_kernels": (("bits", "dense", "gram", "linear", "updates"),),
     "_training": (
-        ("averaging", "defaults", "linear", "network", "optimizers", "plan", "progress", "run_lock"),
+        ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
         ("checkpoint",),
         ("loop",),
     ),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "default_delta", "made_up", "norms", "payment", "private_step", "releases", "row_wise"),
-        ("public_rules", "rows"),
+        ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
+        ("private_step", "releases", "row_wise"),
+        ("public_rules", "rows", "totals"),
         ("public_steps",),
-        ("callers", "running"),
-        ("joint_fit",),
+        ("compositions", "running"),
+        ("findings", "joint_fit"),
+        ("stack",),
+        ("callers",),
+    ),
+    "_report": (
+        ("values", "price"),
+        ("releases",),
+        ("facts", "wording"),
+        ("checklists",),
+        ("sections",),
+        ("as_text", "as_html"),
+        ("document",),
+        ("reported",),
     ),
     "datasets": (("_tables", "mnist"), ("census",)),
+    "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
         ("cells", "columns", "threshold", "yaml_text"),
         ("buying", "draft", "edges", "kinds", "octaves"),
@@ -92,7 +107,7 @@ FLOORS = {
 }
 SKLEARN = {
     *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
-    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing"),
+    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing", "tabular", "_report"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -175,7 +190,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (24, 7, 82), "accounting": (15, 8, 49)}
+    assert found == {"": (27, 8, 100), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -672,6 +672,7 @@ PUBLISHED = {
     "cv_results_": "public parameters, and the scores above",
     "score_noise_, scorer_": "public constants",
     "delta_, adjacency_, _fitted_releases": "public constants, from which epsilon_ and privacy_event_ are read",
+    "_fitted_leaks, _fitted_n_public, _fitted_tuning": "what was read without payment, by kind; public constants",
 }
 
 

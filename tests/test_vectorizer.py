@@ -25,8 +25,10 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     PrivacyAccountant,
+    PrivacyLeakWarning,
     allocate_budget,
     check_pipeline,
+    config_context,
 )
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent, get_epsilon
@@ -403,8 +405,17 @@ def test_the_noise_of_a_purchase_is_what_was_priced(monkeypatch):
     assert (purchase.n_numbers, purchase.n_words, n_public) == (3, 2, 200)
     assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
     assert noise == fitted.noise_multiplier_
+    assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [purchase.threshold_delta]
 
 
 def test_a_public_step_between_vectorizer_and_model_runs_after_the_charge():
     steps = make_pipeline(DPTableVectorizer(BOUGHT, sparse_output=False), FunctionTransformer(np.square), classifier())
     assert allocate_budget(steps, 1.0, 1e-5).fit(FRAME, Y).epsilon_ <= 1.0
+
+
+def test_one_that_buys_in_a_plain_pipeline_is_told_of():
+    pipe = make_pipeline(DPTableVectorizer(BOUGHT), classifier())
+    with pytest.warns(PrivacyLeakWarning, match=r"private steps \['dptablevectorizer', 'dplogisticregression'\]"):
+        pipe.fit(FRAME, Y)
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="is fitted inside Pipeline"):
+        clone(pipe).fit(FRAME, Y)

@@ -72,14 +72,21 @@ def walk(step: Any, name: str) -> Iterator[tuple[str, Any, list[tuple[str, str]]
     """Iterate over a step and all its parts: path, part, and what the part itself reads, with remedies."""
     if step is None or (type(step) is str and step in ("passthrough", "drop")):
         return
-    rule = RULES.get(type(step))
-    if rule is None:
-        yield name, step, [(_UNLISTED, COUNTERPARTS.get(type(step).__name__, ANYTHING_ELSE))]
+    if type(step) not in RULES:
+        yield name, step, find_own_faults(step)
         return
-    found = [*_find_changes(step), *rule(step), *_find_joins(step)]
-    yield name, step, found or list(find_not_plain(step))
+    yield name, step, find_own_faults(step)
     for part_name, part in parts_of(step):
         yield from walk(part, f"{name}__{part_name}" if name else str(part_name))
+
+
+def find_own_faults(step: Any) -> list[tuple[str, str]]:
+    """Return what a step reads itself, whatever its parts do, with remedies."""
+    rule = RULES.get(type(step))
+    if rule is None:
+        return [(_UNLISTED, COUNTERPARTS.get(type(step).__name__, ANYTHING_ELSE))]
+    found = [*_find_changes(step), *rule(step), *_find_joins(step)]
+    return found or list(find_not_plain(step))
 
 
 def is_ours(step: Any) -> bool:
@@ -204,6 +211,7 @@ __all__ = [
     "Fault",
     "check_types",
     "find_faults",
+    "find_own_faults",
     "is_ours",
     "output_of",
     "parts_of",

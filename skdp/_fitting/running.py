@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransform
 
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp._fitting.public_rules import takes_any_types
-from skdp._fitting.public_steps import quietly, walk
+from skdp._fitting.public_steps import Fault, quietly, walk
 from skdp._fitting.row_wise import RowWiseError
 
 
@@ -82,14 +82,16 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
         ) from None
 
 
-def value_refusals(step: Any, name: str) -> Iterator[str]:
-    """Messages for the parts of a public step that refuse some values, which is not allowed after a private step."""
+def value_refusals(step: Any, name: str) -> Iterator[Fault]:
+    """Find the parts of a public step that refuse some values, which is not allowed after a private step."""
     for path, part, _ in walk(step, name):
         kind = type(part)
         if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
-            yield (
-                f"step {path!r}: {kind.__name__} refuses some values, which behind a private step would cost the whole "
-                "fit: put it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')."
+            yield Fault(
+                path,
+                kind.__name__,
+                "refuses some values, which behind a private step would cost the whole fit",
+                "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')",
             )
 
 

@@ -9,6 +9,7 @@ from skdp._search.candidates import FitPlan, fit_plans
 from skdp.accounting import (
     DpEvent,
     GaussianDpEvent,
+    NoOpDpEvent,
     NumberOfTries,
     WorstOfDpEvent,
     calibrate_noise_multiplier,
@@ -68,6 +69,14 @@ class SearchPlan(NamedTuple):
     event: DpEvent
     adjacency: str
 
+    @property
+    def tuning(self) -> dict[str, DpEvent]:
+        """Events of the choice and of the fit that follows it, which compose to `event`; none without a choice."""
+        if len(self.tried) == 1:
+            return {}
+        choice = _tries_event(self.tried, self.scale, GaussianDpEvent(self.score_noise), self.tries)
+        return {"choice": choice, "refit": _refit_event(self.finals, self.scale, self.tries)}
+
 
 def plan_search(
     grid: list[dict[str, Any]], candidates: list[PrivatePipeline], sizes: tuple[int, int, int], terms: SearchTerms
@@ -89,8 +98,7 @@ def plan_search(
 
     def event_at(tries: NumberOfTries | None, scale: float) -> DpEvent:
         choice = _tries_event(tried, scale, GaussianDpEvent(scale * score), tries)
-        possible = finals if tries is not None and tries.poisson else finals[1:]
-        return compose([choice, _worst_of([each.event(scale) for each in possible])]) if finals else choice
+        return compose([choice, _refit_event(finals, scale, tries)])
 
     tries, scale = _solved(event_at, len(grid), terms)
     return SearchPlan(tried, finals, scale * score, scale, tries, event_at(tries, scale), terms.adjacency)
@@ -111,6 +119,12 @@ def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, tries: Num
     if tries is None:
         return _worst_of([compose(trained), compose([scored] * len(tried))])
     return tries.event(_worst_of([*trained, scored]))
+
+
+def _refit_event(finals: list[FitPlan], scale: float, tries: NumberOfTries | None) -> DpEvent:
+    """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
+    possible = finals if tries is not None and tries.poisson else finals[1:]
+    return _worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
 
 
 def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTries | None, float]:

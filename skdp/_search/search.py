@@ -21,6 +21,8 @@ from skdp._classifier import classes_of, number_of_columns
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
+from skdp._fitting.foreign_parameters import RefusesForeignParameters
+from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_rules import takes_any_types
@@ -28,6 +30,7 @@ from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
 from skdp._fitting.rows import check_labels
 from skdp._fitting.running import table_shape
+from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
 from skdp._search.candidates import (
     FitPlan,
@@ -59,7 +62,7 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
-class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, BaseEstimator):
     """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
     n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
 
@@ -96,6 +99,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
 
     def _search(self, X: Any, y: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
+        begin_record(self)
         terms, template, accountant = self._check(X, y)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
             check_types(X)  # of a list, before it is an array
@@ -105,10 +109,12 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         grid = self._checked_candidates(stream)
         made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
         labels = _name_classes(made, y, n_samples)
+        note_leaks(self, *([] if labels is None else [CLASSES_READ]))
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
         get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
         warn_of_weak_delta(terms.delta, n)
-        report_foreign_fit(self)
+        price = FitPrice(plan.event, terms.delta, terms.adjacency)
+        note_leaks(self, *report_foreign_fit(self, price))
         payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan, terms))
         payment.check(plan.event)
         with payment.recording_refusals():
@@ -176,6 +182,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
                 f"random_state={self.random_state!r} makes split, noise and number of tries reproducible, so the "
                 "guarantee does not hold against those who know the seed: use random_state=None."
             )
+            note_leaks(self, SEEDED)
         return stream
 
     def _n_scored(self, n: int) -> int:
@@ -257,12 +264,14 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         if is_private(estimator):
             epsilon = get_epsilon(event, terms.delta, adjacency=terms.adjacency)
             step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)
-        estimator._fitted_releases = paid
+        estimator._fitted_releases, estimator._fitted_n_public = paid, self._fitted_n_public
+        note_leaks(estimator, *self._fitted_leaks)
         self._fitted_releases, self.best_estimator_ = paid, estimator
         self.delta_, self.adjacency_ = terms.delta, terms.adjacency
 
     def _note(self, plan: SearchPlan, n: int, best: _Tried | None, tried: list[_Tried]) -> None:
         grid, score = [each.parameters for each in plan.tried], score_of(self.scoring)
+        self._fitted_n_public, self._fitted_tuning = n, plan.tuning
         alone = len(grid) == 1
         self.best_index_ = 0 if alone else -1 if best is None else best.number
         self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}

@@ -173,8 +173,11 @@ def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _upgrade_run(run: Any) -> Any:
-    """Convert the description of a run in old files, which have the number of earlier steps and not their events."""
-    if isinstance(run, dict) and run.get("earlier steps") == 0:
+    """Convert the description of a run in old files: no class weights, earlier steps as a number and not as events."""
+    if not isinstance(run, dict):
+        return run
+    run = {"class_weight": "None", **run}
+    if run.get("earlier steps") == 0:
         return {**{name: run[name] for name in run if name != "earlier steps"}, "earlier events": []}
     return run
 

@@ -211,7 +211,7 @@ class LaplaceDpEvent(DpEvent):
     Parameters
     ----------
     noise_multiplier : float
-        Scale b of the noise (density e^{-|x|/b} / 2b) divided by the bound C on the L1 norm of one record's
+        Scale b of the noise (density ``exp(-|x| / b) / 2b``) divided by the bound C on the L1 norm of one record's
         contribution; above 0. The release is (1 / noise_multiplier)-private, and twice that under `replace_one`.
     """
 

@@ -169,7 +169,7 @@ def fetch_acs_pums(
     year : int
         Data year, 2009 to 2024 except 2020.
     data_home : path-like or None, default=None
-        Folder in which downloads are kept. None means :func:`sklearn.datasets.get_data_home`.
+        Folder in which downloads are kept. None means ``sklearn.datasets.get_data_home``.
     base_url : str, default=CENSUS_URL
         Address of the folder that holds ``{year}/1-Year/csv_p{state}.zip``.
     target : str, default="employed"

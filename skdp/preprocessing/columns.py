@@ -58,11 +58,13 @@ class Table:
     shape : tuple of (int, int)
     source : frame or ndarray
         What the columns are taken from.
+    is_typed : bool
+        Whether the columns have types; a list of rows has none.
     """
 
     def __init__(self, X: Any) -> None:
         names = column_names(X)
-        self._typed = hasattr(X, "dtype") or names is not None
+        self.is_typed = hasattr(X, "dtype") or names is not None
         self.source = X if names is not None else values_of("X", X)
         check_shape(self.source.shape)
         self.shape = (int(self.source.shape[0]), int(self.source.shape[1]))
@@ -74,7 +76,7 @@ class Table:
 
         A list of rows has no types, so its columns are numbers.
         """
-        if not self._typed:
+        if not self.is_typed:
             return "number"
         letter = _letter(self._raw(j))
         if letter in "biufm":
@@ -82,10 +84,6 @@ class Table:
         if letter in "cV":
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
         return "date" if letter == "M" else "category"
-
-    def is_whole(self, j: int) -> bool:
-        """Whether column j is of a type of integers or booleans."""
-        return self._typed and _letter(self._raw(j)) in "biu"
 
     def cells(self, j: int) -> CellValues:
         """Read column j, or refuse it if it has complex or nested cells."""
@@ -170,7 +168,7 @@ def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
     if letter in "biuf":
         values = _doubles(raw.to_numpy(dtype=np.float64, na_value=np.nan))
         return CellValues("boolean" if letter == "b" else "number", values), NUMBER
-    if letter == "M":
+    if letter == "M" and type(raw.dtype).__name__ != "ArrowDtype":
         return _read_array(raw.to_numpy(dtype="datetime64[us]"))
     if hasattr(raw, "cat"):
         return _coded(raw.cat.codes.to_numpy().astype(np.int64), raw.cat.categories.tolist())
@@ -199,9 +197,9 @@ def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
     types = set(map(type, cells))
-    fault = max((_fault_of(each) for each in types), default=NUMBER)
-    if fault in (COMPLEX, OTHER):
-        return None, fault
+    faults = {_fault_of(each) for each in types} & {COMPLEX, OTHER}
+    if faults:
+        return None, max(faults)
     # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
     told_apart: Iterable[Any] = cells if types == {str} else zip(types_of(cells), cells, strict=True)
     index: defaultdict[Any, int] = defaultdict()

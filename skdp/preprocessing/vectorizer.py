@@ -80,7 +80,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
     sparse_output : bool or "auto", default="auto"
         Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
-        for frames.
+        for frames. `DPPCA` takes dense rows: set False before it.
     dtype : {"float32", "float64"}, default="float32"
         Type of the output.
     epsilon : float or None, default=1.0
@@ -126,7 +126,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         Neighbouring relation for which `epsilon_` holds.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
@@ -140,7 +140,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     - With a complete schema, ``fit`` reads shape, names and types of the table and no cell. ``transform`` treats rows
       one by one: a row of the output is a function of that row, of the schema and of public types. It does not depend
       on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
-    - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, `sensitivity` and proof
+    - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
       are those of `skdp.preprocessing.purchase.Purchase`; everything else is post-processing. Kinds of columns come
       from the schema, else from their types: numeric, nullable and boolean columns are numbers, dates are dates,
       anything else is a category. A list of rows has no types, so its columns are numbers. Categories are never read
@@ -355,7 +355,14 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         for j, name in enumerate(table.names):
             kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
             column = Column(kind) if name in others else known[name]
-            _check_type(name, column, table, j)
+            if column.kind != "drop":
+                table.kind(j)  # refuses types of complex and nested cells
+            _refuse_dates(name, column, table, j)
+            if column.kind == "date" and table.is_typed and table.kind(j) == "number":
+                raise ValueError(
+                    f"column {name!r} is of a type of numbers and a date in the schema: convert it, as by "
+                    "pandas.to_datetime, or give it numbers as bounds."
+                )
             columns.append((name, j, column))
         if all(column.kind == "drop" for _, _, column in columns):
             raise ValueError("the schema drops every column of X: name one at least.")
@@ -397,7 +404,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         table = Table(X)
         check_schema(self, table.source, reset=False)
         for block in self._fitted_blocks:
-            _check_type(block.name, block.column, table, block.position)
+            _refuse_dates(block.name, block.column, table, block.position)
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
         made = (_sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
         return with_row_norm(made, self.row_norm_)
@@ -419,7 +426,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
 
         Returns
         -------
-        X_original : ndarray of shape (n_samples, n_features_in_)
+        X_original : ndarray of shape (n_samples, `n_features_in_`)
             Cells as objects: numbers, text, ISO dates, True and False. Columns that are dropped are None.
         """
         check_is_fitted(self)
@@ -476,15 +483,10 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         return tags
 
 
-def _check_type(name: str, column: Column, table: Table, j: int) -> None:
-    """Refuse a column whose type says that it is of another kind."""
-    kind = "category" if column.kind == "drop" else table.kind(j)
-    if column.kind == "number" and kind == "date":
+def _refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
+    """Refuse a column whose type says that it holds dates where the schema has a number."""
+    if column.kind == "number" and table.kind(j) == "date":
         raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
-    if column.kind == "date" and table.is_whole(j):
-        raise ValueError(
-            f"column {name!r} is of a type of integers and a date in the schema: give it dates, or numbers."
-        )
 
 
 def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:

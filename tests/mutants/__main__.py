@@ -44,7 +44,7 @@ def copy_project(target: pathlib.Path) -> None:
     for name in ("skdp", "tests", "examples", "docs"):
         if (ROOT / name).exists():
             shutil.copytree(ROOT / name, target / name, ignore=ignore)
-    for name in ("pyproject.toml", "setup.py", "README.md"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "CITATION.cff"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, target / name)
 

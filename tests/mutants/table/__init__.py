@@ -1,6 +1,22 @@
 """All mutants, by subject."""
 
-from table import bought, clip, fits, layout, ledger, moments, networks, noise, price, public_steps, search, selection
+from table import (
+    bought,
+    clip,
+    displays,
+    fits,
+    layout,
+    ledger,
+    moments,
+    networks,
+    noise,
+    price,
+    public_steps,
+    reports,
+    search,
+    selection,
+    vectorizer,
+)
 
 MUTANTS = [
     *bought.MUTANTS,
@@ -14,5 +30,8 @@ MUTANTS = [
     *search.MUTANTS,
     *fits.MUTANTS,
     *public_steps.MUTANTS,
+    *displays.MUTANTS,
     *layout.MUTANTS,
+    *reports.MUTANTS,
+    *vectorizer.MUTANTS,
 ]

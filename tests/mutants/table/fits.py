@@ -8,6 +8,7 @@ from paths import (
     CHECKPOINT,
     CLASSIFIER,
     EVENTS,
+    FINDINGS,
     INPUT,
     JOINT_FIT,
     PAYMENT,
@@ -103,8 +104,8 @@ MUTANTS = [
         "a fit that writes on the user's estimator",
         (
             CLASSIFIER,
-            "        work = copy(self)\n        terms = work._check_terms()\n        with RunLock",
-            "        work = self\n        terms = work._check_terms()\n        with RunLock",
+            "        work = copy(self)\n        terms = work._check_terms()\n        if warm:",
+            "        work = self\n        terms = work._check_terms()\n        if warm:",
         ),
         tests="publication",
         select="any_line",
@@ -201,7 +202,7 @@ MUTANTS = [
     ),
     mutant(
         "two steps of one name",
-        (PIPELINE, "    if len(set(names)) < len(names):\n", "    if False:\n"),
+        (FINDINGS, "    if len(set(names)) < len(names):\n", "    if False:\n"),
         tests="pipeline",
         select="of_one_name",
     ),

@@ -5,8 +5,11 @@ from paths import (
     AVERAGING,
     BASE,
     BITS,
+    CLASS_WEIGHT,
     CLASSIFIER,
+    LINEAR_MODEL,
     MECHANISMS,
+    NOISE,
     OPTIMIZERS,
     RANDOM,
     SAMPLING,
@@ -17,6 +20,58 @@ RELEASE = "gradient = mechanism.release(total, noise_stream)\n"
 DIVIDE = "gradient /= plan.expected_lot_size\n"
 
 MUTANTS = [
+    # --- weights of classes, and the noise in a coefficient ---
+    mutant(
+        "class weights divided by the largest that occurs",
+        (CLASSIFIER, "weights * factors[coded])", "weights * factors[coded] / factors[coded].max())"),
+        tests="class_weight",
+        select="no_say",
+    ),
+    mutant(
+        "class weights by the shares in the labels",
+        (
+            CLASSIFIER,
+            "weights * factors[coded])",
+            "weights * (len(coded) / np.maximum(np.bincount(coded, minlength=len(factors)), 1))[coded])",
+        ),
+        tests="class_weight",
+        select="no_say",
+    ),
+    mutant(
+        "balanced class weights read from nobody's shares",
+        (CLASS_WEIGHT, 'class_weight == "balanced":', "False:"),
+        (CLASS_WEIGHT, "    if class_weight is None:", '    if class_weight in (None, "balanced"):'),
+        tests="class_weight",
+        select="bad_weight",
+    ),
+    mutant(
+        "few rows told by the private number of rows",
+        (
+            CLASSIFIER,
+            "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
+            "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
+        ),
+        tests="weak_signal",
+        select="told_the_same",
+    ),
+    mutant(
+        "few rows told by the number of classes among the labels",
+        (CLASSIFIER, "if outputs is not None and not warm:", "if not warm:"),
+        tests="weak_signal",
+        select="among_the_labels",
+    ),
+    mutant(
+        "noise of a coefficient without that of earlier instalments",
+        (LINEAR_MODEL, "if plan.warm else 0.0\n", "if plan.warm and resumed else 0.0\n"),
+        tests="coef_noise",
+        select="instalments",
+    ),
+    mutant(
+        "noise of a coefficient from all iterates, not from the averaged ones",
+        (NOISE, "total[np.maximum(first - step, 0)]", "0.0 * step"),
+        tests="coef_noise",
+        select="spread",
+    ),
     # --- the noise ---
     mutant(
         "noise divided by the root of the lot",

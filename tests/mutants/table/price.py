@@ -6,6 +6,7 @@ from paths import (
     ADMISSION,
     BASE,
     CLASSIFIER,
+    DEFAULT_DELTA,
     EVENTS,
     FILTERS,
     LEDGER,
@@ -19,13 +20,42 @@ from paths import (
 CHARGE = "        work._charge_once(plan)\n"
 
 MUTANTS = [
+    # --- delta by the rule ---
+    mutant(
+        "delta from the private number of rows",
+        (BASE, "        n = self._public_n_samples(n_samples)\n        given", "        n = n_samples\n        given"),
+        tests="default_delta",
+        select="add_remove",
+    ),
+    mutant(
+        "delta of an instalment found anew",
+        (
+            CLASSIFIER,
+            "self._settle_delta(terms, shape[0], self.delta_ if warm else None)",
+            "self._settle_delta(terms, shape[0])",
+        ),
+        tests="default_delta",
+        select="instalments",
+    ),
+    mutant(
+        "delta rounded up to a power of ten",
+        (DEFAULT_DELTA, "len(str(10 * n_samples - 1))", "len(str(10 * n_samples - 1)) - 1"),
+        tests="default_delta",
+        select="rule",
+    ),
+    mutant(
+        "delta of the ledger overlooked",
+        (DEFAULT_DELTA, "if accountant is not None and accountant.delta is not None:", "if False:"),
+        tests="default_delta",
+        select="ledger",
+    ),
     # --- the price ---
     mutant(
         "a subclass of an event priced as its base",
         (
             EVENTS,
-            "            if type(asked) in _OWN:\n",
-            "            if isinstance(asked, tuple(_OWN - {DpEvent})):\n",
+            "    if type(event) in _OWN:\n",
+            "    if isinstance(event, tuple(_OWN - {DpEvent})):\n",
         ),
         tests="extending",
         select="subclass_of_our_event",
@@ -139,7 +169,7 @@ MUTANTS = [
     ),
     mutant(
         "failure probabilities that do not add up",
-        (FILTERS, "[n * each.times * each.delta for found, n in charges", "[each.delta for found, n in charges"),
+        (FILTERS, "add_upwards([n * part for n, part in counted])", "add_upwards([part for n, part in counted])"),
         tests="accounting_filters",
         select="fail or known_epsilon",
     ),

@@ -1,18 +1,32 @@
 """Mistakes in public steps, and in warnings about other people's estimators."""
 
 from mutant import mutant
-from paths import CALLERS, CONFIG, MADE_UP, PUBLIC, ROW_WISE, RULES
+from paths import (
+    BASE,
+    CALLERS,
+    COMPOSITIONS,
+    CONFIG,
+    FINDINGS,
+    MADE_UP,
+    PIPELINE,
+    PUBLIC,
+    ROW_WISE,
+    RULES,
+    STACK,
+    TOTALS,
+)
 
 MUTANTS = [
     mutant(
         "a public step known by its tag and not by the list",
         (
             PUBLIC,
-            "    if rule is None:\n        yield name",
+            "    if type(step) not in RULES:\n        yield name",
             "    tags = getattr(step, '__sklearn_tags__', None)\n"
-            "    if rule is None and not isinstance(step, type) and tags is not None and not tags().requires_fit:\n"
+            "    known = type(step) in RULES or isinstance(step, type) or tags is None\n"
+            "    if not known and not tags().requires_fit:\n"
             "        return\n"
-            "    if rule is None:\n        yield name",
+            "    if type(step) not in RULES:\n        yield name",
         ),
         tests="public_rules",
         select="reads_or_may_read",
@@ -109,7 +123,7 @@ MUTANTS = [
     ),
     mutant(
         "a union that joins by index what was numbered anew",
-        (PUBLIC, 'if any(_output_of(part) != "pandas" for part in parts):', "if False:"),
+        (PUBLIC, 'if any(output_of(part) != "pandas" for part in parts):', "if False:"),
         tests="public_rules",
         select="joined",
     ),
@@ -265,7 +279,7 @@ MUTANTS = [
     mutant(
         "a private search inside a calibration, in silence",
         (
-            CALLERS,
+            STACK,
             '        if origin == "ours":\n            function = None\n            continue\n',
             '        if origin == "ours":\n            return found\n',
         ),
@@ -275,7 +289,7 @@ MUTANTS = [
     mutant(
         "a user's estimator that fits ours, in silence",
         (
-            CALLERS,
+            STACK,
             'if origin == "sklearn" or frame.f_code.co_name.startswith(_FITS) else None',
             'if origin == "sklearn" else None',
         ),
@@ -284,19 +298,19 @@ MUTANTS = [
     ),
     mutant(
         "a reading step of a plain pipeline, in silence",
-        (CALLERS, "    if faults:\n", "    if False:\n"),
+        (STACK, "    if faults:\n", "    if False:\n"),
         tests="callers",
         select="told_once and (pipeline or nested or union)",
     ),
     mutant(
         "several budgets of a plain pipeline, in silence",
-        (CALLERS, "    if len(private) > 1:\n", "    if False:\n"),
+        (STACK, "    if len(private) > 1:\n", "    if False:\n"),
         tests="callers",
         select="told_once and (steps or selected)",
     ),
     mutant(
         "a subclass of a pipeline taken for it",
-        (CALLERS, "(None if is_known else _describe_unknown(kind))", "None"),
+        (STACK, "(None if is_of_sklearn(owner) else describe_unknown(kind))", "None"),
         tests="callers",
         select="told_once and own",
     ),
@@ -304,8 +318,8 @@ MUTANTS = [
         "a leak told of before it is raised",
         (
             CALLERS,
-            '            report_leak(f"',
-            '            _mark_reported(token, layer.title)\n            report_leak(f"',
+            "            report_leak(",
+            "            _mark_reported(token, layer.title)\n            report_leak(",
         ),
         tests="callers",
         select="raised_for_each",
@@ -322,14 +336,84 @@ MUTANTS = [
     ),
     mutant(
         "a long-lived scorer that silences later searches",
-        (CALLERS, "return function if run is None else function._replace(owner=run)", "return function"),
+        (STACK, "return function if run is None else function._replace(owner=run)", "return function"),
         tests="callers",
         select="lives_long",
     ),
     mutant(
         "the stack of a fit kept alive",
-        (CALLERS, "list(_iterate_frames(sys._getframe().f_back))", "list(_iterate_frames(sys._getframe()))"),
+        (CALLERS, "list(iterate_frames(sys._getframe().f_back))", "list(iterate_frames(sys._getframe()))"),
         tests="callers",
         select="kept_alive",
+    ),
+    mutant(
+        "a finding that is not told of",
+        (PIPELINE, "    if findings:\n", "    if False:\n"),
+        tests="findings",
+        select="test_findings",
+    ),
+    mutant(
+        "a composition that is not walked",
+        (FINDINGS, "            yield from _walk(child, join(path, name))", "            pass"),
+        tests="findings",
+        select="test_findings",
+    ),
+    mutant(
+        "a budget that ignores what check_pipeline finds",
+        (
+            PIPELINE,
+            '            raise ValueError(f"step {path!r}: {kind} {reads}; use {remedy} instead.")',
+            "            pass",
+        ),
+        tests="findings",
+        select="agrees",
+    ),
+    mutant(
+        "one fit too few in a total",
+        (COMPOSITIONS, "return folds * candidates + bool(owner.refit)", "return folds * candidates"),
+        tests="findings",
+        select="test_findings",
+    ),
+    mutant(
+        "copies of a row priced as one row",
+        (FINDINGS, "return Total(total.n_fits) if _mixes_rows(node) else total", "return total"),
+        tests="findings",
+        select="no_price",
+    ),
+    mutant(
+        "a price that depends on the rows, planned without them",
+        (TOTALS, "if any(event_at(1.0) != first(1.0) for event_at in others):", "if False:"),
+        tests="findings",
+        select="no_price",
+    ),
+    mutant(
+        "a setting that stays here when its estimator is sent",
+        (BASE, 'return state if sent is None else {**state, "_sent": sent}', "return state"),
+        tests="workers",
+        select="other_leaks",
+    ),
+    mutant(
+        "a setting that outlives its task",
+        (CONFIG, "if each[0]() is not None]", "if True]"),
+        tests="workers",
+        select="only_a_worker",
+    ),
+    mutant(
+        "a setting taken from a stranger",
+        (CONFIG, "if parent is not None and parent.pid == sent.sender:", "if True:"),
+        tests="workers",
+        select="only_a_worker",
+    ),
+    mutant(
+        "a composition in worker processes, in silence",
+        (CALLERS, "                _warn_at(line, message)", "                pass"),
+        tests="workers",
+        select="told_once and calibrated",
+    ),
+    mutant(
+        "a leak of the sender that is not raised in the worker",
+        (CALLERS, "        if sent.verdict:\n            raise", "        if False:\n            raise"),
+        tests="workers",
+        select="nothing_is_charged and calibrated",
     ),
 ]

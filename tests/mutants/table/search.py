@@ -18,7 +18,7 @@ MUTANTS = [
         "the refit of a search not charged",
         (
             SEARCH_PLAN,
-            "return compose([choice, _worst_of([each.event(scale) for each in possible])]) if finals else choice",
+            "return compose([choice, _refit_event(finals, scale, tries)])",
             "return choice",
         ),
         tests="model_selection",

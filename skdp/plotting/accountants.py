@@ -1,14 +1,14 @@
-"""Displays, as in scikit-learn. matplotlib is imported when something is drawn."""
+"""`AccountantComparisonDisplay`: what one computation costs by several methods of accounting."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from skdp.accounting import APPROXIMATIONS, METHODS, DpEvent, get_epsilon
 
-__all__ = ["AccountantComparisonDisplay"]
+from ._axes import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame
 
 _LABELS = {
     "pld": "privacy loss distributions",
@@ -21,6 +21,17 @@ _LABELS = {
     "moments_asymptotic": "moments, leading term (not a guarantee)",
     "gdp": "central limit (not a guarantee)",
     "strong_2016": "strong composition as published, not a guarantee",
+}
+_COLOURS = {
+    "naive": GREY,
+    "strong": VERMILION,
+    "strong_2016": VERMILION,
+    "optimal": PURPLE,
+    "optimal_exact": PURPLE,
+    "moments": BLUE,
+    "moments_asymptotic": BLUE,
+    "rdp": GREEN,
+    "pld": BLACK,
 }
 
 
@@ -114,7 +125,7 @@ class AccountantComparisonDisplay:
         }
         return cls(steps=at, epsilons=epsilons, delta=delta, xlabel=xlabel).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> AccountantComparisonDisplay:
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Plot the lines.
 
         Parameters
@@ -129,20 +140,17 @@ class AccountantComparisonDisplay:
         display : AccountantComparisonDisplay
             The display itself, with `ax_`, `figure_` and `lines_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                'AccountantComparisonDisplay needs matplotlib; run `pip install "skdp[plot]"`.'
-            ) from error
-        if ax is None:
-            _, ax = plt.subplots()
+        ax = axes_for(self, ax)
         self.lines_: dict[str, Any] = {}
         for method, epsilons in self.epsilons.items():
-            style = {"linestyle": "--" if method in APPROXIMATIONS else "-", "label": _LABELS.get(method, method)}
+            style: dict[str, Any] = {"linestyle": "--" if method in APPROXIMATIONS else "-"}
+            style |= {"label": _LABELS.get(method, method), "color": _COLOURS.get(method, PURPLE)}
             finite = [epsilon if epsilon < math.inf else math.nan for epsilon in epsilons]
             (self.lines_[method],) = ax.plot(self.steps, finite, **{**style, **kwargs})
         ax.set(xlabel=self.xlabel, ylabel=f"epsilon at delta = {self.delta:g}")
-        ax.legend()
+        if ax.get_yscale() == "linear":
+            ax.set_ylim(bottom=0)
+        clear_frame(ax)
+        ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

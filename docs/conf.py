@@ -1,0 +1,123 @@
+"""Settings of Sphinx; `make docs` builds the pages into build/docs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from sphinx_gallery.scrapers import figure_rst
+
+import skdp
+
+project = "skdp"
+author = "the skdp developers"
+copyright = author
+version = release = skdp.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["auto_examples/*.ipynb", "auto_examples/**/*.md5"]
+templates_path = ["_templates"]
+nitpicky = True
+suppress_warnings = ["config.cache"]  # functions of the gallery are not pickled
+
+default_role = "literal"
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections state them in words
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath", "deflist"]
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+os.environ.pop("SKDP_DATA", None)  # the site is the same wherever it is built
+PICTURES = Path(__file__).parents[1] / "build" / "pictures"
+
+
+def quickly(conf: dict[str, Any], script: dict[str, Any]) -> list[str]:
+    """Arguments of a script, which runs in its folder: the quick size if it has one, and a place for what it writes."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    if "--quick" in Path(script["src_file"]).read_text(encoding="utf-8"):
+        return ["--quick", "--output", "../build/pictures/picture.png"]
+    return ["--output", "../build/pictures"]
+
+
+def written_picture(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
+    """The picture that a script has written, as scripts close their figures."""
+    if not (PICTURES / "picture.png").exists():
+        return ""
+    path = next(block_vars["image_path_iterator"])
+    shutil.move(PICTURES / "picture.png", path)
+    return figure_rst([path], conf["src_dir"])
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(EXAMPLES),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "/plot_",
+    "reset_argv": quickly,
+    "image_scrapers": (written_picture,),
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skdp"
+html_static_path = ["_static"]
+html_css_files = ["width.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "start": []}  # pages without pages below them
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "skdp"},
+    "header_links_before_dropdown": 5,
+    "navbar_end": ["theme-switcher"],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+    "show_nav_level": 1,
+}
+
+
+def link_to_benchmarks(app: Any, name: str, source: list[str]) -> None:
+    """The page of benchmarks lies beside its scripts; docs/benchmarks.md shows it."""
+    source[0] = source[0].replace("../benchmarks/README.md", "benchmarks.md")
+
+
+def skip_inherited(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
+    """Methods that scikit-learn defines are described there."""
+    module = getattr(found, "__module__", None)
+    return True if module is not None and not module.startswith("skdp") else None
+
+
+def found_at_the_front(app: Any, env: Any, node: Any, contents: Any) -> Any:
+    """A *See Also* names an object as in the module where it is written; its page bears the name it is imported by."""
+    name = f"skdp.{node.get('reftarget')}"
+    return env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, contents)
+
+
+def link_pages(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings name pages by their files."""
+    lines[:] = [re.sub(r"``docs/(\w+)\.md``", r":doc:`/\1`", line) for line in lines]
+
+
+def setup(app: Any) -> None:
+    """Connect the changes to what Sphinx would do."""
+    app.connect("source-read", link_to_benchmarks)
+    app.connect("missing-reference", found_at_the_front)
+    app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("autodoc-process-docstring", link_pages)

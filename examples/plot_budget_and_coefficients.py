@@ -1,0 +1,61 @@
+"""
+What a ledger has left, and what a coefficient is worth
+=======================================================
+
+Three fits share one ledger with a ceiling. On the left is what each of them took: the joint price of all is less than
+the sum of their prices. On the right are the coefficients of the last one, each beside what noise alone could make
+of it: the noise of a private fit is known, so it takes no further look at the people to tell which ones mean something.
+
+Run it alone::
+
+    python examples/plot_budget_and_coefficients.py            # made-up people, no network
+    python examples/plot_budget_and_coefficients.py --output picture.png
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant
+from skdp.datasets import make_census
+from skdp.plotting import BudgetDisplay, CoefficientDisplay
+
+parser = argparse.ArgumentParser(description="What a ledger has left, and what a coefficient is worth.")
+parser.add_argument("--output", type=Path, default=Path("budget_and_coefficients.png"), help="the picture")
+parser.add_argument("--quick", action="store_true", help="fewer people")
+options = parser.parse_args()
+if options.output.suffix not in (".png", ".pdf", ".svg") or not options.output.parent.is_dir():
+    sys.exit(f"--output {options.output}: give a .png, .pdf or .svg in a folder that exists")
+
+# %%
+# Three fits, one ledger
+# ----------------------
+# The bounds are those of the code book, which are public.
+
+people = make_census(5_000 if options.quick else 30_000, random_state=0)
+low, high = np.array([people.bounds[name] for name in people.feature_names]).T
+X, y = (people.data - low) / (high - low), people.target
+
+accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6, unit="person")
+DPLogisticRegression(epsilon=1.0, classes=[0, 1], accountant=accountant).fit(X, y)
+DPPCA(3, epsilon=0.3, accountant=accountant).fit(X)
+model = DPLogisticRegression(epsilon=0.5, classes=[0, 1], accountant=accountant).fit(X, y)
+print(accountant)
+
+# %%
+# The picture
+# -----------
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", width_ratios=(6, 5))
+figure.get_layout_engine().set(w_pad=0.15)
+figure.suptitle(f"Three fits to {len(y):,} made-up people: their ledger, and the coefficients of the last")
+BudgetDisplay.from_accountant(accountant, ax=left)
+display = CoefficientDisplay.from_estimator(model, feature_names=people.feature_names, ax=right)
+figure.savefig(options.output, dpi=100)
+
+stand_out = [display.feature_names[j] for j in display.features_ if abs(display.coef[j]) > 2 * display.coef_noise[j]]
+print(f"\nMore than two standard deviations of the noise: {', '.join(stand_out)}.")
+print(f"\nPicture: {options.output}")

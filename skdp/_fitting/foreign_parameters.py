@@ -1,0 +1,73 @@
+"""Parameters of scikit-learn's estimators that private ones do not have, and what takes their place."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
+_STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter"
+_FOLDS = "rows that score are set aside once, by test_size"
+_ONE_METHOD = "there is one way to train or to decompose, the one that is accounted"
+
+REPLACEMENTS = {
+    "C": "use alpha, about 1 / (C * n_samples)",
+    "penalty": "the penalty is L2; set its strength by alpha",
+    "l1_ratio": "the penalty is L2; set its strength by alpha",
+    **dict.fromkeys(["tol", "early_stopping", "n_iter_no_change", "validation_fraction", "max_fun"], _STOPPING),
+    **dict.fromkeys(["cv", "return_train_score", "error_score", "pre_dispatch"], _FOLDS),
+    **dict.fromkeys(["solver", "dual", "multi_class", "svd_solver", "iterated_power", "n_oversamples"], _ONE_METHOD),
+    **dict.fromkeys(["power_iteration_normalizer", "power_t", "nesterovs_momentum"], _ONE_METHOD),
+    "intercept_scaling": "scale columns by public bounds; data_norm bounds the rows",
+    "shuffle": "rows are drawn at random in every step; see sampling_rate",
+    "epochs": "use max_iter",
+    "copy": "rows are never changed in place",
+}
+
+
+class RefusesForeignParameters:
+    """Names what takes the place of a parameter that users of scikit-learn try, in ``__init__`` and ``set_params``."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _refusing(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Any:
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of the estimator.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
+        refuse_foreign(type(self), params)
+        return super().set_params(**params)  # type: ignore[misc]
+
+
+def refuse_foreign(cls: type, names: Iterable[str]) -> None:
+    """Raise a TypeError for a name of the table that is no parameter of the class."""
+    for name in names:
+        if name in REPLACEMENTS and name not in inspect.signature(cls).parameters:
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
+
+
+def _refusing(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, whose signature stays the one that scikit-learn reads."""
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        refuse_foreign(type(self), kwargs)
+        init(self, *args, **kwargs)
+
+    return checked
+
+
+__all__ = ["REPLACEMENTS", "RefusesForeignParameters", "refuse_foreign"]

@@ -1,0 +1,238 @@
+"""The sentences of a report. Each follows from the facts alone, and is tested against the event and its price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from skdp.accounting.ledger.rounding import to_digits
+
+Facts = dict[str, Any]
+
+METHOD_NAMES = {
+    "pld": "privacy loss distributions (PLD)",
+    "rdp": "Rényi differential privacy (RDP)",
+    "moments": "the moments accountant (Abadi et al. 2016)",
+    "optimal_exact": "optimal composition, computed exactly (Kairouz, Oh & Viswanath 2015)",
+    "optimal": "optimal composition (Kairouz, Oh & Viswanath 2015)",
+    "strong": "strong composition (Dwork, Rothblum & Vadhan 2010)",
+    "naive": "naive composition: epsilons and deltas are added up",
+}
+NEIGHBOURS = {
+    "zero_out": "Two tables are neighbours if one row of one is replaced by a null row in the other, which adds "
+    "nothing to any sum. The number of rows is public.",
+    "add_remove": "Two tables are neighbours if one of them has one row more. The number of rows is private.",
+    "replace_one": "Two tables are neighbours if one row of one is replaced by another row in the other. The number of "
+    "rows is public.",
+}
+
+
+def figure(value: Any, *, up: bool = True) -> str:
+    """A figure in five digits, never rounded to the wrong side."""
+    return value if isinstance(value, str) else to_digits(value, 5, up=up)
+
+
+def percent(probability: float) -> str:
+    """A probability, rounded up to a tenth of a per cent."""
+    return f"{math.ceil(probability * 1000.0) / 10.0:.1f}%"
+
+
+def price(facts: Facts) -> str:
+    """Epsilon and delta in a few words."""
+    guarantee = facts["guarantee"]
+    return f"epsilon = {figure(guarantee['epsilon'])} at delta = {guarantee['delta']:g}"
+
+
+def unit(facts: Facts) -> str:
+    """What is protected."""
+    kind = facts["guarantee"]["unit_of_ledger"]
+    if kind is None or kind == "row":
+        return "One row of the table. Several rows of one person are not protected together."
+    return f"One row of the table, which the ledger declares to be one {kind}."
+
+
+def layperson(facts: Facts) -> str:
+    """What the guarantee means, in a sentence, by epsilon and delta alone."""
+    guarantee = facts["guarantee"]
+    seeded = "; those who know the seed of the noise may do better" if facts["noise"]["source"] == "seeded" else ""
+    which = "which of two given rows was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
+    return (
+        f"Somebody who knows all other rows, knows the row in question and sees the whole model guesses {which}: if a "
+        f"fair coin decided that, the guess is right with probability at most {percent(guarantee['guess_at_most'])}, "
+        f"where a blind guess is right with 50%{seeded}."
+    )
+
+
+def tighter(facts: Facts) -> str:
+    """The same figure by the whole privacy profile."""
+    simple, guess = facts["guarantee"]["guess_at_most"], facts["guarantee"]["guess_by_profile"]
+    words = f"By epsilon and delta a guess at even odds is right with probability at most {percent(simple)}"
+    if guess is None:
+        return f"{words}. The privacy profile of the releases, which may give less, is not known."
+    return f"{words}; by the whole privacy profile of the releases, with at most {percent(guess)}."
+
+
+def formal(facts: Facts) -> str:
+    """The definition, with its figures."""
+    guarantee = facts["guarantee"]
+    return (
+        "For neighbouring tables D and D' and every set S of outcomes, P(fit(D) in S) <= e^epsilon P(fit(D') in S) + "
+        f"delta, with epsilon = {figure(guarantee['epsilon'])} and delta = {guarantee['delta']:g}. The outcome is "
+        "everything that the fitted object holds."
+    )
+
+
+def delta_and_rows(facts: Facts) -> str:
+    """What delta is worth for this number of rows."""
+    delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_samples_public"]
+    if n is None:
+        return "Delta should be well below one divided by the number of rows."
+    remark = "which is too large: publishing one whole record would satisfy it" if delta * n >= 1 else "well below 1"
+    if 0.1 < delta * n < 1:
+        remark = "which should be well below 1"
+    return f"Delta times the public number of rows ({n}) is {figure(delta * n)}, {remark}."
+
+
+def noise(facts: Facts) -> str:
+    """Whether the noise is secret."""
+    return {
+        "secret": "Secret: drawn with a key from the operating system, which was not kept.",
+        "seeded": "Seeded: drawn from a given random_state. Whoever knows it can subtract the noise.",
+        "not recorded": "Not recorded by the version or class that fitted this model.",
+    }[facts["noise"]["source"]]
+
+
+def method(facts: Facts) -> str:
+    """How epsilon was computed."""
+    name = facts["accounting"]["method"]
+    if name is None:
+        return "By an earlier version: no method gives the stored epsilon today."
+    return f"By {METHOD_NAMES[name]}, an upper bound for the composition of all releases."
+
+
+def certified(facts: Facts) -> str:
+    """The bracket of the least epsilon."""
+    low, high = facts["accounting"]["epsilon_at_least"], facts["accounting"]["epsilon_at_most"]
+    if low is None:
+        return "PLD cannot price these releases, so there is no certified bracket."
+    lower = figure(low, up=False)
+    return f"The least epsilon of these releases at this delta lies between {lower} and {figure(high)}, both certified."
+
+
+def sampling(facts: Facts) -> str:
+    """Whether the assumptions of the accounting hold."""
+    kinds = facts["accounting"]["sampling"]
+    if "a Poisson sample" in kinds:
+        return (
+            "The price assumes Poisson sampling, and the fit draws each row independently for each step: no shuffled "
+            "pass stands in for it."
+        )
+    if "a sample of fixed size" in kinds:
+        return "The price assumes samples of fixed size, drawn uniformly without replacement."
+    return "No release is computed from a random sample: the price assumes no amplification by sampling."
+
+
+def accesses(facts: Facts) -> str:
+    """Which uses of the rows the price covers."""
+    kind, tuning = facts["model"]["kind"], facts["tuning"]
+    if tuning is not None:
+        if tuning["candidates"] == 1:
+            return "The fit of the only candidate. Nothing was chosen."
+        return (
+            "The whole search: all fits, all scores, the choice of the best candidate and, if there is one, its refit."
+        )
+    if kind == "pipeline":
+        return "The fit of all private steps, as one adaptive composition. The other steps learn nothing from the rows."
+    return "All fits that the present state depends on, earlier instalments included."
+
+
+def outcome(facts: Facts) -> str:
+    """Which outputs the price covers."""
+    many = any(row["times"] > 1 and not row["within"] for row in facts["mechanisms"]["rows"])
+    more = ", and the noisy result of every step, not of the last one alone" if many else ""
+    return f"The price covers everything that the fitted object holds{more}."
+
+
+def tuned(facts: Facts) -> str:
+    """What the choice of parameters cost."""
+    tuning = facts["tuning"]
+    if tuning is None:
+        return (
+            "No choice of parameters is part of the price. If parameters were chosen by results on these rows, that "
+            "choice is not covered."
+        )
+    if tuning["candidates"] == 1:
+        return "One candidate: there was no choice to pay for."
+    if tuning["candidates"] is None:
+        return "This model was chosen among others by a private search, and the price is that of the whole search."
+    if tuning["tries"] is None:
+        how = f"Each of the {tuning['candidates']} candidates was tried once."
+    else:
+        how = (
+            f"A secret number of tries, {tuning['tries_on_average']:.4g} on average ({tuning['tries']} law), each of a "
+            f"candidate drawn at random among {tuning['candidates']}."
+        )
+    paid = [
+        f"{what} epsilon = {figure(tuning[key])}"
+        for what, key in (("the choice", "epsilon_of_choice"), ("the refit", "epsilon_of_refit"))
+        if tuning[key]
+    ]
+    alone = f" Priced alone at the same delta, {' and '.join(paid)}; together {price(facts)}." if paid else ""
+    return f"{how} Scores ({tuning['scoring']}) are noisy.{alone}"
+
+
+def exceptions(facts: Facts) -> list[str]:
+    """What stands against the guarantee, to be read first."""
+    found = []
+    if facts["guarantee"]["epsilon"] == "infinity":
+        found.append("Epsilon is infinite: there is no guarantee.")
+    if facts["noise"]["source"] == "seeded":
+        found.append("The noise is seeded: the guarantee does not hold against those who know the seed.")
+    if not facts["unpaid"]["recorded"]:
+        found.append("What was read without payment was not, or not always, recorded.")
+    found += [each["text"] for each in facts["unpaid"]["reads"]]
+    delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_samples_public"]
+    if n is not None and delta * n >= 1:
+        found.append("Delta is too large: publishing one whole record would satisfy it.")
+    if facts["accounting"]["method"] is None:
+        found.append("The stored epsilon was computed by an earlier version; no method gives it today.")
+    strangers = {each["class"]: each["package"] for each in _parts(facts) if each["package"] != "skdp"}
+    found += [f"{name} is a class of {package}: its sensitivity rests on its author's proof."
+              for name, package in strangers.items()]  # fmt: skip
+    return found
+
+
+def _parts(facts: Facts) -> list[dict[str, str]]:
+    parts: list[dict[str, str]] = facts["model"]["private_parts"]
+    return parts
+
+
+def not_covered(facts: Facts) -> list[tuple[str, str]]:
+    """Topics that no price of this library covers, or that are the publisher's to decide."""
+    public_rows = facts["guarantee"]["adjacency"] != "add_remove"
+    listed = [
+        ("Other uses of the rows", "Other fits, scores, statistics and choices made with the same rows. A shared "
+         "PrivacyAccountant adds up all that is charged to it."),
+        ("Several rows of one person", "The unit is one row. Rows of one person, household or firm add up."),
+        ("Refusals that depend on data", "An error about unusable rows is a fact about them; publish no such message."),
+        ("Time", "How long a fit takes may depend on rows."),
+        ("Floating point", "The lowest bits of noisy numbers may depend on exact ones (Mironov 2012), and sums are "
+         "rounded."),
+        ("Names and types", "Names, number and types of columns are taken as public."),
+        ("Predictions for private rows", "What the model gives for private rows depends on these rows, unpaid."),
+        ("Parameters", "Constructor parameters are taken as public, however they were found."),
+    ]  # fmt: skip
+    if public_rows:
+        listed.insert(2, ("Number of rows", "It is taken as public. If it is secret, use adjacency='add_remove'."))
+    if facts["model"]["public_steps"]:
+        listed.append(
+            ("Public steps", "That a function marked by skdp.row_wise mixes no rows is its author's promise.")
+        )
+    return listed
+
+
+__all__ = [
+    "METHOD_NAMES", "NEIGHBOURS", "Facts", "accesses", "certified", "delta_and_rows", "exceptions", "figure", "formal",
+    "layperson", "method", "noise", "not_covered", "outcome", "percent", "price", "sampling", "tighter", "tuned",
+    "unit",
+]  # fmt: skip

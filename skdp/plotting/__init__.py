@@ -1,0 +1,13 @@
+"""Displays, as in scikit-learn: numbers that are held, and drawn by `plot`.
+
+matplotlib is imported when something is drawn, scikit-learn when something is fitted.
+"""
+
+from __future__ import annotations
+
+from .accountants import AccountantComparisonDisplay
+from .budget import BudgetDisplay
+from .coefficients import CoefficientDisplay
+from .utility import PrivacyUtilityDisplay
+
+__all__ = ["AccountantComparisonDisplay", "BudgetDisplay", "CoefficientDisplay", "PrivacyUtilityDisplay"]

@@ -1,0 +1,67 @@
+"""What the displays share: axes, colours, small print. Axes that are given are drawn on without pyplot."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+BLACK, BLUE, VERMILION, GREEN, PURPLE = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+"""Colours that colour-blind readers tell apart (Okabe & Ito 2008)."""
+GREY, PALE = "#666666", "#D9D9D9"
+
+_MOST_TICKS = 8
+
+
+def require_matplotlib(display: Any) -> None:
+    """Refuse what needs a picture where none can be drawn, before any work is done for it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f'{type(display).__name__} needs matplotlib; run `pip install "skdp[plot]"`.') from error
+
+
+def axes_for(display: Any, ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> Any:
+    """The axes that were given, or those of a new figure of this size in inches."""
+    require_matplotlib(display)
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def clear_frame(ax: Any, grid: str = "both") -> None:
+    """Take away the upper and right border, and put a faint grid behind what is drawn."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis=grid, alpha=0.25)
+    ax.set_axisbelow(True)
+
+
+def small_print(ax: Any, text: str, width: int = 92) -> Any:
+    """Write a text below the label of the x axis; the annotation, which layouts leave room for."""
+    return ax.annotate(
+        textwrap.fill(text, width), (0.0, 0.0), (0.0, -5.0), xycoords=("axes fraction", ax.xaxis.label),
+        textcoords="offset points", va="top", ha="left", fontsize="x-small", color=GREY, annotation_clip=False,
+    )  # fmt: skip
+
+
+def log_axis_of_epsilon(ax: Any, epsilons: Sequence[float]) -> None:
+    """A logarithmic x axis, with a tick for each budget where there is room for them."""
+    ax.set_xscale("log")
+    if len(epsilons) <= _MOST_TICKS:
+        ax.set_xticks(list(epsilons), [f"{epsilon:g}" for epsilon in epsilons])
+        ax.set_xticks([], minor=True)
+    ax.set_xlabel("privacy budget epsilon of one fit (log scale; left is more private)")
+
+
+def keep_small_differences_small(ax: Any, least: float) -> None:
+    """Let the y axis span `least` or more: stretched over a difference of .001 it would look like a loss.
+
+    The limits of the data are widened, not those of the axes, which follow what is drawn later.
+    """
+    (x, low), (_, high) = ax.dataLim.get_points()
+    slack = max(0.0, least - (high - low)) / 2
+    down = max(0.0, high + slack - 1.0) if high <= 1.0 else 0.0  # most scores end at 1
+    ax.update_datalim([(x, low - slack - down), (x, high + slack - down)])
+    ax.autoscale_view()

@@ -1,0 +1,234 @@
+"""`BudgetDisplay`: what each charge took from a ledger, and what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from skdp.accounting import PrivacyAccountant, resolve_accountant
+from skdp.accounting.ledger.rounding import to_digits
+
+from ._axes import BLUE, GREY, VERMILION, axes_for, clear_frame, small_print
+
+_MOST_BARS = 16
+
+
+class BudgetDisplay:
+    """Display of a ledger: what each charge took, the running total, the ceiling and what remains.
+
+    It is recommended to use `from_accountant` to create a display. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    labels : sequence of str of length n_charges
+        What each charge was for, in order.
+    totals : sequence of float of length n_charges
+        Joint price of all charges up to each one, in nats. A charge takes the difference to the one before, which is
+        less than its price alone.
+    delta : float
+        Delta at which the totals are computed.
+    prices : sequence of (float or None) of length n_charges, default=None
+        Price of each charge alone. None where a bar stands for several.
+    ceiling : float or None, default=None
+        Ceiling on epsilon.
+    remaining : float or None, default=None
+        Epsilon of one more fit like the last one that the ceiling admits.
+    note : str, default=""
+        Small print below the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the bars.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    bars_ : matplotlib.container.BarContainer
+        One bar a charge, from the total before it to the total after it.
+    remaining_bar_ : matplotlib.patches.Rectangle or None
+        From the total to the ceiling; None without a ceiling, or if the ceiling is reached.
+    ceiling_line_ : matplotlib.lines.Line2D or None
+        Line at the ceiling; None without one.
+    note_ : matplotlib.text.Annotation or None
+        Small print; None if there is nothing to say.
+
+    See Also
+    --------
+    skdp.PrivacyAccountant : The ledger.
+    """
+
+    def __init__(
+        self,
+        *,
+        labels: Sequence[str],
+        totals: Sequence[float],
+        delta: float,
+        prices: Sequence[float | None] | None = None,
+        ceiling: float | None = None,
+        remaining: float | None = None,
+        note: str = "",
+    ) -> None:
+        self.labels = labels
+        self.totals = totals
+        self.delta = delta
+        self.prices = prices
+        self.ceiling = ceiling
+        self.remaining = remaining
+        self.note = note
+
+    @classmethod
+    def from_accountant(
+        cls, accountant: Any, *, delta: float | None = None, ax: Any = None, **kwargs: Any
+    ) -> BudgetDisplay:
+        """Plot the ledger of an accountant. The ledger is read, and nothing is charged.
+
+        Parameters
+        ----------
+        accountant : PrivacyAccountant, str or path-like
+            Ledger, or the file of one. Of more than 16 charges the earlier ones share a bar.
+        delta : float, optional
+            Delta at which the totals are computed. The ceiling's if left out, and no other under a ceiling.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            Display that holds the plot.
+
+        Raises
+        ------
+        ValueError
+            There is neither a ceiling nor a `delta`, or `delta` is not the ceiling's.
+        """
+        ledger = resolve_accountant(accountant)
+        if ledger is None:
+            raise TypeError("accountant=None is not valid: give a PrivacyAccountant or the path of a ledger's file.")
+        delta = _check_delta(ledger, delta)
+        labels, totals, prices = _running_totals(ledger, delta)
+        return cls(
+            labels=labels, totals=totals, delta=delta, prices=prices, ceiling=ledger.epsilon,
+            remaining=None if ledger.epsilon is None else ledger.remaining(), note=_note(ledger, delta),
+        ).plot(ax=ax, **kwargs)  # fmt: skip
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the bars, the ceiling and what remains.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `matplotlib.axes.Axes.barh` for the charges.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            The display itself, with `ax_`, `figure_`, `bars_`, `remaining_bar_`, `ceiling_line_` and `note_`.
+        """
+        ends = np.asarray(self.totals, float)
+        starts = np.concatenate([[0.0], ends[:-1]]) if len(ends) else ends
+        rows = np.arange(len(ends))
+        ax = axes_for(self, ax, size=(7.2, 1.8 + 0.34 * (len(ends) + 1)))
+        self.bars_ = ax.barh(rows, ends - starts, left=starts, **{"color": BLUE, "height": 0.6, **kwargs})
+        ax.vlines(ends[:-1], rows[:-1], rows[1:], color=GREY, linewidth=0.8)  # from one total to the next
+        prices = [None] * len(ends) if self.prices is None else list(self.prices)
+        for row, start, end, price in zip(rows, starts, ends, prices, strict=True):
+            text = f"+{_spent(end - start)}" + (_beside(price, end) if row else "")
+            ax.annotate(
+                text, (end, row), (5, 0), textcoords="offset points", va="center", fontsize="small", bbox=_ON_WHITE
+            )
+        total = float(ends[-1]) if len(ends) else 0.0
+        self.remaining_bar_, self.ceiling_line_ = self._draw_ceiling(ax, len(ends), total)
+        n_rows = len(ends) + (self.ceiling is not None)
+        ticks = [*self.labels, *([] if self.ceiling is None else [_remaining_label(self.remaining)])]
+        ax.set_yticks(np.arange(n_rows), ticks)
+        ax.set_ylim(max(n_rows, 1) - 0.4, -0.6)
+        ax.set_xlim(0.0, 1.3 * max(total, self.ceiling or 0.0) or 1.0)
+        ax.set_xlabel(f"epsilon at delta = {self.delta:g}")
+        clear_frame(ax, "x")
+        ax.tick_params(axis="y", length=0)
+        self.note_ = small_print(ax, self.note) if self.note else None
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_ceiling(self, ax: Any, row: int, total: float) -> tuple[Any, Any]:
+        """The line of the ceiling, and below the charges the room up to it."""
+        if self.ceiling is None:
+            return None, None
+        line = ax.axvline(self.ceiling, color=VERMILION, linestyle="--", linewidth=1.2)
+        ax.annotate(
+            f"ceiling {self.ceiling:g}", (self.ceiling, 1.0), (0, 3), xycoords=("data", "axes fraction"),
+            textcoords="offset points", ha="center", va="bottom", fontsize="small", color=VERMILION,
+        )  # fmt: skip
+        room, bar = self.ceiling - total, None
+        if room > 0:
+            (bar,) = ax.barh(row, room, left=total, height=0.6, facecolor="none", edgecolor=GREY, hatch="////")
+        return bar, line
+
+
+_ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+
+
+def _spent(epsilon: float) -> str:
+    """What was spent in three digits, and never less than it is."""
+    return to_digits(max(float(epsilon), 0.0), 3, up=True)
+
+
+def _beside(price: float | None, total: float) -> str:
+    return ("" if price is None else f" (alone {_spent(price)})") + f", total {_spent(total)}"
+
+
+def _remaining_label(remaining: float | None) -> str:
+    """What is left in three digits, and never more than it is."""
+    return "remaining" if remaining is None else f"remaining: {to_digits(float(remaining), 3)}"
+
+
+def _check_delta(ledger: PrivacyAccountant, delta: float | None) -> float:
+    if ledger.delta is not None:
+        if delta not in (None, ledger.delta):
+            raise ValueError(f"delta={delta!r} is not the ceiling's, {ledger.delta!r}: leave it out.")
+        return ledger.delta
+    if delta is None:
+        raise ValueError("delta=None is not valid without a ceiling: give a number such as delta=1e-5.")
+    return delta
+
+
+def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str], list[float], list[float | None]]:
+    """Labels of the bars, the joint price after each, and the price of each alone, by ledgers in memory."""
+    charges, again = ledger.history, PrivacyAccountant()
+    n_together = len(charges) - _MOST_BARS + 1 if len(charges) > _MOST_BARS else 0
+    labels: list[str] = []
+    totals: list[float] = []
+    prices: list[float | None] = []
+    for number, charge in enumerate(charges, 1):
+        again.spend(charge.event, adjacency=charge.adjacency)
+        if number < n_together:
+            continue
+        alone = PrivacyAccountant()
+        alone.spend(charge.event, adjacency=charge.adjacency)
+        labels.append(f"1 to {number}" if number == n_together else f"{number}. {charge.label or 'charge'}")
+        totals.append(again.get_epsilon(delta))
+        prices.append(None if number == n_together else alone.get_epsilon(delta))
+    return labels, totals, prices
+
+
+def _note(ledger: PrivacyAccountant, delta: float) -> str:
+    """What the totals are valid for, and what the bars do not show."""
+    adaptive = ledger.get_epsilon(delta, adaptive=True)
+    figure = _spent(adaptive) if math.isfinite(adaptive) else "not known"
+    kinds = [entry.kind for entry in ledger.entries]
+    parts = ["Bars: what each charge adds to the joint price of all."]
+    if ledger.epsilon is None:
+        parts.append(f"The price of charges that were chosen after seeing outputs: {figure}.")
+    else:
+        parts.append("Remaining: epsilon of one more fit like the last one, by the rule that admits adaptive charges.")
+    if raises := kinds.count("raise"):
+        parts.append(f"The ceiling was raised ({raises} x): what is guaranteed is the adaptive price, {figure}.")
+    if refusals := kinds.count("refusal"):
+        parts.append(f"Refusals of rows, without a price: {refusals}.")
+    return " ".join([*parts, f"One record: a {ledger.unit}."])

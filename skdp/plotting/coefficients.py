@@ -1,0 +1,206 @@
+"""`CoefficientDisplay`: what the coefficients are, and what noise alone could make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp._validation import check_count, check_real
+
+from ._axes import BLACK, BLUE, PALE, axes_for, clear_frame, small_print
+
+
+class CoefficientDisplay:
+    """Display of the coefficients of a private linear model, beside what noise alone could make of them.
+
+    The noise of a private fit is known, so a coefficient that the rows do not call for can be told from one that they
+    do. It is recommended to use `from_estimator` to create a display. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    coef : array-like of shape (n_features,)
+        Coefficients.
+    coef_noise : array-like of shape (n_features,)
+        Standard deviation of each coefficient by the noise alone.
+    feature_names : sequence of str of length n_features
+        Names of the columns.
+    confidence : float, default=0.95
+        Share of coefficients, in (0, 1), that noise alone leaves within the band.
+    max_features : int, default=20
+        Most columns that are drawn: those whose coefficients are largest, measured by their noise.
+    xlabel : str, default="coefficient"
+        Label of the x axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the bars.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    bars_ : matplotlib.container.BarContainer
+        Bars of the coefficients, the largest first, measured by their noise.
+    bands_ : matplotlib.container.BarContainer
+        What noise alone makes of a coefficient of 0, for the same columns.
+    features_ : ndarray of shape (n_drawn,)
+        Numbers of the columns that are drawn, in the order of the bars.
+    note_ : matplotlib.text.Annotation or None
+        Small print; None if all columns are drawn.
+
+    See Also
+    --------
+    skdp.DPLogisticRegression : A model with `coef_` and `coef_noise_`.
+    """
+
+    def __init__(
+        self,
+        *,
+        coef: ArrayLike,
+        coef_noise: ArrayLike,
+        feature_names: Sequence[str],
+        confidence: float = 0.95,
+        max_features: int = 20,
+        xlabel: str = "coefficient",
+    ) -> None:
+        self.coef = coef
+        self.coef_noise = coef_noise
+        self.feature_names = feature_names
+        self.confidence = confidence
+        self.max_features = max_features
+        self.xlabel = xlabel
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_label: Any = None,
+        confidence: float = 0.95,
+        max_features: int = 20,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> CoefficientDisplay:
+        """Plot the coefficients of a fitted model. No data are read, and nothing is charged.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            Fitted model with `coef_` and `coef_noise_`, such as `skdp.DPLogisticRegression`, or a pipeline that ends in
+            one.
+        feature_names : sequence of str, optional
+            Names of the columns. By default those that the model saw, or that the steps before it give.
+        class_label : object, optional
+            Class whose coefficients are drawn. Required for more than two classes.
+        confidence : float, default=0.95
+            Share of coefficients, in (0, 1), that noise alone leaves within the band.
+        max_features : int, default=20
+            Most columns that are drawn: those whose coefficients are largest, measured by their noise.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : CoefficientDisplay
+            Display that holds the plot.
+
+        Raises
+        ------
+        ValueError
+            The model has no known noise in its coefficients, or several rows of them and no `class_label`.
+        """
+        model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        coef, noise = getattr(model, "coef_", None), getattr(model, "coef_noise_", None)
+        if coef is None or noise is None:
+            missing = "coef_" if coef is None else "coef_noise_"
+            raise ValueError(
+                f"estimator: {type(model).__name__} has no {missing}: give a fitted DPLogisticRegression, or a "
+                "pipeline that ends in one."
+            )
+        row, of_class = _row_of(model, class_label)
+        if feature_names is None:
+            feature_names = _names_of(estimator, model)
+        return cls(
+            coef=np.asarray(coef)[row], coef_noise=np.asarray(noise)[row], feature_names=list(feature_names),
+            confidence=confidence, max_features=max_features, xlabel=f"coefficient, in favour of {of_class}",
+        ).plot(ax=ax, **kwargs)  # fmt: skip
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the coefficients as bars, each on the band of its noise.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `matplotlib.axes.Axes.barh` for the coefficients.
+
+        Returns
+        -------
+        display : CoefficientDisplay
+            The display itself, with `ax_`, `figure_`, `bars_`, `bands_`, `features_` and `note_`.
+        """
+        coef, noise = np.asarray(self.coef, float), np.asarray(self.coef_noise, float)
+        names = list(self.feature_names)
+        if not coef.ndim == noise.ndim == 1 or not len(coef) == len(noise) == len(names):
+            raise ValueError(
+                f"coef has the shape {coef.shape}, coef_noise {noise.shape} and feature_names {len(names)} names: give "
+                "one of each a column."
+            )
+        confidence = check_real("confidence", self.confidence, above=0, below=1, remedy="choose a share such as 0.95")
+        self.features_ = self._largest(coef, noise)
+        reach = NormalDist().inv_cdf(0.5 + confidence / 2) * noise[self.features_]
+        rows = np.arange(len(self.features_))
+        ax = axes_for(self, ax, size=(6.4, 1.6 + 0.26 * len(rows)))
+        band = f"noise alone, for a coefficient of 0 ({confidence:.0%})"
+        self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=PALE, label=band)
+        style = {"color": BLUE, "height": 0.4, "label": "coefficient", **kwargs}
+        self.bars_ = ax.barh(rows, coef[self.features_], **style)
+        ax.axvline(0.0, color=BLACK, linewidth=0.8)
+        ax.set_yticks(rows, [str(names[number]) for number in self.features_])
+        ax.set_ylim(len(rows) - 0.4, -0.6)
+        ax.set_xlabel(self.xlabel)
+        clear_frame(ax, "x")
+        ax.tick_params(axis="y", length=0)
+        ax.legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize="small", borderaxespad=0.2
+        )
+        text = f"{len(rows)} of {len(coef)} columns, those that stand out most from the noise."
+        self.note_ = small_print(ax, text) if len(rows) < len(coef) else None
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _largest(self, coef: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Numbers of the columns to draw, the largest coefficient first, measured by its noise."""
+        n_drawn = check_count("max_features", self.max_features, remedy="choose a whole number of columns above 0")
+        size = np.abs(coef) / np.maximum(noise, np.finfo(float).tiny)
+        return np.argsort(-size, kind="stable")[:n_drawn]
+
+
+def _row_of(model: Any, class_label: Any) -> tuple[int, str]:
+    """The row of `coef_` for a class, and the class in words."""
+    classes = np.asarray(model.classes_)
+    if len(classes) == 2:
+        if class_label is not None and class_label != classes[1]:
+            raise ValueError(f"class_label: of two classes the coefficients are those of {classes[1]}: leave it out.")
+        return 0, f"class {classes[1]}"
+    found = [] if class_label is None else np.flatnonzero(classes == class_label).tolist()
+    if not found:
+        raise ValueError(f"class_label={class_label!r} with {len(classes)} classes: give one of classes_.")
+    return found[0], f"class {classes[found[0]]}"
+
+
+def _names_of(estimator: Any, model: Any) -> Sequence[str]:
+    """Names of the columns that the model saw."""
+    if hasattr(estimator, "steps") and len(estimator.steps) > 1:
+        try:
+            return list(estimator[:-1].get_feature_names_out())
+        except (AttributeError, ValueError):  # a step that gives no names
+            pass
+    given = getattr(model, "feature_names_in_", None)
+    return [f"x{number}" for number in range(model.n_features_in_)] if given is None else list(given)

@@ -1,0 +1,371 @@
+"""`PrivacyUtilityDisplay`: the quality of a model against its privacy budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skdp._validation import check_count, check_real
+from skdp.accounting.ledger.rounding import to_digits
+
+from ._axes import (
+    BLUE,
+    VERMILION,
+    axes_for,
+    clear_frame,
+    keep_small_differences_small,
+    log_axis_of_epsilon,
+    require_matplotlib,
+    small_print,
+)
+
+_NAMES = {
+    "roc_auc": "area under the ROC curve",
+    "average_precision": "average precision",
+    "neg_log_loss": "negative log-loss",
+    "r2": "R²",
+}
+_LEAST_SPAN = 0.05  # of the largest score: less would make noise look like a loss
+
+
+class PrivacyUtilityDisplay:
+    """Display of the score of a private model against its budget, with one point per epsilon.
+
+    It is recommended to use `from_estimator` to fit and draw, or `from_scores` to draw scores that are at hand. All
+    parameters are stored as attributes.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_epsilons,)
+        Privacy budget of one fit, in nats.
+    scores : array-like of shape (n_epsilons,) or (n_epsilons, n_repeats)
+        Score of each fit. The line goes through the means, the band is one standard deviation wide on either side.
+    baseline_score : float or array-like of shape (n_baselines,), default=None
+        Score without privacy. Of several the mean is drawn, and a band.
+    score_name : str, default="score"
+        Label of the y axis.
+    model_name : str, default="private"
+        Name of the private model in the legend.
+    baseline_name : str, default="not private"
+        Name of the baseline in the legend.
+    note : str, default=""
+        Small print below the axes, such as what all fits cost together.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Axes with the line.
+    figure_ : matplotlib.figure.Figure
+        Figure of the axes.
+    line_ : matplotlib.lines.Line2D
+        Line through the mean scores.
+    band_ : matplotlib.collections.PolyCollection or None
+        Band of one standard deviation; None without repeats.
+    baseline_line_ : matplotlib.lines.Line2D or None
+        Line of the baseline; None without one.
+    note_ : matplotlib.text.Annotation or None
+        Small print; None if there is nothing to say.
+    epsilon_total_ : float
+        Joint price of all fits of `from_estimator`, at `delta_`. Defined by `from_estimator` only.
+    delta_ : float
+        Delta at which `epsilon_total_` is computed. Defined by `from_estimator` only.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_total_` holds. Defined by `from_estimator` only.
+    privacy_event_ : DpEvent
+        Event that `epsilon_total_` is the price of. Defined by `from_estimator` only.
+    estimators_ : list of list of estimator
+        Fitted models by epsilon and repeat; they are paid for. Defined by `from_estimator` only.
+
+    See Also
+    --------
+    BudgetDisplay : What each charge took from a ledger.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilons: ArrayLike,
+        scores: ArrayLike,
+        baseline_score: ArrayLike | None = None,
+        score_name: str = "score",
+        model_name: str = "private",
+        baseline_name: str = "not private",
+        note: str = "",
+    ) -> None:
+        self.epsilons = epsilons
+        self.scores = scores
+        self.baseline_score = baseline_score
+        self.score_name = score_name
+        self.model_name = model_name
+        self.baseline_name = baseline_name
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        X_test: Any,
+        y_test: Any,
+        *,
+        epsilons: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0),
+        n_repeats: int = 3,
+        baseline: Any = None,
+        scoring: Any = None,
+        score_name: str | None = None,
+        test_is_public: bool = False,
+        random_state: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PrivacyUtilityDisplay:
+        """Fit a private model at several budgets, score it on public rows, and plot the scores.
+
+        Every fit costs its epsilon, each repeat again. All of them are planned before a row is read and are charged at
+        once, by their joint price `epsilon_total_`, which is drawn in small print. Use made-up or public rows if the
+        question is only how much a budget costs in quality.
+
+        Parameters
+        ----------
+        estimator : private estimator or PrivatePipeline
+            Model to fit. It is not changed. Its `epsilon`, `noise_multiplier` and `random_state` are not used; its
+            `delta` is that of each fit, and its accountant is charged.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        X_test : {array-like, sparse matrix, dataframe} of shape (n_test, n_features)
+            Public rows, none of which is in `X`.
+        y_test : array-like of shape (n_test,)
+            Public labels.
+        epsilons : sequence of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
+            Budgets of one fit.
+        n_repeats : int, default=3
+            Number of fits at each budget, with fresh noise on the same rows. The band shows their spread, which is that
+            of the noise alone.
+        baseline : estimator, default=None
+            Estimator without privacy, fitted once to `X` and `y`. That is an unpaid read, which is reported.
+        scoring : str, callable or None, default=None
+            Score, as for ``sklearn.metrics.check_scoring``. None means the estimator's own, accuracy for a classifier.
+        score_name : str or None, default=None
+            Label of the y axis; by default the name of the score.
+        test_is_public : bool, default=False
+            Declares that nobody in `X_test` has to be protected. Scores are exact and not paid for, so without the
+            declaration a `PrivacyLeakWarning` is issued.
+        random_state : int, RandomState or Generator instance or None, default=None
+            Source of the noise. None draws fresh secret keys from the operating system. Any other value makes the
+            picture reproducible and issues a `PrivacyLeakWarning`.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Display that holds the plot, the fitted models and their joint price.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the rows or the labels are invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit all fits. Nothing was charged, and no row was read.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            `test_is_public` is False, there is a `baseline`, or `random_state` is given. Raised as an error, before any
+            charge, under ``skdp.config_context(on_leak="raise")``.
+
+        Notes
+        -----
+        **Guarantees.**
+
+        - Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of
+          them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.
+          `privacy_event_` composes every fit, repeats included.
+        - The accountant is asked before a row is read, and charged once, for all fits, before training reads the rows.
+        - Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is
+          fitted to the test rows.
+        """
+        display = cls(epsilons=_check_epsilons(epsilons), scores=np.empty(0))
+        display._check_drawing(ax, kwargs)
+        return display._measure(
+            estimator, (X, y), (X_test, y_test),
+            n_repeats=check_count("n_repeats", n_repeats, remedy="choose a whole number of fits above 0"),
+            baseline=baseline, scoring=scoring, score_name=score_name, test_is_public=test_is_public,
+            random_state=random_state,
+        ).plot(ax=ax, **kwargs)  # fmt: skip
+
+    @classmethod
+    def from_scores(
+        cls,
+        epsilons: ArrayLike,
+        scores: ArrayLike,
+        *,
+        baseline_score: ArrayLike | None = None,
+        score_name: str = "score",
+        model_name: str = "private",
+        baseline_name: str = "not private",
+        note: str = "",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PrivacyUtilityDisplay:
+        """Plot scores that are at hand. Nothing is fitted or charged.
+
+        Parameters
+        ----------
+        epsilons : array-like of shape (n_epsilons,)
+            Privacy budget of one fit, in nats.
+        scores : array-like of shape (n_epsilons,) or (n_epsilons, n_repeats)
+            Score of each fit.
+        baseline_score : float or array-like of shape (n_baselines,), default=None
+            Score without privacy.
+        score_name : str, default="score"
+            Label of the y axis.
+        model_name : str, default="private"
+            Name of the private model in the legend.
+        baseline_name : str, default="not private"
+            Name of the baseline in the legend.
+        note : str, default=""
+            Small print below the axes.
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Display that holds the plot.
+        """
+        budgets, table = np.asarray(epsilons, float), np.asarray(scores, float)
+        if table.ndim not in (1, 2) or budgets.ndim != 1 or len(table) != len(budgets):
+            raise ValueError(
+                f"scores has the shape {table.shape} and epsilons {budgets.shape}: give one row of scores an epsilon."
+            )
+        named = {"score_name": score_name, "model_name": model_name, "baseline_name": baseline_name, "note": note}
+        return cls(epsilons=epsilons, scores=scores, baseline_score=baseline_score, **named).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Plot the line of scores, its band and the baseline.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to plot on. If None, a new figure is created.
+        **kwargs : dict
+            Keyword arguments of `matplotlib.axes.Axes.plot` for the line.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            The display itself, with `ax_`, `figure_`, `line_`, `band_`, `baseline_line_` and `note_`.
+        """
+        ax = axes_for(self, ax)
+        epsilons, scores = np.asarray(self.epsilons, float), np.asarray(self.scores, float)
+        scores = scores[:, None] if scores.ndim == 1 else scores
+        mean = scores.mean(axis=1)
+        label = self.model_name
+        self.band_ = None
+        if scores.shape[1] > 1:
+            spread = scores.std(axis=1, ddof=1)
+            colour = kwargs.get("color", BLUE)
+            self.band_ = ax.fill_between(epsilons, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
+            label += f", mean ± standard deviation of {scores.shape[1]} fits"
+        (self.line_,) = ax.plot(epsilons, mean, **{"color": BLUE, "marker": "o", "label": label, **kwargs})
+        self.baseline_line_ = self._draw_baseline(ax)
+        log_axis_of_epsilon(ax, epsilons.tolist())
+        keep_small_differences_small(ax, _LEAST_SPAN * float(np.nanmax(np.abs(mean))))
+        ax.set_ylabel(self.score_name)
+        clear_frame(ax)
+        ax.legend(loc="best", frameon=False, fontsize="small")
+        self.note_ = small_print(ax, self.note, 114) if self.note else None
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_baseline(self, ax: Any) -> Any:
+        if self.baseline_score is None:
+            return None
+        found = np.atleast_1d(np.asarray(self.baseline_score, float))
+        mean, label = found.mean(), self.baseline_name
+        if len(found) > 1:
+            spread = found.std(ddof=1)
+            ax.axhspan(mean - spread, mean + spread, color=VERMILION, alpha=0.15, linewidth=0)
+        return ax.axhline(mean, color=VERMILION, linestyle="--", label=label)
+
+    # --- what `from_estimator` does before anything is drawn ---
+
+    def _check_drawing(self, ax: Any, kwargs: dict[str, Any]) -> None:
+        """Refuse what could not be drawn: after the charge it would be too late."""
+        require_matplotlib(self)
+        if ax is not None and not hasattr(ax, "fill_between"):
+            raise TypeError(f"ax is a {type(ax).__name__} and no axes: give axes of matplotlib, or None.")
+        from matplotlib.lines import Line2D
+
+        Line2D([], [], **kwargs)
+
+    def _measure(
+        self, estimator: Any, rows: tuple[Any, Any], test: tuple[Any, Any], *, n_repeats: int, baseline: Any,
+        scoring: Any, score_name: str | None, test_is_public: bool, random_state: Any,
+    ) -> Self:  # fmt: skip
+        """Fit, score and take note of the price. Whatever can be refused is refused before the charge."""
+        from . import _study  # scikit-learn and the estimators are not loaded for a display that only draws
+
+        epsilons: Any = self.epsilons
+        study = _study.plan_study(estimator, epsilons, n_repeats, rows[0])
+        study.admit()
+        scorer = _study.scorer_of(estimator, scoring)
+        _study.report_unpaid_scores(test_is_public)
+        if baseline is not None:
+            _study.report_baseline(baseline)
+        stream = _study.root_stream(random_state)
+        study.check_rows(*rows)
+        _study.rehearse(study, scorer, *test)
+        if baseline is not None:
+            self.baseline_score = _study.score_baseline(baseline, scorer, rows, test)
+            self.baseline_name = f"not private ({_model_name(baseline)})"
+        study.charge()
+        self.estimators_ = study.run(*rows, stream, seeded=random_state is not None)
+        self.scores = np.array([[float(scorer(model, *test)) for model in models] for models in self.estimators_])
+        self.model_name = f"private ({_model_name(estimator)})"
+        self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
+        self.epsilon_total_, self.privacy_event_ = study.epsilon, study.event
+        self.delta_, self.adjacency_ = study.delta, study.adjacency
+        self.note = _price_note(self.scores.size, study.epsilon, study.delta, baseline is not None)
+        return self
+
+
+def _check_epsilons(epsilons: Any) -> list[float]:
+    """The budgets in increasing order, each once."""
+    remedy = "choose numbers above 0, such as (0.1, 1.0, 10.0)"
+    listed = [epsilons] if isinstance(epsilons, str) or not hasattr(epsilons, "__iter__") else list(epsilons)
+    found = sorted({check_real("epsilons", epsilon, above=0, remedy=remedy) for epsilon in listed})
+    if not found:
+        raise ValueError(f"epsilons is empty: {remedy}.")
+    return found
+
+
+def _model_name(estimator: Any) -> str:
+    """The class of an estimator, or of the last step of a pipeline."""
+    return type(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator).__name__
+
+
+def _name_of(scoring: Any, estimator: Any) -> str:
+    """The score in words, with what it is computed on."""
+    if scoring is None:
+        from sklearn.base import is_classifier
+
+        name = "accuracy" if is_classifier(estimator) else "score"
+    else:
+        name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    return f"{_NAMES.get(name, name.replace('_', ' '))} on public rows"
+
+
+def _price_note(n_fits: int, epsilon: float, delta: float, has_baseline: bool) -> str:
+    text = f"All {n_fits} private fits together cost epsilon {to_digits(epsilon, 3, up=True)} at delta {delta:g}."
+    return text + " The baseline is not private and not included." if has_baseline else text

@@ -1,0 +1,100 @@
+"""From a raw table to a private model in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from skdp._fitting.private_step import is_private
+from skdp.linear_model import DPLogisticRegression
+from skdp.pipeline import PrivatePipeline, allocate_budget
+from skdp.preprocessing import DPTableVectorizer
+
+_OF_THE_MODEL = ("adjacency", "n_samples_public", "random_state")
+"""Parameters that the vectorizer shares with the model."""
+
+
+def tabular_pipeline(
+    estimator: Any = "classifier",
+    *,
+    schema: Any = None,
+    epsilon: float = 1.0,
+    delta: float | str = "auto",
+    classes: Any = None,
+    accountant: Any = None,
+) -> PrivatePipeline:
+    """Make a pipeline that takes a raw table: a vectorizer and a private model under one budget.
+
+    The pipeline takes frames with numbers, words, dates and gaps. What `schema` says about the columns is public and
+    costs nothing. What it leaves out (bounds, categories) is bought from the budget.
+
+    Parameters
+    ----------
+    estimator : "classifier" or estimator instance, default="classifier"
+        "classifier" is a `DPLogisticRegression`. An instance is a private estimator that takes sparse rows; it is
+        copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and
+        `random_state` hold for the whole pipeline.
+    schema : TableSchema, dict or None, default=None
+        Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
+        15 % of the budget buys bounds, bins and categories.
+    epsilon : float, default=1.0
+        Privacy budget of one ``fit`` of the whole pipeline.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. "auto" is the accountant's delta, if it has one, and otherwise
+        chosen from the public number of rows: at most 1e-5, and below 1/(10 n).
+    classes : sequence or None, default=None
+        All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
+        ``fit`` issues a `PrivacyLeakWarning`. With an instance, set its own `classes`.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged. With an instance, set its own `accountant`.
+
+    Returns
+    -------
+    PrivatePipeline
+        Pipeline that is not fitted, of the steps "vectorizer" and "model".
+
+    Raises
+    ------
+    TypeError
+        `estimator` is neither "classifier" nor a private estimator.
+    ValueError
+        A parameter is invalid, or given twice. Nothing was charged.
+
+    See Also
+    --------
+    skdp.preprocessing.TableSchema : What is public about a table.
+    skdp.preprocessing.DPTableVectorizer : The first step.
+    allocate_budget : One budget for a pipeline of your own.
+
+    Examples
+    --------
+    >>> import skdp
+    >>> from skdp.datasets import make_census
+    >>> people = make_census(5_000, as_frame=True, random_state=0)
+    >>> model = skdp.tabular_pipeline(epsilon=1.0, classes=people.classes).fit(people.data, people.target)
+    >>> bool(model.epsilon_ <= 1.0)
+    True
+    """
+    model = _make_model(estimator, classes, accountant)
+    shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
+    steps = [("vectorizer", DPTableVectorizer(schema, **shared)), ("model", model)]
+    return allocate_budget(PrivatePipeline(steps), epsilon, delta)
+
+
+def _make_model(estimator: Any, classes: Any, accountant: Any) -> Any:
+    """The last step, with the classes and the ledger that were given."""
+    if isinstance(estimator, str) and estimator == "classifier":
+        return DPLogisticRegression(classes=classes, accountant=accountant)
+    if not is_private(estimator) or isinstance(estimator, type):
+        raise TypeError(
+            f"estimator={estimator!r} is neither 'classifier' nor a private estimator: give an instance such as "
+            "skdp.DPLogisticRegression(classes=[0, 1])."
+        )
+    for name, value in (("classes", classes), ("accountant", accountant)):
+        if value is not None:
+            raise ValueError(f"{name}={value!r} is for estimator='classifier': set it on the estimator that you give.")
+    return clone(estimator)
+
+
+__all__ = ["tabular_pipeline"]

@@ -1,0 +1,122 @@
+"""Mistakes in what a display charges, reads and tells."""
+
+from mutant import mutant
+from paths import DISPLAY_OF_BUDGETS, DISPLAY_OF_UTILITY, STUDY
+
+MUTANTS = [
+    mutant(
+        "repeats of a study charged once",
+        (STUDY, "SelfComposedDpEvent(fit.event(1.0), n_repeats)", "SelfComposedDpEvent(fit.event(1.0), 1)"),
+        tests="displays",
+        select="charged",
+    ),
+    mutant(
+        "only the largest budget of a study charged",
+        (STUDY, "for fit in fits])\n    warn", "for fit in fits[-1:]])\n    warn"),
+        tests="displays",
+        select="charged",
+    ),
+    mutant(
+        "a study that is not charged",
+        (DISPLAY_OF_UTILITY, "        study.charge()\n", ""),
+        tests="displays",
+        select="charged",
+    ),
+    mutant(
+        "a study charged after its fits",
+        (DISPLAY_OF_UTILITY, "        study.charge()\n", ""),
+        (
+            DISPLAY_OF_UTILITY,
+            "seeded=random_state is not None)\n",
+            "seeded=random_state is not None)\n        study.charge()\n",
+        ),
+        tests="displays",
+        select="moves_what_is_released",
+    ),
+    mutant(
+        "rows of a study read before its accountant is asked",
+        (DISPLAY_OF_UTILITY, "        study.admit()\n", ""),
+        tests="displays",
+        select="ceiling",
+    ),
+    mutant(
+        "a study priced without its adjacency",
+        (STUDY, "ledger.spend(event, adjacency=adjacency)", "ledger.spend(event)"),
+        tests="displays",
+        select="charged",
+    ),
+    mutant(
+        "a study rehearsed on its private rows",
+        (DISPLAY_OF_UTILITY, "_study.rehearse(study, scorer, *test)", "_study.rehearse(study, scorer, *rows)"),
+        tests="displays",
+        select="moves_what_is_released",
+    ),
+    mutant(
+        "a study that is not rehearsed",
+        (DISPLAY_OF_UTILITY, "        _study.rehearse(study, scorer, *test)\n", ""),
+        tests="displays",
+        select="costs_nothing",
+    ),
+    mutant(
+        "exact scores of undeclared rows not told",
+        (STUDY, "    if not test_is_public:\n", "    if False:\n"),
+        tests="displays",
+        select="leak",
+    ),
+    mutant(
+        "a baseline that is not told",
+        (DISPLAY_OF_UTILITY, "            _study.report_baseline(baseline)\n", "            pass\n"),
+        tests="displays",
+        select="leak",
+    ),
+    mutant(
+        "a private baseline outside of the total",
+        (
+            STUDY,
+            "    if any(is_private(part) for part in (baseline, *baseline.get_params().values())):\n",
+            "    if False:\n",
+        ),
+        tests="displays",
+        select="costs_nothing",
+    ),
+    mutant(
+        "the message of a baseline shown",
+        (STUDY, "refused = type(error).__name__", "refused = str(error)"),
+        tests="displays",
+        select="costs_nothing",
+    ),
+    mutant(
+        "one noise for all repeats of a seeded study",
+        (STUDY, "_seed(stream, i, j) if seeded", "_seed(stream, i) if seeded"),
+        tests="displays",
+        select="noise_of_its_own",
+    ),
+    mutant(
+        "a display of a budget that leaves out the earlier charges",
+        (
+            DISPLAY_OF_BUDGETS,
+            "        if number < n_together:\n",
+            "        if number < n_together and (again := PrivacyAccountant()):\n",
+        ),
+        tests="displays",
+        select="none_is_lost",
+    ),
+    mutant(
+        "what remains rounded up in a picture",
+        (DISPLAY_OF_BUDGETS, "to_digits(float(remaining), 3)", "to_digits(float(remaining), 3, up=True)"),
+        tests="displays",
+        select="each_charge_added",
+    ),
+    mutant(
+        "what was spent rounded down in a picture",
+        (DISPLAY_OF_BUDGETS, "0.0), 3, up=True)", "0.0), 3)"),
+        tests="displays",
+        select="each_charge_added",
+    ),
+    mutant(
+        "the total of a study rounded down in its small print",
+        (DISPLAY_OF_UTILITY, "to_digits(epsilon, 3, up=True)", "to_digits(epsilon, 3)"),
+        tests="displays",
+        select="small_print",
+    ),
+]

@@ -1,0 +1,101 @@
+"""Mistakes in reading raw tables, in what a vectorizer buys, and in the norm that it hands on."""
+
+from mutant import mutant
+from paths import COLUMNS, PUBLIC, RUNNING, VECTORIZER
+
+MUTANTS = [
+    mutant(
+        "equal cells of several types share the key of the first",
+        (COLUMNS, "cells if types == {str} else zip(", "cells if types else zip("),
+        (COLUMNS, "list(index) if types == {str} else", "list(index) if types else"),
+        tests="vectorizer_input",
+        select="keep_their_keys",
+    ),
+    mutant(
+        "categories taken from the type of a column",
+        (
+            COLUMNS,
+            "used = np.bincount(codes[codes >= 0], minlength=len(listed)) > 0",
+            "used = np.ones(len(listed), bool)",
+        ),
+        tests="vectorizer_input",
+        select="keys_that_occur",
+    ),
+    mutant(
+        "whole numbers keyed by the type that a gap gives them",
+        (
+            COLUMNS,
+            "return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)",
+            "return repr(value)",
+        ),
+        tests="vectorizer_input",
+        select="one_key_whatever",
+    ),
+    mutant(
+        "a list of rows typed by its cells",
+        (COLUMNS, 'self.is_typed = hasattr(X, "dtype") or names is not None', "self.is_typed = True"),
+        tests="vectorizer_input",
+        select="list_of_rows",
+    ),
+    mutant(
+        "what a library says of a cell is passed on",
+        (
+            COLUMNS,
+            "        except Exception:  # its message may quote cells\n            pass\n",
+            "        except ZeroDivisionError:\n            pass\n",
+        ),
+        tests="vectorizer_input",
+        select="bad_table and hashed",
+    ),
+    mutant(
+        "a vectorizer that buys taken for a public step",
+        (VECTORIZER, "            complete = self._given_schema().is_complete\n", "            complete = True\n"),
+        tests="vectorizer",
+        select="charged_once or pipeline_pays",
+    ),
+    mutant(
+        "a public step of this package passes whatever it buys",
+        (
+            PUBLIC,
+            "return not (type(step) in RULES and not is_private(step)) and any(",
+            "return type(step) not in RULES and any(",
+        ),
+        (VECTORIZER, "    if step.__private_step__() is not None:\n", "    if False:\n"),
+        tests="vectorizer",
+        select="is_not_inside_another",
+    ),
+    mutant(
+        "less noise than was priced",
+        (
+            VECTORIZER,
+            "rows.words, plan.noise_multiplier, plan.n_public",
+            "rows.words, plan.noise_multiplier / 2, plan.n_public",
+        ),
+        tests="vectorizer",
+        select="what_was_priced",
+    ),
+    mutant(
+        "the threshold of categories lower than was priced",
+        (VECTORIZER, "planned.threshold_delta if n_words", "10 * planned.threshold_delta if n_words"),
+        tests="vectorizer",
+        select="what_was_priced",
+    ),
+    mutant(
+        "categories bought without their delta where types decide",
+        (VECTORIZER, 'words = unknown or "category" in bought', 'words = "category" in bought'),
+        tests="vectorizer",
+        select="depends_on_parameters or finds_what",
+    ),
+    mutant(
+        "the norm of rows lost between private steps",
+        (RUNNING, "return with_row_norm(_zero_wild(made), norm)", "return _zero_wild(made)"),
+        tests="vectorizer",
+        select="keep_the_norm",
+    ),
+    mutant(
+        "a row of two ones in a block",
+        (VECTORIZER, "values[:, entry] = value", "values[:, entry] = 1.0"),
+        tests="vectorizer",
+        select="norm_of_a_row_is_at_most",
+    ),
+]

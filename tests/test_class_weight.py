@@ -1,0 +1,152 @@
+"""`class_weight`: public weights of classes, inside the clip."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, allocate_budget
+from skdp._classifier import Outputs
+from skdp._fitting.class_weight import class_weights
+
+CLASSES = np.arange(3)
+MAKERS = {
+    "linear": DPLogisticRegression,
+    "network": lambda **own: DPMLPClassifier((4,), max_iter=2, **own),
+}
+either = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@pytest.mark.parametrize(
+    ("given", "factors"),
+    [
+        (None, None),
+        ({}, [1.0, 1.0, 1.0]),
+        ({0: 2}, [1.0, 0.5, 0.5]),
+        ({0: 0, 1: 1, 2.0: 4}, [0.0, 0.25, 1.0]),
+        ({0: 3.0, 1: 3.0, 2: 3.0}, [1.0, 1.0, 1.0]),
+        ({np.int64(1): np.float32(0.5)}, [1.0, 0.5, 1.0]),
+        ({0: 1e-300, 1: 1e30}, [0.0, 1.0, 1.0 / 1e30]),
+    ],
+)
+def test_factors(given, factors):
+    found = class_weights(given, CLASSES)
+    assert found is None if factors is None else found.tolist() == factors
+
+
+def test_names_of_classes():
+    assert class_weights({"yes": 4.0}, np.array(["no", "yes"])).tolist() == [0.25, 1.0]
+
+
+BAD = {
+    "balanced": ("balanced", r"^class_weight='balanced' reads the shares .*: give a dict of class to 1 / share"),
+    "a list": ([1.0, 2.0, 3.0], r"^class_weight=<list> is of the wrong type: give a dict"),
+    "a number": (2.0, r"^class_weight=2\.0 is of the wrong type: give a dict"),
+    "another class": ({7: 1.0}, r"^class_weight names 7, which is no class"),
+    "another type": ({"0": 1.0}, r"^class_weight names '0', which is no class"),
+    "negative": ({0: -1.0}, r"^class_weight\[0\]=-1\.0 is out of range: choose a weight"),
+    "NaN": ({0: np.nan}, r"^class_weight\[0\]=nan is out of range: choose a weight"),
+    "infinite": ({0: np.inf}, r"^class_weight\[0\]=inf is out of range: choose a weight"),
+    "text": ({0: "1"}, r"^class_weight\[0\]='1' is of the wrong type"),
+    "a truth value": ({0: True}, r"^class_weight\[0\]=True is of the wrong type"),
+    "nothing": ({0: 0.0, 1: 0.0, 2: 0.0}, r"^class_weight is 0 for every class: give at least one"),
+}
+
+
+@either
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_weight_is_refused_before_a_row_is_read(make, bad, draw):
+    given, message = BAD[bad]
+    X, y = draw(60, n_classes=3)
+    accountant = PrivacyAccountant()
+    model = make(classes=range(3), class_weight=given, accountant=accountant)
+    for fit in (
+        lambda: model.fit(np.full_like(X, np.nan), y),
+        lambda: allocate_budget(make_pipeline(DPPCA(2), model), 1.0).fit(np.full_like(X, np.nan), y),
+        lambda: DPGridSearchCV(model, {"alpha": [0.0, 1.0]}).fit(np.full_like(X, np.nan), y),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            fit()
+        assert "\n" not in str(caught.value)
+    assert accountant.history == ()
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@either
+def test_a_refusal_without_named_classes_shows_no_label(make, draw):
+    X, _ = draw(60)
+    y = np.where(X[:, 0] > 0, "secret one", "secret two")
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="which is no class") as caught:
+        make(class_weight={"other": 2.0}, accountant=accountant).fit(X, y)
+    assert "secret" not in str(caught.value)
+    assert accountant.history == ()
+
+
+def test_several_labels_a_row_are_refused():
+    X, y = np.zeros((20, 2)), np.eye(2)[np.arange(20) % 2]
+    with pytest.raises(ValueError, match=r"^class_weight=<dict> with several labels a row.*sample_weight"):
+        DPMLPClassifier((2,), class_weight={0: 2.0}).fit(X, y)
+
+
+@either
+def test_a_row_has_the_product_of_its_weights(make, draw):
+    X, y = draw(60, n_classes=3)
+    given = np.random.default_rng(0).uniform(0, 2, 60)
+    weights = {0: 4.0, 2: 0.0}
+    options = {"classes": range(3), "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = make(class_weight=weights, **options).fit(X, y, given)
+        other = make(**options).fit(X, y, given * np.array([1.0, 0.25, 0.0])[y])
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    assert one.privacy_event_ == other.privacy_event_
+
+
+@either
+def test_a_row_has_no_say_in_the_weight_of_another(make, draw):
+    """Any label for any row, the last of its class among them; or one row fewer."""
+    _, y = draw(30, n_classes=3)
+    y[y == 0] = 1
+    y[3] = 0
+    model, outputs = make(classes=range(3), class_weight={0: 9.0, 1: 2.0}), Outputs.of_classes(CLASSES)
+    before = model._encode_targets(y, None, 30, outputs).weights
+    for row in range(30):
+        others = np.arange(30) != row
+        for label in range(3):
+            changed = y.copy()
+            changed[row] = label
+            after = model._encode_targets(changed, None, 30, outputs).weights
+            np.testing.assert_array_equal(after[others], before[others])
+        fewer = model._encode_targets(y[others], None, 29, outputs).weights
+        np.testing.assert_array_equal(fewer, before[others])
+
+
+def test_it_does_what_it_does_in_scikit_learn():
+    """Seven per cent of ones, of tenfold weight: the same share of predicted ones within .02, and the same recall."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 6))
+    y = (rng.random(20_000) < 1 / (1 + np.exp(4 - 3 * X[:, 0] - 2 * X[:, 1]))).astype(int)
+    weights = {0: 1.0, 1: 10.0}
+    peer = LogisticRegression(C=1e4, class_weight=weights).fit(X, y)
+    model = DPLogisticRegression(epsilon=8.0, delta=1e-5, classes=[0, 1], class_weight=weights).fit(X, y)
+    plain = DPLogisticRegression(epsilon=8.0, delta=1e-5, classes=[0, 1]).fit(X, y)
+    assert abs(model.predict_proba(X)[:, 1].mean() - peer.predict_proba(X)[:, 1].mean()) < 0.02
+    assert abs(np.mean(model.predict(X)[y == 1]) - np.mean(peer.predict(X)[y == 1])) < 0.03
+    assert np.mean(plain.predict(X)[y == 1]) < 0.3 < 0.7 < np.mean(model.predict(X)[y == 1])
+
+
+@either
+def test_an_estimator_of_an_earlier_version_has_none(make):
+    model = make(classes=[0, 1])
+    del model.__dict__["class_weight"]
+    again = pickle.loads(pickle.dumps(model))
+    assert again.get_params()["class_weight"] is None
+    assert "class_weight" not in repr(again)
+    copy.copy(again).fit(np.eye(30), np.arange(30) % 2)

@@ -1,0 +1,661 @@
+"""Displays of budgets, coefficients and quality: what is drawn, what is charged, and what is refused for nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from skdp import (
+    DPPCA,
+    BudgetExceededError,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    config_context,
+)
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
+from skdp.mechanisms import GaussianMechanism
+from skdp.plotting import BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
+
+ROOT = Path(__file__).resolve().parents[1]
+DELTA = 1e-5
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1.0, 1.0, (600, 4))
+Y = (X[:, 0] + 0.5 * RNG.normal(size=600) > 0).astype(int)
+TRAIN, TEST = (X[:400], Y[:400]), (X[400:], Y[400:])
+
+
+@pytest.fixture(autouse=True)
+def plt():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    yield plt
+    plt.close("all")
+
+
+def linear(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "delta": DELTA, "max_iter": 10, **parameters})
+
+
+def study(estimator, rows=TRAIN, test=TEST, **options):
+    options = {"epsilons": (0.5, 2.0), "n_repeats": 2, "test_is_public": True, **options}
+    return PrivacyUtilityDisplay.from_estimator(estimator, *rows, *test, **options)
+
+
+def models_of(display):
+    return [model for models in display.estimators_ for model in models]
+
+
+def event_of_all(display):
+    """What the fitted models say that they cost, without a look at the display's own figure."""
+    return compose(model.privacy_event_ for model in models_of(display))
+
+
+# --- quality against budget: the picture ---
+
+
+def test_line_band_and_labels_hold_the_scores():
+    display = study(linear(), n_repeats=3, scoring="roc_auc")
+    scores = [[roc_auc_score(TEST[1], m.decision_function(TEST[0])) for m in ms] for ms in display.estimators_]
+    np.testing.assert_array_equal(display.scores, scores)
+    mean, spread = np.mean(scores, axis=1), np.std(scores, axis=1, ddof=1)
+    assert display.line_.get_xdata().tolist() == [0.5, 2.0]
+    np.testing.assert_array_equal(display.line_.get_ydata(), mean)
+    corners = display.band_.get_paths()[0].vertices
+    for x, low, high in zip((0.5, 2.0), mean - spread, mean + spread, strict=True):
+        drawn = corners[corners[:, 0] == x][:, 1]
+        np.testing.assert_allclose([drawn.min(), drawn.max()], [low, high])
+    ax = display.ax_
+    assert ax.get_xscale() == "log"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.5", "2"]
+    assert "epsilon" in ax.get_xlabel()
+    assert ax.get_ylabel() == "area under the ROC curve on public rows"
+    assert study(linear(), n_repeats=1).ax_.get_ylabel() == "accuracy on public rows"
+    assert "3 fits" in ax.get_legend().get_texts()[0].get_text()
+    assert display.figure_ is ax.figure
+
+
+def test_total_is_in_small_print_inside_the_picture():
+    display = study(linear())
+    assert (
+        f"4 private fits together cost epsilon {display.epsilon_total_:.3g} at delta 1e-05" in display.note_.get_text()
+    )
+    display.figure_.canvas.draw()
+    box = display.note_.get_window_extent()
+    figure = display.figure_.bbox
+    assert box.x0 >= 0
+    assert box.y0 >= 0
+    assert box.x1 <= figure.x1
+    assert box.y1 < display.ax_.get_window_extent().y0
+
+
+def test_small_differences_stay_small():
+    """Two hundredths of a point more, drawn over the whole height, would look like a gain."""
+    display = PrivacyUtilityDisplay.from_scores([1, 2], [0.9000, 0.9002])
+    low, high = display.ax_.get_ylim()
+    assert high - low >= 0.05 * 0.9002 * (1 - 1e-9)
+    assert low < 0.9 < high
+    nearly_perfect = PrivacyUtilityDisplay.from_scores([1, 2], [0.999, 1.0])
+    low, high = nearly_perfect.ax_.get_ylim()
+    assert high - low >= 0.05 * 0.9995
+    assert 1.0 < high < 1.01  # the margin of the axes alone
+
+
+def test_several_displays_share_axes():
+    first = PrivacyUtilityDisplay.from_scores([1, 2], [0.5, 0.5001])
+    second = PrivacyUtilityDisplay.from_scores([0.1, 10], [0.9, 0.95], ax=first.ax_, label="second")
+    (left, right), (low, high) = first.ax_.get_xlim(), first.ax_.get_ylim()
+    for display in (first, second):
+        assert np.all((left < display.line_.get_xdata()) & (display.line_.get_xdata() < right))
+        assert np.all((low < display.line_.get_ydata()) & (display.line_.get_ydata() < high))
+    assert [text.get_text() for text in first.ax_.get_legend().get_texts()] == ["private", "second"]
+
+
+def test_scores_at_hand_are_drawn_and_cost_nothing(plt):
+    figure, ax = plt.subplots()
+    display = PrivacyUtilityDisplay.from_scores(
+        [0.1, 1, 10], [0.6, 0.7, 0.8], baseline_score=[0.8, 0.9], score_name="R²", model_name="mine", ax=ax, color="k"
+    )
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert display.line_.get_color() == "k"
+    assert display.line_.get_ydata().tolist() == [0.6, 0.7, 0.8]
+    assert display.baseline_line_.get_ydata()[0] == pytest.approx(0.85)
+    assert (display.band_, display.note_) == (None, None)
+    assert ax.get_ylabel() == "R²"
+    assert not hasattr(display, "epsilon_total_")
+    again = display.plot()
+    assert again is display
+    assert display.ax_ is not ax
+
+
+def test_budgets_are_drawn_in_order_and_once():
+    display = study(linear(), epsilons=(2.0, 0.5, 2.0), n_repeats=1)
+    assert display.epsilons == [0.5, 2.0]
+    assert study(linear(), epsilons=1.0, n_repeats=1).epsilons == [1.0]
+
+
+@pytest.mark.parametrize("scores", [[0.5], [[[0.5]], [[0.6]]], 0.5])
+def test_scores_of_another_shape_are_refused(scores):
+    with pytest.raises(ValueError, match="one row of scores an epsilon"):
+        PrivacyUtilityDisplay.from_scores([1, 2], scores)
+
+
+def test_axes_that_are_given_need_no_pyplot():
+    code = (
+        "import sys; sys.modules['matplotlib.pyplot'] = None\n"
+        "from matplotlib.figure import Figure\n"
+        "from skdp import PrivacyAccountant\n"
+        "from skdp.accounting import GaussianDpEvent\n"
+        "from skdp.plotting import *\n"
+        "axes = Figure(layout='constrained').subplots(2, 2).ravel()\n"
+        "ledger = PrivacyAccountant(1.0, 1e-5); ledger.spend(GaussianDpEvent(9.0))\n"
+        "PrivacyUtilityDisplay.from_scores([1, 2], [0.5, 0.6], note='small', ax=axes[0])\n"
+        "BudgetDisplay.from_accountant(ledger, ax=axes[1])\n"
+        "CoefficientDisplay(coef=[1.0], coef_noise=[0.1], feature_names=['a']).plot(ax=axes[2])\n"
+        "AccountantComparisonDisplay.from_event(GaussianDpEvent, [5.0], 1e-5, methods=['pld'], ax=axes[3])\n"
+        "axes[0].figure.savefig(sys.argv[1])\n"
+    )
+    command = [sys.executable, "-c", code, "/dev/null/none.png"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert "NotADirectoryError" in done.stderr.splitlines()[-1]  # all was drawn; only the file could not be written
+
+
+# --- quality against budget: what is charged ---
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("sampling", [{}, {"sampling_rate": 0.3, "max_iter": 3}], ids=["full", "Poisson"])
+def test_every_fit_is_charged_repeats_included(adjacency, sampling):
+    ledger = PrivacyAccountant()
+    display = study(linear(accountant=ledger, adjacency=adjacency, **sampling), n_repeats=3)
+    assert len(models_of(display)) == 6
+    paid = get_epsilon(event_of_all(display), DELTA, adjacency=adjacency)
+    assert display.epsilon_total_ == pytest.approx(paid, rel=1e-9)
+    assert ledger.get_epsilon(DELTA) == pytest.approx(paid, rel=1e-9)
+    assert (display.delta_, display.adjacency_, ledger.adjacency) == (DELTA, adjacency, adjacency)
+    assert get_epsilon(display.privacy_event_, DELTA, adjacency=adjacency) == pytest.approx(paid, rel=1e-9)
+    for models, epsilon in zip(display.estimators_, (0.5, 2.0), strict=True):
+        for model in models:
+            assert 0.999 * epsilon < model.epsilon_ <= epsilon
+            assert model.epsilon == epsilon
+            assert model.accountant is ledger
+    assert display.epsilon_total_ > 2.0 * 1.5  # no single fit's price
+    (charge,) = ledger.history
+    assert charge.label == "PrivacyUtilityDisplay"
+    assert charge.parameters["epsilons"] == [0.5, 2.0]
+    assert charge.parameters["n_repeats"] == 3
+
+
+def test_every_fit_has_noise_of_its_own():
+    display = study(linear(), n_repeats=3)
+    coefs = [model.coef_.tobytes() for model in models_of(display)]
+    assert len(set(coefs)) == 6
+    with pytest.warns(PrivacyLeakWarning, match="noise of all fits reproducible"):
+        seeded = [study(linear(), n_repeats=3, random_state=seed) for seed in (1, 1, 2)]
+    coefs = [[model.coef_.tobytes() for model in models_of(each)] for each in seeded]
+    assert coefs[0] == coefs[1]
+    assert len(set(coefs[0])) == 6
+    assert not set(coefs[0]) & set(coefs[2])
+    np.testing.assert_array_equal(seeded[0].scores, seeded[1].scores)
+
+
+def test_a_pipeline_is_fitted_at_each_of_the_budgets():
+    ledger = PrivacyAccountant()
+    half = FunctionTransformer(np.tanh)
+    pipe = make_pipeline(half, DPPCA(3, center=False, accountant=ledger), linear())
+    pipe = allocate_budget(pipe, 7.0, 1e-6)
+    display = study(pipe)
+    for models, epsilon in zip(display.estimators_, (0.5, 2.0), strict=True):
+        for model in models:
+            assert 0.999 * epsilon < model.epsilon_ <= epsilon
+    assert display.delta_ == 1e-6
+    assert display.epsilon_total_ == pytest.approx(get_epsilon(event_of_all(display), 1e-6), rel=1e-9)
+    assert ledger.get_epsilon(1e-6) == pytest.approx(display.epsilon_total_, rel=1e-9)
+    assert pipe.epsilon == 7.0
+    assert display.model_name == "private (DPLogisticRegression)"
+    assert not hasattr(pipe[-1], "coef_")
+
+
+@pytest.mark.parametrize("make", [linear, lambda **k: allocate_budget(make_pipeline(DPPCA(3), linear(**k)), 1.0)])
+def test_delta_is_that_of_a_fit_alone(make):
+    """The number that "auto" stands for: by rule, or the ledger's."""
+    ledger = PrivacyAccountant(100.0, 1e-7)
+    assert study(make(delta="auto")).delta_ == 1e-5
+    display = study(make(delta="auto", accountant=ledger))
+    assert {display.delta_, *(model.delta_ for model in models_of(display))} == {1e-7}
+    assert ledger.history[0].parameters["delta"] == 1e-7
+
+
+def test_networks_frames_and_a_score_of_ones_own():
+    def hits(model, X, y):
+        return float(np.mean(model.predict(X) == y))
+
+    frame, test = pd.DataFrame(TRAIN[0], columns=list("abcd")), pd.DataFrame(TEST[0], columns=list("abcd"))
+    network = DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=DELTA)
+    display = study(network, (frame, TRAIN[1]), (test, TEST[1]), n_repeats=1, scoring=hits)
+    assert display.scores.shape == (2, 1)
+    assert display.ax_.get_ylabel() == "hits on public rows"
+    assert display.band_ is None
+    assert display.estimators_[0][0].feature_names_in_.tolist() == list("abcd")
+
+
+def test_the_plan_under_add_remove_does_not_see_the_number_of_rows():
+    events = set()
+    for n in (390, 400):
+        model = linear(adjacency="add_remove", n_samples_public=350, lot_size=300)
+        display = study(model, (X[:n], Y[:n]), (X[500:], Y[500:]))
+        events.add(display.privacy_event_)
+    assert len(events) == 1
+
+
+class Unread:
+    """Rows whose shape is public, and which nobody may read."""
+
+    shape = (400, 4)
+
+    def __array__(self, *arguments, **keywords):
+        raise AssertionError("the rows were read")
+
+
+def test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing():
+    ledger = PrivacyAccountant(4.0, DELTA)
+    with pytest.raises(BudgetExceededError):
+        study(linear(accountant=ledger), (Unread(), Unread()), epsilons=(2.0,), n_repeats=10)
+    assert ledger.entries == ()
+
+
+def test_the_study_is_one_plan_under_a_ceiling():
+    """Its joint price fills the ceiling; the fits one by one would have to pass the filter, which is stricter."""
+    price = study(linear(), epsilons=(1.0,), n_repeats=4).epsilon_total_
+    ledger = PrivacyAccountant(price * (1 + 1e-6), DELTA)
+    display = study(linear(accountant=ledger), epsilons=(1.0,), n_repeats=4)
+    assert ledger.spent == pytest.approx(display.epsilon_total_)
+    assert len(ledger.history) == 1
+
+
+# --- neighbours ---
+
+
+def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(monkeypatch):
+    """Replay: the second run is handed what the first released; the rehearsal before the charge sees no private row."""
+    release, outputs, runs = GaussianMechanism.release, [], []
+
+    def run(rows):
+        ledger, inputs, fresh = PrivacyAccountant(), [], not outputs
+
+        def recorded(mechanism, value, stream):
+            inputs.append((len(ledger.history), np.array(value), mechanism.sensitivity))
+            if fresh:
+                outputs.append(release(mechanism, value, stream))
+            return outputs[len(inputs) - 1].copy()
+
+        monkeypatch.setattr(GaussianMechanism, "release", recorded)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            display = study(linear(accountant=ledger), rows, random_state=5)
+        runs.append((inputs, display, [str(each.message) for each in caught]))
+
+    other = X[:400].copy(), Y[:400].copy()
+    other[0][7], other[1][7] = 50.0, 1 - other[1][7]
+    run(TRAIN)
+    run(other)
+    (one, shown, said), (two, shown_too, said_too) = runs
+    assert len(one) == len(two) == 10 * (1 + 4)  # the rehearsal, and two fits at each of two budgets
+    moves = []
+    for (charged, value, bound), (charged_too, value_too, bound_too) in zip(one, two, strict=True):
+        assert (charged, bound) == (charged_too, bound_too)
+        move = np.linalg.norm(value - value_too)
+        assert move <= 2 * bound * (1 + 1e-6) if charged else move == 0.0
+        moves.append(move if charged else 0.0)
+    assert [charged for charged, _, _ in one] == [0] * 10 + [1] * 40
+    assert min(moves[10:]) > 0  # the row was there
+    np.testing.assert_array_equal(shown.scores, shown_too.scores)
+    assert (shown.epsilon_total_, shown.privacy_event_, shown.note) == (
+        shown_too.epsilon_total_, shown_too.privacy_event_, shown_too.note,
+    )  # fmt: skip
+    assert (shown.baseline_score, shown.score_name) == (shown_too.baseline_score, shown_too.score_name)
+    assert said == said_too
+    for one_model, other_model in zip(models_of(shown), models_of(shown_too), strict=True):
+        np.testing.assert_array_equal(one_model.coef_, other_model.coef_)
+        assert one_model.epsilon_ == other_model.epsilon_
+
+
+# --- leaks ---
+
+
+def test_a_study_of_public_test_rows_says_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study(linear())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test_is_public": False}, "scores on X_test and y_test are exact and not paid for"),
+        ({"baseline": LogisticRegression()}, "baseline=LogisticRegression reads all rows and labels without paying"),
+        ({"random_state": 3}, "random_state=3 makes the noise of all fits reproducible"),
+    ],
+)
+def test_a_leak_is_told_once_or_raised_before_any_charge(options, message):
+    ledger = PrivacyAccountant()
+    with pytest.warns(PrivacyLeakWarning, match=message) as caught:
+        study(linear(accountant=ledger), **options)
+    assert [each.category for each in caught].count(PrivacyLeakWarning) == 1
+    assert caught[0].filename == __file__
+    assert len(ledger.history) == 1
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
+        study(linear(accountant=ledger), (Unread(), Unread()), **options)
+    assert len(ledger.entries) == 1
+
+
+def test_classes_that_are_read_are_told():
+    with pytest.warns(PrivacyLeakWarning, match="classes were read from the labels"):
+        study(linear(classes=None))
+
+
+def test_baseline_is_drawn_and_named_as_not_private():
+    with pytest.warns(PrivacyLeakWarning):
+        display = study(linear(), baseline=LogisticRegression(C=0.5))
+    expected = LogisticRegression(C=0.5).fit(*TRAIN).score(*TEST)
+    assert display.baseline_score == expected
+    assert display.baseline_line_.get_ydata()[0] == expected
+    assert "LogisticRegression" in display.baseline_line_.get_label()
+    assert "baseline is not private" in display.note_.get_text()
+
+
+def test_a_study_inside_another_fit_is_told():
+    class Outer(BaseEstimator):
+        def fit(self, X, y):
+            self.display_ = study(linear(), (X, y))
+            return self
+
+    with pytest.warns(PrivacyLeakWarning, match="is fitted inside Outer"):
+        Outer().fit(*TRAIN)
+
+
+# --- refusals ---
+
+
+def with_cell(rows, value):
+    changed = rows[0].astype(object if isinstance(value, str) else float)
+    changed[3, 2] = value
+    return changed, rows[1]
+
+
+class Fails(BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("cell 0.1234567")
+
+
+def broken_score(model, X, y):
+    raise RuntimeError(f"first label {y[0]} of cell {X[0, 0]}")
+
+
+CELL = "0.1234567"
+REFUSED = {
+    "NaN": {"rows": with_cell(TRAIN, np.nan)},
+    "infinity": {"rows": with_cell(TRAIN, np.inf)},
+    "string": {"rows": with_cell(TRAIN, "secretword")},
+    "unknown label": {"rows": (TRAIN[0], np.where(Y[:400] == 0, 77, 1))},
+    "labels of another number": {"rows": (TRAIN[0], Y[:399])},
+    "test rows of another width": {"test": (X[400:, :3], Y[400:])},
+    "NaN in test rows": {"test": with_cell(TEST, np.nan)},
+    "labels of another number of test rows": {"test": (X[400:], Y[401:])},
+    "one class in the test rows": {"test": (X[400:], np.ones(200, int)), "scoring": "roc_auc"},
+    "a score that fails": {"scoring": broken_score},
+    "a score that nobody knows": {"scoring": "beauty"},
+    "several scores": {"scoring": ["accuracy", "roc_auc"]},
+    "a score that is a number": {"scoring": 3},
+    "no epsilon": {"epsilons": ()},
+    "epsilon 0": {"epsilons": (0.0, 1.0)},
+    "a string of an epsilon": {"epsilons": "1"},
+    "strings of epsilons": {"epsilons": ("1", "2")},
+    "epsilon True": {"epsilons": (True,)},
+    "no repeats": {"n_repeats": 0},
+    "half a repeat": {"n_repeats": 1.5},
+    "a style that nobody knows": {"sparkle": 3},
+    "no axes": {"ax": "left"},
+    "a private baseline": {"baseline": linear()},
+    "a baseline with a private step": {"baseline": make_pipeline(StandardScaler(), linear())},
+    "a baseline that fails": {"baseline": Fails()},
+    "a seed that is none": {"random_state": "seed"},
+}
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
+    options, ledger = dict(REFUSED[case]), PrivacyAccountant()
+    with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
+        study(linear(accountant=ledger), **options)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    for cell in (CELL, "secretword", "77", f"{X[400, 0]}"):
+        assert cell not in message
+    assert caught.value.__cause__ is None or CELL not in str(caught.value.__cause__)
+    assert ledger.history == ()
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (make_pipeline(DPPCA(2), linear()), "give it one by skdp.allocate_budget"),
+        (LogisticRegression(), "neither a private estimator nor a Pipeline of them"),
+        (DPGridSearchCV(linear(), {"alpha": [0.0, 0.1]}), "neither a private estimator nor a Pipeline of them"),
+        (linear(epsilon="1", delta=2.0), "delta=2.0 is out of range"),
+    ],
+)
+def test_models_that_cannot_be_studied_are_refused(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        study(estimator)
+
+
+def test_without_matplotlib_nothing_is_paid(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ledger = PrivacyAccountant()
+    with pytest.raises(ImportError, match=r'PrivacyUtilityDisplay needs matplotlib; run `pip install "skdp\[plot\]"`'):
+        study(linear(accountant=ledger))
+    assert ledger.entries == ()
+    for draw in (
+        lambda: BudgetDisplay(labels=["a"], totals=[1.0], delta=DELTA).plot(),
+        lambda: CoefficientDisplay(coef=[1.0], coef_noise=[1.0], feature_names=["a"]).plot(),
+    ):
+        with pytest.raises(ImportError, match=r"needs matplotlib; run `pip install"):
+            draw()
+
+
+# --- budgets ---
+
+EVENTS = (GaussianDpEvent(4.0), SelfComposedDpEvent(GaussianDpEvent(9.0), 3), GaussianDpEvent(6.0))
+
+
+def charged(*events, **terms):
+    ledger = PrivacyAccountant(**terms)
+    for number, event in enumerate(events):
+        ledger.spend(event, f"fit {number}")
+    return ledger
+
+
+def prices(events):
+    return [get_epsilon(compose(events[:number]), DELTA) for number in range(1, len(events) + 1)]
+
+
+def test_bars_are_what_each_charge_added():
+    ledger = charged(*EVENTS, epsilon=4.0, delta=DELTA, unit="person")
+    display = BudgetDisplay.from_accountant(ledger)
+    totals = prices(EVENTS)
+    starts = [0.0, *totals[:-1]]
+    np.testing.assert_allclose([bar.get_x() for bar in display.bars_], starts, rtol=1e-9)
+    np.testing.assert_allclose([bar.get_x() + bar.get_width() for bar in display.bars_], totals, rtol=1e-9)
+    assert display.prices == pytest.approx([get_epsilon(event, DELTA) for event in EVENTS])
+    assert (display.ceiling, display.delta) == (4.0, DELTA)
+    assert display.remaining == ledger.remaining()
+    assert display.ceiling_line_.get_xdata()[0] == 4.0
+    left = display.remaining_bar_
+    assert left.get_x() == pytest.approx(totals[-1])
+    assert left.get_x() + left.get_width() == pytest.approx(4.0)
+    ticks = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert ticks[:-1] == ["1. fit 0", "2. fit 1", "3. fit 2"]
+    told = float(ticks[-1].removeprefix("remaining: "))
+    assert 0.99 * ledger.remaining() < told <= ledger.remaining()
+    assert "1e-05" in display.ax_.get_xlabel()
+    assert "a person" in display.note_.get_text()
+    written = "\n".join(text.get_text() for text in display.ax_.texts)
+    told = re.findall(r"^\+([\d.]+) \(alone ([\d.]+)\), total ([\d.]+)$", written, re.M)
+    for shown, before, total, price in zip(told, totals[:-1], totals[1:], display.prices[1:], strict=True):
+        for figure, true in zip(shown, (total - before, price, total), strict=True):
+            assert true <= float(figure) * (1 + 1e-12)  # never less than was spent
+            assert float(figure) < 1.01 * true
+    assert len(ledger.entries) == 3
+
+
+def test_without_a_ceiling_a_delta_is_needed_and_both_prices_are_told():
+    ledger = charged(*EVENTS)
+    with pytest.raises(ValueError, match="delta=None is not valid without a ceiling"):
+        BudgetDisplay.from_accountant(ledger)
+    display = BudgetDisplay.from_accountant(ledger, delta=DELTA)
+    assert (display.ceiling_line_, display.remaining_bar_, display.remaining) == (None, None, None)
+    told = float(re.search(r"after seeing outputs: ([\d.]+)\.", " ".join(display.note_.get_text().split()))[1])
+    assert 0 <= told - ledger.get_epsilon(DELTA, adaptive=True) < 0.01
+    with pytest.raises(ValueError, match="is not the ceiling's"):
+        BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6)
+    with pytest.raises(TypeError, match="accountant=None"):
+        BudgetDisplay.from_accountant(None)
+
+
+def test_many_charges_share_a_bar_and_none_is_lost():
+    events = [GaussianDpEvent(20.0)] * 30
+    display = BudgetDisplay.from_accountant(charged(*events), delta=DELTA)
+    assert len(display.labels) == 16
+    assert display.labels[0] == "1 to 15"
+    assert display.prices[0] is None
+    totals = prices(events)
+    assert display.totals == pytest.approx(totals[14:])
+    assert display.bars_[0].get_x() == 0.0
+
+
+def test_a_search_in_the_ledger_has_a_price_too():
+    ledger = PrivacyAccountant()
+    DPGridSearchCV(linear(accountant=ledger, max_iter=2), {"alpha": [0.0, 0.1]}, epsilon=3.0, delta=DELTA).fit(*TRAIN)
+    ledger.spend(GaussianDpEvent(8.0), "fit")
+    display = BudgetDisplay.from_accountant(ledger, delta=DELTA)
+    assert display.totals == pytest.approx([display.prices[0], ledger.get_epsilon(DELTA)])
+    assert display.labels == ["1. DPGridSearchCV", "2. fit"]
+
+
+def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
+    PrivacyAccountant(2.0, DELTA, path=path)
+    empty = BudgetDisplay.from_accountant(path)
+    assert empty.totals == []
+    assert empty.remaining_bar_.get_width() == 2.0
+    ledger = PrivacyAccountant.open(path)
+    ledger.spend(GaussianDpEvent(3.0), "fit")
+    ledger.record_refusal("fit")
+    ledger.raise_ceiling(5.0)
+    display = BudgetDisplay.from_accountant(path)
+    assert display.ceiling_line_.get_xdata()[0] == 5.0
+    note = display.note_.get_text().replace("\n", " ")
+    told = float(re.search(r"was raised \(1 x\): what is guaranteed is the adaptive price, ([\d.]+)\.", note)[1])
+    assert 0 <= told - ledger.spent < 0.01
+    assert "Refusals of rows, without a price: 1." in note
+    full = BudgetDisplay(labels=["a"], totals=[1.0], delta=DELTA, ceiling=1.0, remaining=0.0).plot()
+    assert full.remaining_bar_ is None
+
+
+# --- coefficients ---
+
+
+def test_bars_and_bands_of_coefficients():
+    coef, noise = [0.1, -3.0, 0.5, 0.0], [0.1, 1.0, 0.1, 0.2]
+    names = ["a", "b", "c", "d"]
+    display = CoefficientDisplay(coef=coef, coef_noise=noise, feature_names=names, confidence=0.9).plot()
+    assert display.features_.tolist() == [2, 1, 0, 3]
+    assert [bar.get_width() for bar in display.bars_] == [0.5, -3.0, 0.1, 0.0]
+    reach = NormalDist().inv_cdf(0.95)
+    np.testing.assert_allclose([band.get_width() for band in display.bands_], 2 * reach * np.array([0.1, 1, 0.1, 0.2]))
+    np.testing.assert_allclose([band.get_x() for band in display.bands_], -reach * np.array([0.1, 1, 0.1, 0.2]))
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == ["c", "b", "a", "d"]
+    assert display.note_ is None
+    two = CoefficientDisplay(coef=coef, coef_noise=noise, feature_names=names, max_features=2).plot(color="k")
+    assert two.features_.tolist() == [2, 1]
+    assert two.note_.get_text().startswith("2 of 4 columns")
+
+
+class Model:
+    """A fitted linear model with known noise."""
+
+    n_features_in_ = 3
+
+    def __init__(self, n_classes, names=None):
+        self.classes_ = np.arange(n_classes)
+        shape = (1 if n_classes == 2 else n_classes, 3)
+        self.coef_ = np.arange(np.prod(shape), dtype=float).reshape(shape)
+        self.coef_noise_ = 0.1 + self.coef_
+        if names:
+            self.feature_names_in_ = np.array(names)
+
+
+def test_coefficients_of_a_model():
+    display = CoefficientDisplay.from_estimator(Model(2, ["u", "v", "w"]))
+    assert (list(display.coef), list(display.coef_noise)) == ([0, 1, 2], [0.1, 1.1, 2.1])
+    assert display.feature_names == ["u", "v", "w"]
+    assert display.ax_.get_xlabel() == "coefficient, in favour of class 1"
+    display = CoefficientDisplay.from_estimator(Model(3), class_label=2)
+    assert list(display.coef) == [6, 7, 8]
+    assert display.feature_names == ["x0", "x1", "x2"]
+    assert CoefficientDisplay.from_estimator(Model(2), class_label=1).feature_names == ["x0", "x1", "x2"]
+
+
+def test_coefficients_of_a_fit_and_of_a_pipeline():
+    model = linear().fit(pd.DataFrame(TRAIN[0], columns=list("abcd")), TRAIN[1])
+    display = CoefficientDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.coef, model.coef_[0])
+    np.testing.assert_array_equal(display.coef_noise, model.coef_noise_[0])
+    assert display.feature_names == list("abcd")
+    steps = [DPPCA(2), linear()]
+    pipe = allocate_budget(make_pipeline(*steps), 2.0).fit(*TRAIN)
+    assert CoefficientDisplay.from_estimator(pipe).feature_names == ["dppca0", "dppca1"]
+    nameless = make_pipeline(FunctionTransformer(np.tanh), linear())
+    pipe = allocate_budget(nameless, 2.0).fit(*TRAIN)
+    assert CoefficientDisplay.from_estimator(pipe).feature_names == ["x0", "x1", "x2", "x3"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
+        (lambda: CoefficientDisplay.from_estimator(Model(3), class_label=5), "class_label=5 with 3 classes"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
+        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
+        (lambda: CoefficientDisplay.from_estimator(LogisticRegression().fit(*TRAIN)), "has no coef_noise_"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), confidence=1.0), "confidence=1.0 is out of range"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "max_features=0 is out of range"),
+    ],
+)
+def test_coefficients_that_cannot_be_drawn_are_refused(make, message, plt):
+    with pytest.raises(ValueError, match=message):
+        make()
+    assert plt.get_fignums() == []

@@ -1,0 +1,305 @@
+"""What `check_pipeline` finds in compositions of any kind, before they are fitted."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    LeaveOneOut,
+    RandomizedSearchCV,
+    RepeatedKFold,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRandomizedSearchCV,
+    Finding,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    check_pipeline,
+    config_context,
+)
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
+
+DELTA = 1e-6
+GRID = {"alpha": [0.0, 0.1, 1.0], "max_iter": [1, 2]}
+
+
+def model(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "delta": DELTA, **parameters})
+
+
+def pca(**parameters):
+    """One Gaussian release, which costs the same for a table of any shape."""
+    return DPPCA(2, **{"delta": DELTA, **parameters})
+
+
+class Foreign(ClassifierMixin, BaseEstimator):
+    def __init__(self, estimator=None, others=()):
+        self.estimator = estimator
+        self.others = others
+
+    def fit(self, X, y):
+        raise AssertionError("check_pipeline fits nothing")
+
+
+class OwnPipeline(Pipeline):
+    """May do anything."""
+
+
+class Regressor(DPLogisticRegression):
+    """Stands for a private regressor."""
+
+
+def union(*parts):
+    return FeatureUnion([(str(i), part) for i, part in enumerate(parts)])
+
+
+def columns(part):
+    return ColumnTransformer([("a", pca(), [0, 1]), ("b", part, [2])], sparse_threshold=0)
+
+
+def found(composition):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return check_pipeline(composition)
+
+
+# composition; path and class of each finding; fits of the first, None where they cannot be known or do not matter
+FOUND = {
+    "scaler": (make_pipeline(StandardScaler(), model()), [("standardscaler", "StandardScaler")], None),
+    "no private step": (make_pipeline(PCA(), LogisticRegression()), [("pca", "PCA"), ("logisticregression",
+        "LogisticRegression")], None),
+    "alone and not private": (StandardScaler(), [("", "StandardScaler")], None),
+    "two budgets": (make_pipeline(pca(), model()), [("", "Pipeline")], 2),
+    "nested": (make_pipeline(make_pipeline(StandardScaler(), pca())), [("pipeline__standardscaler", "StandardScaler")],
+        None),
+    "nested budgets": (make_pipeline(make_pipeline(pca()), model()), [("", "Pipeline")], 2),
+    "own pipeline": (OwnPipeline([("m", model())]), [("", "OwnPipeline")], 1),
+    "a cache": (make_pipeline(Normalizer(), model(), memory="cache"), [("", "Pipeline")], None),
+    "a value that is refused": (make_pipeline(pca(), OneHotEncoder(categories=[[0]] * 2)), [("onehotencoder",
+        "OneHotEncoder")], None),
+    "union": (union(pca(), StandardScaler()), [("1", "StandardScaler")], None),
+    "columns": (columns(StandardScaler()), [("b", "StandardScaler")], None),
+    "remainder": (ColumnTransformer([("a", pca(), [0, 1])], remainder=SimpleImputer(), sparse_threshold=0),
+        [("remainder", "SimpleImputer")] * 2, None),
+    "selected": (make_pipeline(SelectFromModel(model()), model()), [("", "Pipeline"), ("selectfrommodel",
+        "SelectFromModel")], 2),
+    "classes": (model(classes=None), [("", "DPLogisticRegression")], None),
+    "calibrated": (CalibratedClassifierCV(model(), cv=3), [("", "CalibratedClassifierCV")], 3),
+    "calibrated once": (CalibratedClassifierCV(model(), cv=3, ensemble=False), [("", "CalibratedClassifierCV")], 4),
+    "threshold": (TunedThresholdClassifierCV(model()), [("", "TunedThresholdClassifierCV")], 6),
+    "threshold, one split": (TunedThresholdClassifierCV(model(), cv=0.3, refit=False), [("",
+        "TunedThresholdClassifierCV")], 1),
+    "fixed threshold": (FixedThresholdClassifier(make_pipeline(StandardScaler(), model())),
+        [("estimator__standardscaler", "StandardScaler")], None),
+    "rfe": (RFE(model()), [("", "RFE")], None),
+    "rfecv": (RFECV(model()), [("", "RFECV")], None),
+    "forward": (SequentialFeatureSelector(model()), [("", "SequentialFeatureSelector")], None),
+    "select": (SelectFromModel(model()), [("", "SelectFromModel")], 1),
+    "voting": (VotingClassifier([("a", model()), ("b", LogisticRegression()), ("c", "drop")]), [("",
+        "VotingClassifier"), ("b", "LogisticRegression")], 1),
+    "stacking": (StackingClassifier([("a", model()), ("b", model())], model(), cv=4), [("", "StackingClassifier")], 11),
+    "one versus rest": (OneVsRestClassifier(model()), [("", "OneVsRestClassifier")], None),
+    "one versus one": (OneVsOneClassifier(model()), [("", "OneVsOneClassifier")], None),
+    "code": (OutputCodeClassifier(model()), [("", "OutputCodeClassifier")], None),
+    "outputs": (MultiOutputClassifier(model()), [("", "MultiOutputClassifier")], None),
+    "chain": (ClassifierChain(model()), [("", "ClassifierChain")], None),
+    "bagging": (BaggingClassifier(model(), n_estimators=7), [("", "BaggingClassifier")], 7),
+    "bagging, no bootstrap": (BaggingClassifier(model(), bootstrap=False), [("", "BaggingClassifier")], 10),
+    "boosting": (AdaBoostClassifier(model(), n_estimators=4), [("", "AdaBoostClassifier")], 4),
+    "self-training": (SelfTrainingClassifier(model(), max_iter=3), [("", "SelfTrainingClassifier")], 4),
+    "self-training without end": (SelfTrainingClassifier(model(), max_iter=None), [("", "SelfTrainingClassifier")],
+        None),
+    "target": (TransformedTargetRegressor(Regressor(classes=[0]), func=np.log, inverse_func=np.exp), [("",
+        "TransformedTargetRegressor")], 1),
+    "grid": (GridSearchCV(model(), GRID, cv=3), [("", "GridSearchCV")], 19),
+    "grid without refit": (GridSearchCV(model(), GRID, refit=False), [("", "GridSearchCV")], 30),
+    "two grids": (GridSearchCV(model(), [GRID, {"alpha": [2.0]}], cv=RepeatedKFold(n_splits=2, n_repeats=3)), [("",
+        "GridSearchCV")], 43),
+    "drawn": (RandomizedSearchCV(model(), GRID, n_iter=4, cv=[(0, 1), (1, 0)]), [("", "RandomizedSearchCV")], 9),
+    "halving": (HalvingGridSearchCV(model(), GRID), [("", "HalvingGridSearchCV")], None),
+    "groups": (GridSearchCV(model(), GRID, cv=GroupKFold(4)), [("", "GridSearchCV")], 25),
+    "one out": (GridSearchCV(model(), GRID, cv=LeaveOneOut()), [("", "GridSearchCV")], None),
+    "scaled in a grid": (GridSearchCV(make_pipeline(StandardScaler(), model()), {}), [("", "GridSearchCV"),
+        ("estimator__standardscaler", "StandardScaler")], 6),
+    "folds of folds": (BaggingClassifier(CalibratedClassifierCV(model(), cv=3), n_estimators=5), [("",
+        "BaggingClassifier"), ("estimator", "CalibratedClassifierCV")], 15),
+    "classes of folds": (BaggingClassifier(OneVsRestClassifier(model()), n_estimators=5), [("", "BaggingClassifier"),
+        ("estimator", "OneVsRestClassifier")], None),
+    "foreign": (Foreign(model()), [("", "Foreign")], None),
+    "foreign with a list": (Foreign(others=[("a", model()), ("b", StandardScaler())]), [("", "Foreign"), ("b",
+        "StandardScaler")], None),
+    "foreign without": (Foreign(), [("", "Foreign")], None),
+    "around a budget": (CalibratedClassifierCV(allocate_budget(make_pipeline(pca(), model()), 1.0, DELTA)), [("",
+        "CalibratedClassifierCV")], 5),
+    "around a search": (CalibratedClassifierCV(DPGridSearchCV(model(), GRID)), [("", "CalibratedClassifierCV")], 5),
+    "a search of a scaler": (DPGridSearchCV(make_pipeline(StandardScaler(), model()), {}),
+        [("estimator__standardscaler", "StandardScaler")], None),
+    "a frozen model of others": (make_pipeline(FrozenEstimator(StandardScaler()), model()), [("frozenestimator",
+        "FrozenEstimator")], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_findings(name):
+    composition, expected, n_fits = FOUND[name]
+    findings = found(composition)
+    assert [(each.step, each.kind) for each in findings] == expected
+    assert findings[0].n_fits == n_fits
+    for each in findings:
+        assert isinstance(each, Finding)
+        line = str(each)
+        assert "\n" not in line
+        assert line.startswith(f"step {each.step!r} ({each.kind}): " if each.step else f"{each.kind}: ")
+        assert each.reads in line
+        assert f"; use {each.counterpart}." in line
+        assert (f"up to {each.n_fits} fits in all" in line) == ((each.n_fits or 0) > 1)
+    with pytest.warns(PrivacyLeakWarning) as caught:
+        check_pipeline(composition)
+    (message,) = [str(each.message) for each in caught]
+    assert str(findings[0]) in message
+    assert (f"({len(findings) - 1} more" in message) == (len(findings) > 1)
+    assert caught[0].filename == __file__
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="not private as a whole"):
+        check_pipeline(composition)
+
+
+SAFE = {
+    "alone": model(),
+    "network": DPMLPClassifier(classes=[0, 1]),
+    "transformer": DPPCA(2),
+    "pipeline": make_pipeline(Normalizer(), "passthrough", FunctionTransformer(np.abs), model()),
+    "nested": make_pipeline(make_pipeline(Normalizer()), make_pipeline(FunctionTransformer(np.abs), model())),
+    "union": union(pca(), "passthrough", Normalizer()),
+    "columns": columns("drop"),
+    "splines": make_pipeline(SplineTransformer(knots=np.array([[0.0], [0.5], [1.0]])), model()),
+    "categories": make_pipeline(OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore"), model()),
+    "constant": make_pipeline(SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True), model()),
+    "budget": allocate_budget(make_pipeline(Normalizer(), pca(), model()), 1.0, DELTA),
+    "search": DPGridSearchCV(model(), GRID),
+    "drawn": DPRandomizedSearchCV(make_pipeline(pca(), model()), {"dplogisticregression__alpha": [0.0, 0.1]}),
+    "search in a pipeline": make_pipeline(Normalizer(), DPGridSearchCV(model(), GRID)),
+    "fixed threshold": FixedThresholdClassifier(model(), threshold=0.4),
+    "frozen": CalibratedClassifierCV(FrozenEstimator(model())),
+    "frozen threshold": TunedThresholdClassifierCV(FrozenEstimator(model()), cv="prefit", refit=False),
+}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_a_safe_composition_has_no_findings(name):
+    before = repr(SAFE[name])
+    with config_context(on_leak="raise"):
+        assert check_pipeline(SAFE[name]) == []
+    assert repr(SAFE[name]) == before
+
+
+def test_a_joint_price_is_that_of_so_many_fits():
+    (finding,) = found(CalibratedClassifierCV(pca(epsilon=None, noise_multiplier=4.0), cv=3))
+    assert finding.epsilon == get_epsilon(SelfComposedDpEvent(GaussianDpEvent(4.0), 3), DELTA)
+    assert finding.delta == DELTA
+    assert f"cost epsilon={finding.epsilon:.3g} (delta=1e-06)" in str(finding)
+    (finding,) = found(CalibratedClassifierCV(pca(epsilon=1.0), cv=4))
+    assert 2.0 < finding.epsilon < 2.5  # four fits of epsilon 1: mu doubles
+    both = found(VotingClassifier([("a", pca(epsilon=None, noise_multiplier=4.0))] * 3))[0]
+    assert math.isclose(both.epsilon, get_epsilon(SelfComposedDpEvent(GaussianDpEvent(4.0), 3), DELTA), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "composition",
+    [
+        CalibratedClassifierCV(model(lot_size=32), cv=3),  # its price depends on the number of rows
+        CalibratedClassifierCV(pca(delta="no number"), cv=3),
+        CalibratedClassifierCV(pca(epsilon=-1.0), cv=3),
+        CalibratedClassifierCV(allocate_budget(make_pipeline(pca(), model()), 1.0, DELTA), cv=3),
+        VotingClassifier([("a", pca()), ("b", pca(adjacency="replace_one"))]),  # kinds without a joint price
+        VotingClassifier([("a", pca()), ("b", DPPCA(2, delta=1e-3))]),
+        BaggingClassifier(pca(), bootstrap=True),  # a row weighs more than the price says
+        StackingClassifier([("a", pca())]),
+        AdaBoostClassifier(pca()),
+        SelfTrainingClassifier(pca()),
+        CalibratedClassifierCV(BaggingClassifier(pca()), cv=2),
+        RFE(pca()),
+    ],
+    ids=lambda composition: type(composition).__name__,
+)
+def test_no_price_is_stated_where_none_holds(composition):
+    finding = found(composition)[0]
+    assert (finding.epsilon, finding.delta) == (None, None)
+    assert "epsilon=" not in str(finding)
+
+
+def test_a_price_is_stated_where_rows_are_drawn_once():
+    assert found(BaggingClassifier(pca(), bootstrap=False))[0].epsilon > 3.0
+
+
+@pytest.mark.parametrize(
+    "composition", [3, None, "passthrough", Pipeline, np.zeros((2, 2)), [("a", model())], object()]
+)
+def test_what_is_no_estimator_is_refused(composition):
+    with pytest.raises(TypeError, match=r"^composition is a \w+ and no estimator: give") as caught:
+        check_pipeline(composition)
+    assert "\n" not in str(caught.value)
+
+
+def test_structural_faults_are_errors():
+    with pytest.raises(ValueError, match="are not unique"):
+        check_pipeline(CalibratedClassifierCV(Pipeline([("a", Normalizer()), ("a", model())])))
+    for pipeline in (make_pipeline(model(), model()), allocate_budget(make_pipeline(model()), 1.0, DELTA)):
+        pipeline.steps = [("a", model()), ("b", model())]
+        with pytest.raises(ValueError, match=r"^step 'a': DPLogisticRegression has no transform: put it last\.$"):
+            check_pipeline(pipeline)
+    with pytest.raises(TypeError, match=r"^step 'pipeline__b' is a int and no estimator"):
+        check_pipeline(make_pipeline(Normalizer(), Pipeline([("a", Normalizer()), ("b", 3)])))
+
+
+def test_it_agrees_with_the_budget():
+    """What a pipeline has no findings in can be given a budget, and what is refused one has findings."""
+    for step in (Normalizer(), StandardScaler(), PCA(), SimpleImputer(), FunctionTransformer(lambda X: X)):
+        pipeline = make_pipeline(step, model())
+        if found(pipeline):
+            with pytest.raises(ValueError, match=r"^step '\w+': \w+ .*; use .* instead\.$"):
+                allocate_budget(pipeline, 1.0, DELTA)
+        else:
+            allocate_budget(pipeline, 1.0, DELTA)
+
+
+def test_nothing_is_charged_or_fitted():
+    accountant = PrivacyAccountant()
+    inner = model(accountant=accountant)
+    found(GridSearchCV(make_pipeline(StandardScaler(), inner), {}))
+    assert accountant.history == ()
+    assert not hasattr(inner, "coef_")

@@ -1,0 +1,86 @@
+"""Parameters of scikit-learn's estimators that ours do not have: one line, with what takes their place."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV, allocate_budget
+from skdp._fitting.foreign_parameters import REPLACEMENTS
+from skdp.base import PrivateEstimator
+
+OURS = {
+    DPLogisticRegression: ((), {"C", "cv", "early_stopping", "tol", "penalty", "solver", "n_iter_no_change"}),
+    DPMLPClassifier: ((), {"C", "tol", "early_stopping", "validation_fraction", "n_iter_no_change", "shuffle"}),
+    DPPCA: ((), {"svd_solver", "tol", "copy", "iterated_power"}),
+    DPGridSearchCV: ((DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
+    DPRandomizedSearchCV: ((DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
+}
+CASES = [(cls, arguments, name) for cls, (arguments, names) in OURS.items() for name in sorted(names)]
+PEERS = {
+    DPLogisticRegression: LogisticRegression, DPMLPClassifier: MLPClassifier, DPPCA: PCA,
+    DPGridSearchCV: GridSearchCV, DPRandomizedSearchCV: RandomizedSearchCV,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cls", "arguments", "name"), CASES)
+def test_one_line_points_to_the_page(cls, arguments, name):
+    message = (
+        rf"^{cls.__name__} has no parameter '{name}': .*; see \"Coming from scikit-learn\" \(docs/coming_from.md\)\.$"
+    )
+    with pytest.raises(TypeError, match=message):
+        cls(*arguments, **{name: 1})
+    with pytest.raises(TypeError, match=message):
+        cls(*arguments).set_params(**{name: 1})
+
+
+@pytest.mark.parametrize("cls", OURS)
+def test_every_parameter_of_the_peer_is_ours_or_is_explained(cls):
+    peer = set(inspect.signature(PEERS[cls]).parameters)
+    ours = set(inspect.signature(cls).parameters)
+    assert not peer - ours - REPLACEMENTS.keys()
+
+
+def test_steps_and_candidates_say_it_too():
+    pipe = allocate_budget(make_pipeline(DPPCA(2), DPLogisticRegression(classes=[0, 1])), 1.0)
+    with pytest.raises(TypeError, match="has no parameter 'C': use alpha"):
+        pipe.set_params(dplogisticregression__C=1.0)
+    search = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"C": [1.0, 2.0]})
+    with pytest.raises(TypeError, match="has no parameter 'C': use alpha"):
+        search.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
+    with pytest.raises(TypeError, match="has no parameter 'C': use alpha"):
+        search.set_params(estimator__C=1.0)
+
+
+@pytest.mark.parametrize("cls", OURS)
+def test_other_names_get_pythons_own_error(cls):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'epsilonn'"):
+        cls(*OURS[cls][0], epsilonn=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'epsilonn'"):
+        cls(*OURS[cls][0]).set_params(epsilonn=1.0)
+
+
+@pytest.mark.parametrize("cls", OURS)
+def test_the_constructor_stays_explicit(cls):
+    assert "kwargs" not in inspect.signature(cls).parameters
+    model = cls(*OURS[cls][0], epsilon=2.0)
+    assert clone(model).get_params()["epsilon"] == 2.0
+    assert pickle.loads(pickle.dumps(model)).epsilon == 2.0
+
+
+def test_what_a_subclass_names_is_its_own():
+    class Newcomer(PrivateEstimator):
+        def __init__(self, C=1.0):
+            self.C = C
+
+    assert Newcomer(C=2.0).set_params(C=3.0).C == 3.0
+    with pytest.raises(TypeError, match="Newcomer has no parameter 'tol'"):
+        Newcomer(tol=1.0)

@@ -1,0 +1,757 @@
+"""Privacy reports: every figure against the event, every sentence against the facts."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import re
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+import skdp
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    PrivacyReport,
+    allocate_budget,
+    privacy_report,
+)
+from skdp._report import wording
+from skdp._report.price import Priced, guess_at, guess_by_profile
+from skdp.accounting import (
+    METHODS,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SelfComposedDpEvent,
+    WorstOfDpEvent,
+    ZCDpEvent,
+    compose,
+    flatten,
+    get_delta,
+    get_epsilon,
+    get_epsilon_bounds,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+RNG = np.random.default_rng(0)
+N = 400
+X = pd.DataFrame(RNG.uniform(-1, 1, (N, 4)), columns=list("abcd"))
+Y = (X["a"] > 0).to_numpy().astype(int)
+SEED = 987654321
+
+
+def linear(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 5, "delta": 1e-5, **parameters})
+
+
+def fit(model, rows=X, labels=Y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(rows, labels)
+
+
+def pipeline(**parameters):
+    steps = make_pipeline(Normalizer(), DPPCA(2), linear(**parameters))
+    return allocate_budget(steps, epsilon=1.0, delta=1e-6)
+
+
+def search(estimator=None, **parameters):
+    return DPGridSearchCV(estimator or linear(), {"alpha": [0.0, 0.1, 0.2]}, **{"epsilon": 3.0, **parameters})
+
+
+MODELS = {
+    "linear": lambda: linear(),
+    "linear by lot": lambda: linear(sampling_rate=0.2),
+    "linear, add_remove": lambda: linear(adjacency="add_remove", n_samples_public=500, sampling_rate=0.2),
+    "linear, replace_one": lambda: linear(adjacency="replace_one"),
+    "linear, rdp": lambda: linear(accounting="rdp", sampling_rate=0.2),
+    "linear by noise": lambda: linear(epsilon=None, noise_multiplier=30.0),
+    "network": lambda: DPMLPClassifier((3,), classes=[0, 1], max_iter=2, delta=1e-5),
+    "pca": lambda: DPPCA(2, delta=1e-5),
+    "pipeline": pipeline,
+    "search": search,
+    "search of all": lambda: search(strategy="compose"),
+    "search without refit": lambda: search(refit=False),
+    "search of one": lambda: DPGridSearchCV(linear(), {"alpha": [0.1]}, epsilon=3.0),
+}
+_fitted = {}
+
+
+def fitted(name):
+    if name not in _fitted:
+        _fitted[name] = fit(MODELS[name]())
+    return _fitted[name]
+
+
+def facts_of(model):
+    return privacy_report(model).to_dict()
+
+
+def section_of(text, title):
+    """The text of one section, in one line."""
+    body = text.split(f"\n{title}\n{'-' * len(title)}\n")[1]
+    return " ".join(re.split(r"\n\n[^\n]+\n---+\n", body)[0].split())
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_figures_are_those_of_the_model_and_of_its_event(name):
+    model = fitted(name)
+    facts = facts_of(model)
+    found, accounting = facts["guarantee"], facts["accounting"]
+    assert (found["epsilon"], found["delta"], found["adjacency"]) == (model.epsilon_, model.delta_, model.adjacency_)
+    price = get_epsilon(model.privacy_event_, model.delta_, method=accounting["method"], adjacency=model.adjacency_)
+    assert price == model.epsilon_
+    assert accounting["method"] == ("rdp" if name.endswith("rdp") else "pld")
+    bounds = get_epsilon_bounds(model.privacy_event_, model.delta_, adjacency=model.adjacency_)
+    assert (accounting["epsilon_at_least"], accounting["epsilon_at_most"]) == bounds
+    assert bounds[0] <= model.epsilon_
+    simple = (math.exp(model.epsilon_) + model.delta_) / (1 + math.exp(model.epsilon_))
+    assert found["guess_at_most"] == pytest.approx(simple, rel=1e-12)
+    profile = (1 + get_delta(model.privacy_event_, 0.0, adjacency=model.adjacency_)) / 2
+    if profile < simple:
+        assert found["guess_by_profile"] == pytest.approx(profile, rel=1e-12)
+    assert found["guess_by_profile"] <= found["guess_at_most"]
+
+
+def test_the_simple_bound_is_reached_by_the_worst_mechanism():
+    """It tells all with probability delta, else the truth with odds e^epsilon (Kairouz, Oh & Viswanath 2015)."""
+    for epsilon, delta in ((0.0, 0.0), (0.3, 1e-5), (1.0, 0.1), (8.0, 1e-3), (800.0, 1e-3)):
+        told = delta + (1 - delta) / (1 + math.exp(-epsilon))
+        assert guess_at(epsilon, delta) == pytest.approx(told, rel=1e-15)
+    assert guess_at(math.inf, 1e-5) == 1.0
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0, 50.0])
+def test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise(sigma):
+    """The best test of N(0, sigma^2) against N(1, sigma^2) cuts at 1/2: right with probability Phi(1 / (2 sigma))."""
+    event = GaussianDpEvent(sigma)
+    priced = Priced(event, get_epsilon(event, 1e-5), 1e-5, "zero_out", "pld", None)
+    exact = norm.cdf(0.5 / sigma)
+    assert exact <= guess_by_profile(priced) * (1 + 1e-15)
+    assert guess_by_profile(priced) == pytest.approx(exact, rel=1e-9)
+    rng, tries = np.random.default_rng(1), 200_000
+    member = rng.integers(0, 2, tries)
+    right = np.mean(((member + sigma * rng.normal(size=tries)) > 0.5) == member)
+    assert right <= guess_by_profile(priced) + 4.9 * math.sqrt(0.25 / tries)  # false alarms: below 1e-6
+
+
+def test_a_profile_that_says_nothing_at_zero_is_read_elsewhere():
+    event = RepeatAndSelectDpEvent(GaussianDpEvent(2.0), 5.0, 0.0)
+    epsilon = get_epsilon(event, 1e-5)
+    assert get_delta(event, 0.0) == 1.0
+    priced = Priced(event, epsilon, 1e-5, "zero_out", "pld", None)
+    assert guess_by_profile(priced) <= guess_at(epsilon, 1e-5)
+    least = min(guess_at(share * epsilon, get_delta(event, share * epsilon)) for share in (0.25, 0.5, 0.75))
+    assert guess_by_profile(priced) == min(least, guess_at(epsilon, 1e-5))
+
+
+def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():
+    event = ZCDpEvent(0.1)
+    priced = Priced(event, get_epsilon(event, 1e-5, method="rdp"), 1e-5, "zero_out", "rdp", None)
+    assert guess_by_profile(priced) is None
+    facts = facts_of(fitted("linear"))
+    facts["guarantee"]["guess_by_profile"] = None
+    facts["accounting"]["epsilon_at_least"] = facts["accounting"]["epsilon_at_most"] = None
+    text = str(PrivacyReport(facts))
+    assert "which may give less, is not known" in " ".join(text.split())
+    assert "no certified bracket" in text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_printed_figures_are_never_below_the_exact_ones(name):
+    facts = facts_of(fitted(name))
+    words = section_of(str(PrivacyReport(facts)), "Summary")
+    epsilon = float(re.search(r"Epsilon (\S+)", words)[1])
+    assert facts["guarantee"]["epsilon"] <= epsilon <= facts["guarantee"]["epsilon"] * (1 + 1e-3)
+    shown = [float(each) / 100 for each in re.findall(r"at most (\d+\.\d)%", words)]
+    simple, profile = facts["guarantee"]["guess_at_most"], facts["guarantee"]["guess_by_profile"]
+    for one, other in zip(shown, [simple, simple, profile], strict=True):  # the sentence, and two rows of the table
+        assert other <= one + 1e-15 < other + 0.0011
+    low, high = re.search(r"lies between (\S+) and (\S+),", " ".join(str(PrivacyReport(facts)).split())).groups()
+    assert float(low) <= facts["accounting"]["epsilon_at_least"]
+    assert float(high) >= facts["accounting"]["epsilon_at_most"]
+
+
+def test_percentages_round_up():
+    assert [wording.percent(each) for each in (0.5, 0.50001, 0.7310586, 0.99999, 1.0)] == [
+        "50.0%", "50.1%", "73.2%", "100.0%", "100.0%"
+    ]  # fmt: skip
+
+
+# --- noise, clip, steps, tuning ---------------------------------------------------------------------------------------
+
+
+def event_of(rows):
+    """The composition that rows without choices list."""
+    made = []
+    for row in rows:
+        inner = GaussianDpEvent(row["noise_multiplier"])
+        sampled = inner if row["rows"] == "all rows" else PoissonSampledDpEvent(row["sampling_rate"], inner)
+        made.append(SelfComposedDpEvent(sampled, row["times"]))
+    return compose(made)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "search" not in name])
+def test_the_listed_releases_cost_what_the_model_costs(name):
+    model, facts = fitted(name), facts_of(fitted(name))
+    event = event_of(facts["mechanisms"]["rows"])
+    assert flatten(event) == flatten(model.privacy_event_)
+    price = get_epsilon(event, model.delta_, method=facts["accounting"]["method"], adjacency=model.adjacency_)
+    assert price == model.epsilon_
+
+
+def test_the_releases_of_a_search_are_listed_with_what_they_are_part_of():
+    model = fitted("search")
+    rows = facts_of(model)["mechanisms"]["rows"]
+    (choice,) = (each for each in flatten(model.privacy_event_) if isinstance(each, RepeatAndSelectDpEvent))
+    assert rows[0]["mechanism"] == "the best of a secret number of tries"
+    assert rows[0]["note"] == f"geometric law, {choice.mean:.4g} tries on average"
+    listed = [row["noise_multiplier"] for row in rows if row["within"].startswith("each try, possibility")]
+    inside = [basic.noise_multiplier for part in choice.event.events for basic in flatten(part)]
+    assert listed == inside
+    assert [row["within"] for row in rows][-1] == ""
+
+
+def test_a_long_list_of_releases_is_cut_and_says_so():
+    model = fit(linear())
+    model.privacy_event_ = compose(GaussianDpEvent(1000.0 + step) for step in range(70))
+    report = privacy_report(model)
+    assert (len(report.to_dict()["mechanisms"]["rows"]), report.to_dict()["mechanisms"]["number"]) == (60, 70)
+    assert "... and 10 more" in str(report)
+
+
+@pytest.mark.parametrize("name", ["linear", "linear by lot", "network", "pca"])
+def test_constants_are_those_of_the_fit(name):
+    model, facts = fitted(name), facts_of(fitted(name))
+    ((part,),) = [facts["constants"]]
+    listed = {row["name"]: row["value"] for row in part["rows"]}
+    assert listed["noise_multiplier_"] == model.noise_multiplier_
+    assert listed["data_norm_"] == model.data_norm_
+    if name == "pca":
+        assert listed["noise_scale_"] == model.noise_scale_
+        return
+    assert listed["max_grad_norm_"] == model.max_grad_norm_
+    assert listed["noise_multiplier_ * max_grad_norm_"] == model.noise_multiplier_ * model.max_grad_norm_
+    assert (listed["n_steps_"], listed["sampling_rate_"]) == (model.n_steps_, model.sampling_rate_)
+
+
+@pytest.mark.parametrize("noise", [0.25, np.array([0.25, 0.25]), np.array([[0.1, 0.25, 0.5]])])
+def test_the_noise_in_a_coefficient_is_stated_where_it_is_known(noise):
+    model = fit(linear())
+    assert "expected noise in a coefficient" in str(privacy_report(model)) or not hasattr(model, "coef_noise_")
+    model.__dict__.pop("coef_noise_", None)
+    with_noise = types.SimpleNamespace(coef_noise_=noise)
+    rows = {row["name"]: row["value"] for row in skdp._report.releases.constant_rows(with_noise)}
+    sizes = np.ravel(noise)
+    if sizes.min() == sizes.max():
+        assert rows == {"coef_noise_": 0.25}
+    else:
+        assert rows == {"coef_noise_ (median)": 0.25, "coef_noise_ (largest)": 0.5}
+
+
+def test_shares_of_steps_are_those_that_were_allotted():
+    model = fitted("pipeline")
+    shares = facts_of(model)["shares"]
+    assert [each["part"] for each in shares] == ["dppca", "dplogisticregression"]
+    assert [each["share"] for each in shares] == pytest.approx([0.15, 0.85], abs=1e-4)
+    for each in shares:
+        event = model.named_steps[each["part"]].privacy_event_
+        assert each["epsilon_alone"] == get_epsilon(event, model.delta_)
+    assert sum(each["epsilon_alone"] for each in shares) > model.epsilon_
+
+
+@pytest.mark.parametrize("name", ["search", "search of all", "search without refit"])
+def test_the_choice_and_the_refit_compose_to_the_whole_search(name):
+    model = fitted(name)
+    events, tuning = model._fitted_tuning, facts_of(model)["tuning"]
+    assert compose(events.values()) == model.privacy_event_
+    assert tuning["epsilon_of_choice"] == get_epsilon(events["choice"], model.delta_)
+    assert tuning["epsilon_of_refit"] == get_epsilon(events["refit"], model.delta_)
+    assert (tuning["epsilon_of_refit"] == 0.0) == (not model.refit)
+    assert tuning["candidates"] == 3
+    words = section_of(str(privacy_report(model)), "What tuning cost")
+    assert ("A secret number of tries, 3 on average" in words) == (model.strategy == "random_stopping")
+    assert ("Each of the 3 candidates was tried once." in words) == (model.strategy == "compose")
+    assert ("the refit epsilon" in words) == model.refit
+
+
+def test_words_on_tuning_follow_from_the_event():
+    alone = section_of(str(privacy_report(fitted("linear"))), "What tuning cost")
+    assert alone.startswith("No choice of parameters is part of the price.")
+    one = section_of(str(privacy_report(fitted("search of one"))), "What tuning cost")
+    assert one == "One candidate: there was no choice to pay for."
+    best = privacy_report(fitted("search").best_estimator_)
+    assert best.to_dict()["guarantee"]["epsilon"] == fitted("search").epsilon_
+    assert "chosen among others by a private search" in section_of(str(best), "What tuning cost")
+    assert "The whole search" in section_of(str(best), "How it was accounted")
+
+
+# --- what was read, seeds, callers ------------------------------------------------------------------------------------
+
+
+def kinds_of(model):
+    return [each["kind"] for each in facts_of(model)["unpaid"]["reads"]]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_clean_fit_has_no_exception(name):
+    report = privacy_report(fitted(name))
+    facts = report.to_dict()
+    assert facts["noise"]["source"] == "secret"
+    assert facts["unpaid"] == {"recorded": True, "reads": []}
+    assert wording.exceptions(facts) == []
+    assert "exceptions" not in section_of(str(report), "Summary")
+    assert section_of(str(report), "What was read without payment") == "Nothing that the fit knew of."
+
+
+@pytest.mark.parametrize("make", [lambda **p: linear(**p), lambda **p: pipeline(**p), lambda **p: search(linear(**p))])
+def test_classes_that_were_read_are_told_of_and_not_shown(make):
+    labels = np.where(Y == 1, "hasdisease", "healthy")
+    model = fit(make(classes=None), X, labels)
+    report = privacy_report(model)
+    assert kinds_of(model) == ["classes"]
+    assert report.to_dict()["public"]["classes"] is None
+    for text in (str(report), report.to_html(), report.to_json()):
+        assert "hasdisease" not in text
+    assert "The classes were read from the labels" in section_of(str(report), "Summary")
+    given = fit(make(classes=["hasdisease", "healthy"]), X, labels)
+    assert facts_of(given)["public"]["classes"] == ["hasdisease", "healthy"]
+    assert kinds_of(given) == []
+
+
+def test_the_best_estimator_of_a_search_tells_of_classes_that_the_search_read():
+    model = fit(search(linear(classes=None)), X, np.where(Y == 1, "hasdisease", "healthy"))
+    assert kinds_of(model.best_estimator_) == ["classes"]
+    assert "hasdisease" not in privacy_report(model.best_estimator_).to_json()
+
+
+SEEDED = {
+    "linear": lambda: linear(random_state=SEED),
+    "pca": lambda: DPPCA(2, random_state=SEED),
+    "generator": lambda: linear(random_state=np.random.default_rng(SEED)),
+    "pipeline": lambda: pipeline(random_state=SEED),
+    "search": lambda: search(random_state=SEED),
+    "search of a seeded pipeline": lambda: DPGridSearchCV(
+        pipeline(), {"dplogisticregression__alpha": [0.0, 0.1]}, epsilon=3.0, random_state=SEED
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_seeded_noise_is_told_of_and_the_seed_is_not(name):
+    model = fit(SEEDED[name]())
+    if "search" not in name:
+        model.set_params(**{key: None for key in model.get_params() if key.endswith("random_state")})  # too late
+    report = privacy_report(model)
+    assert report.to_dict()["noise"]["source"] == "seeded"
+    assert "subtract the noise" in str(report)
+    assert "The noise is seeded" in section_of(str(report), "Summary")
+    for text in (str(report), report.to_html(), report.to_json(), repr(report)):
+        assert str(SEED) not in text
+    if name == "search":
+        assert facts_of(model.best_estimator_)["noise"]["source"] == "seeded"
+        fit(model.best_estimator_.set_params(random_state=None, epsilon=1.0, noise_multiplier=None))
+        assert facts_of(model.best_estimator_)["noise"]["source"] == "secret"
+        assert facts_of(model)["noise"]["source"] == "seeded"  # the choice was
+
+
+def test_the_seed_of_a_public_step_is_not_shown_either():
+    steps = make_pipeline(RBFSampler(gamma=0.5, n_components=4, random_state=SEED), linear(random_state=SEED))
+    model = fit(allocate_budget(steps, 1.0, 1e-6))
+    report = privacy_report(model)
+    assert str(SEED) not in report.to_json() + str(report) + report.to_html()
+    (step,) = report.to_dict()["model"]["public_steps"]
+    assert step == {"part": "rbfsampler", "class": "RBFSampler", "package": "sklearn"}
+    assert {"name": "rbfsampler__gamma", "value": "0.5"} in report.to_dict()["public"]["parameters"]
+
+
+def test_a_later_parameter_does_not_change_what_was_secret():
+    model = fit(linear()).set_params(random_state=SEED, adjacency="replace_one", delta=0.1, accounting="naive")
+    facts = facts_of(model)
+    assert facts["noise"]["source"] == "secret"
+    assert (facts["guarantee"]["adjacency"], facts["guarantee"]["delta"]) == ("zero_out", 1e-5)
+    assert facts["accounting"]["method"] == "pld"
+
+
+def test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it():
+    model = fit(linear(random_state=SEED, classes=None))
+    model.set_params(random_state=None, classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, Y)
+        assert facts_of(model)["noise"]["source"] == "seeded"
+        assert kinds_of(model) == ["classes"]
+        model.set_params(warm_start=True).fit(X, Y)
+        assert facts_of(model)["noise"]["source"] == "seeded"
+        model.set_params(warm_start=False).fit(X, Y)
+    assert facts_of(model)["noise"]["source"] == "secret"
+    assert kinds_of(model) == []
+    pca = fit(DPPCA(2, random_state=SEED))
+    assert facts_of(pca.set_params(random_state=None).fit(X))["noise"]["source"] == "secret"
+
+
+def test_a_step_that_was_fitted_alone_later_is_part_of_the_record():
+    model = fit(pipeline())
+    last = model[-1].set_params(random_state=SEED, epsilon=0.1, noise_multiplier=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        last.partial_fit(model[:-1].transform(X), Y)
+    assert facts_of(model)["noise"]["source"] == "seeded"
+    assert facts_of(model)["guarantee"]["epsilon"] == model.epsilon_ > 1.0
+
+
+CALLERS = {
+    "StandardScaler": lambda: make_pipeline(StandardScaler(), linear()).fit(X, Y)[-1],
+    "GridSearchCV": lambda: GridSearchCV(linear(), {"alpha": [0.0, 0.1]}, cv=2).fit(X, Y).best_estimator_,
+    "BaggingClassifier": lambda: BaggingClassifier(linear(), n_estimators=2).fit(X, Y).estimators_[1],
+}
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_compositions_around_a_fit_are_told_of_each_time(name):
+    """A warning is given once for each composition; the record holds it for each fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = CALLERS[name]()
+    assert kinds_of(model) == ["caller"]
+    (read,) = facts_of(model)["unpaid"]["reads"]
+    assert name in read["text"]
+    assert "It was fitted inside" in section_of(str(privacy_report(model)), "Summary")
+
+
+def test_a_composition_that_reads_nothing_is_not_an_exception():
+    model = fit(make_pipeline(Normalizer(), linear()))[-1]
+    assert kinds_of(model) == []
+
+
+def test_the_record_survives_pickling_and_not_cloning():
+    model = fit(linear(random_state=SEED, classes=None))
+    assert facts_of(pickle.loads(pickle.dumps(model))) == facts_of(model)
+    with pytest.raises(NotFittedError):
+        privacy_report(clone(model))
+
+
+def test_states_of_earlier_versions_have_no_record_and_say_so():
+    model = fit(linear())
+    del model._fitted_leaks
+    report = privacy_report(model)
+    assert report.to_dict()["unpaid"]["recorded"] is False
+    assert report.to_dict()["noise"]["source"] == "not recorded"
+    assert "not, or not always, recorded" in section_of(str(report), "Summary")
+    model.partial_fit(X, Y)
+    assert facts_of(model)["noise"]["source"] == "not recorded"
+
+
+@pytest.mark.parametrize("name", ["logistic", "network", "pca", "pipeline", "search"])
+def test_saved_models_of_an_earlier_version_have_a_report(name):
+    model = pickle.loads((ROOT / "tests" / "saved" / f"{name}.pickle").read_bytes())
+    model = model[0] if isinstance(model, tuple) else model
+    facts = facts_of(model)
+    assert facts["guarantee"]["epsilon"] == model.epsilon_
+    assert facts["unpaid"]["recorded"] is False
+    assert str(PrivacyReport(facts))
+
+
+# --- neighbours -------------------------------------------------------------------------------------------------------
+
+REPLAYED = {
+    "linear": linear,
+    "linear by lot": lambda **p: linear(sampling_rate=0.3, **p),
+    "network": lambda **p: DPMLPClassifier((3,), classes=[0, 1], max_iter=2, **p),
+    "pca": lambda **p: DPPCA(2, **p),
+    "pipeline": lambda **p: allocate_budget(make_pipeline(Normalizer(), DPPCA(2, **p), linear(**p)), 1.0, 1e-6),
+    "search": lambda **p: DPGridSearchCV(linear(**p), {"alpha": [0.0, 0.1]}, epsilon=3.0, random_state=SEED),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("name", REPLAYED)
+def test_reports_of_neighbouring_tables_are_equal(name, adjacency):
+    terms = {"adjacency": adjacency, "n_samples_public": 500 if adjacency == "add_remove" else None}
+    other, labels = X.copy(), Y.copy()
+    other.iloc[7], labels[7] = [90.0, -90.0, 0.0, 7.0], 1 - labels[7]
+    if adjacency == "add_remove":
+        other, labels = other.drop(index=7), np.delete(labels, 7)
+    terms["random_state"] = SEED
+    one, neighbour = fit(REPLAYED[name](**terms)), fit(REPLAYED[name](**terms), other, labels)
+    assert privacy_report(one) == privacy_report(neighbour)
+    for form in (str, PrivacyReport.to_html, PrivacyReport.to_json):
+        assert form(privacy_report(one)) == form(privacy_report(neighbour))
+    if adjacency == "add_remove":
+        assert not re.search(r"\b(399|400)\b", str(privacy_report(one)))
+
+
+def test_the_number_of_rows_is_named_where_it_is_public():
+    public = section_of(str(privacy_report(fitted("linear"))), "What was public")
+    assert "number of rows 400, which is public" in public
+    private = str(privacy_report(fitted("linear, add_remove")))
+    assert "number of rows 500, a public stand-in" in section_of(private, "What was public")
+    assert "400" not in private
+    assert facts_of(fitted("pipeline"))["guarantee"]["n_samples_public"] == N
+    assert facts_of(fitted("search"))["guarantee"]["n_samples_public"] == N
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", wording.NEIGHBOURS)
+def test_neighbours_and_the_guess_are_worded_by_adjacency(adjacency):
+    public = {"n_samples_public": 500} if adjacency == "add_remove" else {}
+    text = str(privacy_report(fit(linear(adjacency=adjacency, **public))))
+    words = " ".join(text.split())
+    assert wording.NEIGHBOURS[adjacency] in words
+    assert ("which of two given rows was used" in words) == (adjacency == "replace_one")
+    assert ("The number of rows is private." in words) == (adjacency == "add_remove")
+    assert ("Number of rows" in section_of(text, "What is not covered")) == (adjacency != "add_remove")
+
+
+def test_sampling_is_worded_by_the_event():
+    assert "No release is computed from a random sample" in wording.sampling(facts_of(fitted("linear")))
+    facts = facts_of(fitted("linear by lot"))
+    assert any(isinstance(each, PoissonSampledDpEvent) for each in flatten(fitted("linear by lot").privacy_event_))
+    assert wording.sampling(facts).startswith("The price assumes Poisson sampling, and the fit draws each row")
+
+
+def test_the_output_that_is_priced_is_that_of_all_steps():
+    assert "noisy result of every step" in wording.outcome(facts_of(fitted("linear")))
+    assert "every step" not in wording.outcome(facts_of(fitted("pca")))
+    assert sum(flatten(fitted("linear").privacy_event_).values()) == fitted("linear").n_steps_ > 1
+    assert sum(flatten(fitted("pca").privacy_event_).values()) == 1
+
+
+def test_a_weak_delta_is_an_exception():
+    facts = facts_of(fit(linear(delta=1 / N)))
+    assert "Delta is too large: publishing one whole record would satisfy it." in wording.exceptions(facts)
+    assert "which is too large" in wording.delta_and_rows(facts)
+    assert "which should be well below 1" in wording.delta_and_rows(facts_of(fit(linear(delta=0.5 / N))))
+    assert "well below 1." in wording.delta_and_rows(facts_of(fitted("linear")))
+
+
+def test_no_guarantee_is_told_as_such():
+    model = fit(linear())
+    model.privacy_event_, model.epsilon_ = NonPrivateDpEvent(), math.inf
+    report = privacy_report(model)
+    assert report.to_dict()["guarantee"]["epsilon"] == "infinity"
+    assert "Epsilon is infinite: there is no guarantee." in section_of(str(report), "Summary")
+    assert "at most 100.0%" in str(report)
+    assert PrivacyReport.from_json(report.to_json()) == report
+
+
+def test_an_epsilon_below_its_event_is_refused():
+    model = fit(linear())
+    model.epsilon_ *= 0.9
+    with pytest.raises(ValueError, match="below the least that privacy_event_ costs"):
+        privacy_report(model)
+
+
+def test_an_epsilon_that_no_method_gives_is_told_as_such():
+    model = fit(linear())
+    model.epsilon_ *= 1.5
+    report = privacy_report(model)
+    assert report.to_dict()["accounting"]["method"] is None
+    assert "no method gives it today" in section_of(str(report), "Summary")
+
+
+def test_every_method_has_a_name():
+    assert wording.METHOD_NAMES.keys() == set(METHODS)
+
+
+def test_the_unit_is_that_of_the_ledger():
+    plain, person = PrivacyAccountant(), PrivacyAccountant(unit="person\n<b>")
+    assert "Several rows of one person" in wording.unit(facts_of(fit(linear(accountant=plain))))
+    report = privacy_report(fit(linear(accountant=person)))
+    assert "which the ledger declares to be one person <b>." in wording.unit(report.to_dict())
+    assert "A ledger was given" in str(report)
+    assert "A ledger was given" not in str(privacy_report(fitted("linear")))
+
+
+def test_no_path_is_shown(tmp_path):
+    PrivacyAccountant(epsilon=3.0, delta=1e-5, path=tmp_path / "secretname.budget")
+    model = fit(linear(accountant=tmp_path / "secretname.budget", checkpoint=tmp_path / "secretname.npz"))
+    report = privacy_report(model)
+    for text in (str(report), report.to_html(), report.to_json()):
+        assert "secretname" not in text
+
+
+def test_what_is_not_covered_is_on_the_page_of_pitfalls():
+    page = (ROOT / "docs" / "pitfalls.md").read_text()
+    for words in (
+        "Other estimators", "Several rows of one person", "The number of rows", "Refusals of data", "timings",
+        "Low bits", "Names of columns", "Types of a frame", "skdp.row_wise",
+    ):  # fmt: skip
+        assert words in page, words
+    topics = [topic for topic, _ in wording.not_covered(facts_of(fitted("pipeline")))]
+    assert {"Time", "Floating point", "Refusals that depend on data", "Public steps"} <= set(topics)
+    assert "Public steps" not in [topic for topic, _ in wording.not_covered(facts_of(fitted("linear")))]
+
+
+def test_the_checklists_have_their_items():
+    words = section_of(str(privacy_report(fitted("linear"))), "Checklists")
+    for item in ("Setting", "Data accesses covered", "Final output", "Unit of privacy", "Neighbours",
+                 "Type of accounting", "Assumptions", "Formal statement", "Tuning"):  # fmt: skip
+        assert item in words
+    for block in ("Privacy parameters", "Algorithms and correctness", "Utility", "Bias", "Trust model",
+                  "Side channels", "Access control", "Data collection exposure"):  # fmt: skip
+        assert block in words
+
+
+def test_the_citation_is_that_of_the_citation_file():
+    file = (ROOT / "CITATION.cff").read_text()
+    title = re.search(r'(?m)^title: "(.*)"', file)[1]
+    version = re.search(r"(?m)^version: (.*)$", file)[1]
+    author = re.search(r"(?m)^  - name: (.*)$", file)[1]
+    assert f"Cite: {author}, {title}, version {version}." in " ".join(str(privacy_report(fitted("linear"))).split())
+
+
+def test_versions_are_those_that_run():
+    import platform
+
+    import sklearn
+
+    assert facts_of(fitted("linear"))["versions"] == {
+        "skdp": skdp.__version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def test_a_class_of_a_third_party_is_an_exception():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    block = next(each for each in re.findall(r"(?ms)^```python\n(.*?)^```", page) if "class DPNearestCentroid" in each)
+    module = sys.modules["page_of_report"] = types.ModuleType("page_of_report")
+    exec(block, vars(module))
+    model = fit(module.DPNearestCentroid([0, 1]))
+    report = model.privacy_report()
+    assert report.to_dict()["guarantee"]["n_samples_public"] == N
+    assert report.to_dict()["noise"]["source"] == "secret"
+    assert wording.exceptions(report.to_dict()) == [
+        "DPNearestCentroid is a class of page_of_report: its sensitivity rests on its author's proof."
+    ]
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_not_fitted_is_refused(name):
+    for report in (privacy_report, lambda model: model.privacy_report()):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            report(MODELS[name]())
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), make_pipeline(linear()), GridSearchCV(linear(), {}), PrivacyAccountant(), None, 3]
+)
+def test_what_has_no_budget_of_its_own_is_refused(model):
+    with pytest.raises(TypeError, match="has no privacy budget of its own"):
+        privacy_report(model)
+
+
+def test_a_slice_of_a_pipeline_is_refused():
+    with pytest.raises(TypeError, match="has no privacy budget of its own"):
+        privacy_report(fitted("pipeline")[:-1])
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 2}'])
+def test_facts_of_another_schema_are_refused(text):
+    with pytest.raises(ValueError, match="to_dict or to_json"):
+        PrivacyReport.from_json(text)
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def test_worst_of_several_is_listed():
+    event = WorstOfDpEvent((GaussianDpEvent(30.0), EpsilonDeltaDpEvent(0.1, 0.0)))
+    model = fit(linear())
+    model.privacy_event_, model.epsilon_ = event, get_epsilon(event, 1e-5)
+    rows = facts_of(model)["mechanisms"]["rows"]
+    assert [(row["noise_multiplier"], row["within"]) for row in rows[1:]] == [
+        (30.0, "possibility 1"), (None, "possibility 2")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_json_holds_the_facts_and_gives_the_same_report(name):
+    report = privacy_report(fitted(name))
+    read = PrivacyReport.from_json(report.to_json())
+    assert json.loads(report.to_json()) == report.to_dict()
+    assert read == report
+    assert hash(read) == hash(report)
+    assert (str(read), read.to_html(), read.to_json()) == (str(report), report.to_html(), report.to_json())
+
+
+SCHEMA = {
+    "": ["schema", "schema_version", "model", "guarantee", "accounting", "noise", "mechanisms", "constants", "shares",
+         "tuning", "public", "unpaid", "versions"],
+    "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
+    "guarantee": ["unit", "unit_of_ledger", "adjacency", "epsilon", "delta", "guess_at_most", "guess_by_profile",
+                  "n_samples_public"],
+    "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
+    "noise": ["source"],
+    "mechanisms": ["rows", "number"],
+    "tuning": ["candidates", "tries", "tries_on_average", "worst_of_possibilities", "scoring", "epsilon_of_choice",
+               "epsilon_of_refit"],
+    "public": ["parameters", "n_samples", "n_features", "feature_names", "classes", "classes_read_from_labels"],
+    "unpaid": ["recorded", "reads"],
+    "versions": ["skdp", "numpy", "scikit-learn", "python"],
+}  # fmt: skip
+ROWS = {"mechanism", "rows", "sampling_rate", "noise_multiplier", "note", "times", "within"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_keys_are_those_of_version_1_of_the_schema(name):
+    facts = facts_of(fitted(name))
+    assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 1)
+    for key, keys in SCHEMA.items():
+        found = facts if not key else facts[key]
+        assert found is None or list(found) == keys, key
+    assert (facts["tuning"] is None) == ("search" not in name)
+    assert all(set(row) == ROWS for row in facts["mechanisms"]["rows"])
+    assert all(set(row) == {"name", "value", "meaning"} for part in facts["constants"] for row in part["rows"])
+
+
+def test_a_report_is_a_copy():
+    model = fit(linear())
+    report = privacy_report(model)
+    before = report.to_json()
+    report.to_dict()["guarantee"]["epsilon"] = 0.0
+    fit(model.set_params(epsilon=0.2))
+    assert report.to_json() == before
+    assert "epsilon=" in repr(report)
+    assert report != privacy_report(model)
+    assert report != before
+
+
+def test_files_are_written(tmp_path):
+    report = privacy_report(fitted("linear"))
+    assert report.to_html(tmp_path / "report.html") == (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert report.to_json(str(tmp_path / "report.json")) == (tmp_path / "report.json").read_text(encoding="utf-8")
+
+
+def test_a_report_says_what_it_says_twice():
+    assert str(privacy_report(fitted("search"))) == str(fitted("search").privacy_report())

@@ -1,0 +1,522 @@
+"""What goes through DPTableVectorizer, what is refused, and what one row or a type of storage changes: nothing else."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+
+from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.columns import Table, as_keys, as_numbers
+from skdp.preprocessing.purchase import Bought, Purchase
+
+N = 30
+FRAME = customers(N)
+Y = labels(FRAME)
+SECRET = "Alice Smith"
+SECRET_NUMBER = 9876543.5
+
+
+def dense(rows):
+    return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+
+
+def charges(accountant):
+    return [entry for entry in accountant.history if entry.kind == "charge"]
+
+
+def budgeted(vectorizer, epsilon=1.0, delta=1e-5, **parameters):
+    last = DPLogisticRegression(**{"classes": [0, 1], "max_iter": 2, **parameters})
+    return allocate_budget(make_pipeline(vectorizer, last), epsilon, delta)
+
+
+# --- 78 bad inputs ---
+
+
+def with_cell(cell, column="job"):
+    """The customers with one other cell, next to one that no message may show."""
+    frame = FRAME.astype({column: object})
+    frame.at[3, "id"] = SECRET
+    values = frame[column].tolist()
+    values[3], values[4] = cell, SECRET
+    return frame.assign(**{column: pd.Series(values, index=frame.index, dtype=object)})
+
+
+class Anything:
+    """An object of no known type, which shows what no message may show."""
+
+    def __repr__(self):
+        return SECRET
+
+
+BAD_TABLES = {
+    "none": None,
+    "a number": SECRET_NUMBER,
+    "text": SECRET,
+    "a dict": {"age": [SECRET]},
+    "an iterator": iter([[SECRET]]),
+    "one dimension": np.full(N, SECRET_NUMBER),
+    "a list of one dimension": [SECRET] * N,
+    "a column of pandas": FRAME["job"],
+    "a column of polars": pl.Series([SECRET]),
+    "three dimensions": np.full((N, 7, 2), SECRET_NUMBER),
+    "no rows": np.ones((0, 7)),
+    "no columns": np.ones((N, 0)),
+    "an empty frame": pd.DataFrame(),
+    "an empty frame of polars": pl.DataFrame(),
+    "a frame without rows": FRAME[:0],
+    "a frame without columns": FRAME[[]],
+    "columns of one name": pd.concat([FRAME, FRAME[["job"]]], axis=1),
+    "names of several types": FRAME.rename(columns={"id": 7}),
+    "complex numbers": np.full((N, 7), SECRET_NUMBER * 1j),
+    "a column of complex numbers": FRAME.assign(age=np.full(N, SECRET_NUMBER * 1j)),
+    "a complex cell": with_cell(SECRET_NUMBER * 1j),
+    "a list in a cell": with_cell([SECRET]),
+    "a dict in a cell": with_cell({SECRET: 1}),
+    "a tuple in a cell": with_cell((SECRET, 1)),
+    "a set in a cell": with_cell({SECRET}),
+    "an array in a cell": with_cell(np.full(2, SECRET_NUMBER)),
+    "a frame in a cell": with_cell(pd.DataFrame({"a": [SECRET]})),
+    "an object in a cell": with_cell(Anything()),
+    "a list in a cell of numbers": with_cell([SECRET], "age"),
+    "a decimal that cannot be hashed": with_cell(Decimal("sNaN")),
+    "rows of several lengths": [[SECRET, 1], [1]],
+    "a sparse matrix": sp.csr_matrix(np.full((N, 7), SECRET_NUMBER)),
+    "masked cells": np.ma.masked_equal(np.full((N, 7), SECRET_NUMBER), SECRET_NUMBER),
+    "a structured array": np.zeros((N, 7), dtype=[("a", "f8"), ("b", "f8")]),
+    "raw bytes": np.zeros((N, 7), dtype="V8"),
+    "lists of polars": pl.DataFrame({"job": [[SECRET]]}),
+    "structs of polars": pl.DataFrame({"job": [{"a": SECRET}]}),
+    "a column too few": FRAME.drop(columns="age"),
+    "a column too many": FRAME.assign(name=SECRET),
+    "dates for numbers": FRAME.assign(age=pd.Timestamp("2001-02-03")),
+    "integers for dates": FRAME.assign(since=20010203),
+    "numbers for dates": FRAME.assign(since=2001.5),
+}
+_OF_A_SCHEMA = ("a column too few", "a column too many", "dates for numbers", "integers for dates", "numbers for dates")
+BAD_LABELS = {
+    "none": None,
+    "NaN": np.where(Y == 1, np.nan, 0.0),
+    "infinity": np.where(Y == 1, np.inf, 0.0),
+    "NA": pd.Series([pd.NA, *Y[1:]], dtype="Int64"),
+    "a gap among words": [None, *map(str, Y[1:])],
+    "another class": np.where(Y == 1, SECRET_NUMBER, 0.0),
+    "words": np.full(N, SECRET),
+    "numbers and words": [SECRET, *Y[1:]],
+    "dates": pd.date_range("2001-02-03", periods=N),
+    "complex numbers": Y * SECRET_NUMBER * 1j,
+    "two columns": np.column_stack([Y, Y]),
+    "too few": Y[:-1],
+    "too many": [*Y, 0],
+    "a number": SECRET_NUMBER,
+    "fractions": np.linspace(0, 1, N),
+    "nested": [[SECRET]] + [[0]] * (N - 1),
+    "a sparse column": sp.csr_matrix(Y[:, None]),
+}
+BAD_PARAMETERS = {
+    "epsilon": ["1", True, 0, -1.0, float("nan"), float("inf"), None],
+    "delta": ["1e-5", True, 0, 1, float("nan")],
+    "schema": [5, "age", {**SCHEMA.to_dict(), "age": (90, 18)}],
+    "numbers": ["bin"],
+    "n_bins": [0, 2.5],
+    "threshold_share": [1.0],
+    "n_samples_public": [0],
+}
+BAD_CLASSES = [[0, 0, 1], [0]]
+
+
+def test_there_are_78_bad_inputs():
+    n_parameters = sum(map(len, BAD_PARAMETERS.values()))
+    assert len(BAD_TABLES) + len(BAD_LABELS) + n_parameters + len(BAD_CLASSES) >= 78
+
+
+def assert_refused_by_one_line(fit, accountant, *shown):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((TypeError, ValueError)) as refusal:
+            fit()
+    message, error = str(refusal.value), refusal.value
+    assert message
+    assert "\n" not in message
+    while error is not None:  # what is chained to it, too
+        assert SECRET not in str(error)
+        assert "9876543" not in str(error)
+        error = error.__cause__ or error.__context__
+    assert not charges(accountant)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, BOUGHT, None], ids=["public", "bought", "nothing known"])
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge(name, schema):
+    if schema is None and name in _OF_A_SCHEMA:
+        return  # nothing is said of them, so they are as good as others
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
+    vectorizer = DPTableVectorizer(schema, accountant=accountant)
+    assert_refused_by_one_line(lambda: vectorizer.fit_transform(BAD_TABLES[name]), accountant)
+    pipe = budgeted(DPTableVectorizer(schema, accountant=accountant))
+    assert_refused_by_one_line(lambda: pipe.fit(BAD_TABLES[name], Y), accountant)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, BOUGHT], ids=["public", "bought"])
+@pytest.mark.parametrize("name", BAD_LABELS)
+def test_bad_labels_are_refused_by_one_line_without_a_label_and_without_a_charge(name, schema):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
+    pipe = budgeted(DPTableVectorizer(schema, accountant=accountant))
+    assert_refused_by_one_line(lambda: pipe.fit(FRAME, BAD_LABELS[name]), accountant)
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, BOUGHT], ids=["public", "bought"])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in BAD_PARAMETERS for value in BAD_PARAMETERS[name]]
+)
+def test_a_bad_parameter_is_refused_by_one_line_and_without_a_charge(name, value, schema):
+    if name == "n_samples_public" and schema is SCHEMA:
+        return  # nothing is bought, so it is not used
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
+    vectorizer = DPTableVectorizer(**{"schema": schema, "accountant": accountant, name: value})
+    assert_refused_by_one_line(lambda: vectorizer.fit(FRAME), accountant)
+
+    def fit_both():
+        whole = {name: value} if name in ("epsilon", "delta") else {}
+        return budgeted(
+            DPTableVectorizer(
+                **{**vectorizer.get_params(), "epsilon": 1.0, "delta": 1e-5, **({} if whole else {name: value})}
+            ),
+            **whole,
+        ).fit(FRAME, Y)
+
+    assert_refused_by_one_line(fit_both, accountant)
+
+
+@pytest.mark.parametrize("classes", BAD_CLASSES)
+def test_bad_classes_are_refused_by_one_line_and_without_a_charge(classes):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
+    pipe = budgeted(DPTableVectorizer(BOUGHT, accountant=accountant), classes=classes)
+    assert_refused_by_one_line(lambda: pipe.fit(FRAME, Y), accountant)
+
+
+def test_what_transform_refuses_shows_no_cell_either():
+    vectorizer = DPTableVectorizer(SCHEMA).fit(FRAME)
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
+    for name, table in BAD_TABLES.items():
+        if name not in ("integers for dates", "numbers for dates"):  # of one row, a gap is a number: it may come later
+            assert_refused_by_one_line(lambda table=table: vectorizer.transform(table), accountant)
+    unknown = dense(vectorizer.transform(BAD_TABLES["numbers for dates"]))
+    assert np.all(unknown[:, vectorizer.get_feature_names_out() == "since=gap"] == 1.0)
+
+
+# --- drawn frames ---
+
+_TEXT = st.text(max_size=5) | st.sampled_from(
+    ["", "a", "b", "1", "2.5", "-7", "nan", "None", "é✓", "2001-02-03", "yes"]
+)
+_DAYS = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))
+_CELLS = st.one_of(
+    st.none(), st.just(pd.NA), st.just(pd.NaT), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), _TEXT,
+    st.binary(max_size=3), _DAYS, st.dates(), st.decimals(allow_nan=True), st.timedeltas(),
+)  # fmt: skip
+
+
+_SPANS = st.timedeltas(datetime.timedelta(-9), datetime.timedelta(9))
+
+
+def _in_tokyo(days):
+    return pd.Series(days, dtype="datetime64[us]").dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+
+
+def _lists(cells, n):
+    return st.lists(cells, min_size=n, max_size=n)
+
+
+def _column(n):
+    """One column of n rows, of pandas."""
+    small = st.integers(-100, 100)
+    gaps = st.none()
+    return st.one_of(
+        _lists(small, n).map(lambda v: pd.Series(v, dtype="int64")),
+        _lists(st.floats(), n).map(lambda v: pd.Series(v, dtype="float64")),
+        _lists(st.floats(width=32), n).map(lambda v: pd.Series(v, dtype="float32")),
+        _lists(st.booleans(), n).map(lambda v: pd.Series(v, dtype="bool")),
+        _lists(_TEXT | gaps, n).map(lambda v: pd.Series(v, dtype="str")),
+        _lists(_TEXT | gaps, n).map(lambda v: pd.Series(v, dtype="string")),
+        _lists(_TEXT | gaps, n).map(lambda v: pd.Series(v, dtype="category")),
+        _lists(small | gaps, n).map(lambda v: pd.Series(v, dtype="category")),
+        _lists(small | gaps, n).map(lambda v: pd.Series(v, dtype="Int64")),
+        _lists(st.booleans() | gaps, n).map(lambda v: pd.Series(v, dtype="boolean")),
+        _lists(small.map(str) | st.just(""), n).map(lambda v: pd.Series(v, dtype=object)),
+        _lists(_DAYS | gaps, n).map(lambda v: pd.Series(v, dtype="datetime64[us]")),
+        _lists(_DAYS | gaps, n).map(_in_tokyo),
+        _lists(_SPANS | gaps, n).map(lambda v: pd.Series(v, dtype="timedelta64[us]")),
+        _lists(_CELLS, n).map(lambda v: pd.Series(v, dtype=object)),
+        _CELLS.map(lambda v: pd.Series([v] * n, dtype=object)),
+        st.just(pd.Series([None] * n, dtype=object)),
+        st.just(pd.Series([3.5] * n)),
+    )  # fmt: skip
+
+
+_BAD_COLUMNS = {
+    "complex": lambda n: pd.Series([1j] * n),
+    "a complex cell": lambda n: pd.Series([1j, *["a"] * (n - 1)], dtype=object),
+    "nested": lambda n: pd.Series([[1]] * n, dtype=object),
+}
+
+
+@st.composite
+def frames(draw):
+    """A frame of pandas, and what is wrong with it, mostly nothing."""
+    n = draw(st.integers(1, 6))
+    columns = draw(st.lists(_column(n), min_size=1, max_size=4))
+    names = draw(st.lists(_TEXT, min_size=len(columns), max_size=len(columns), unique=True))
+    fault = draw(st.sampled_from([""] * 8 + ["complex", "a complex cell", "nested", "name", "rows", "columns"]))
+    if fault in _BAD_COLUMNS:
+        columns[0] = _BAD_COLUMNS[fault](n)
+    frame = pd.concat(columns, axis=1)
+    frame.columns = names
+    if fault == "name":
+        frame = pd.concat([frame, frame[[names[0]]]], axis=1)
+    if fault == "rows":
+        frame = frame[:0]
+    if fault == "columns":
+        frame = frame[[]]
+    return frame, fault
+
+
+def in_polars(frame):
+    """The same frame in polars, None where polars has no such column."""
+    try:
+        return pl.from_pandas(frame)
+    except Exception:
+        return None
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(frames())
+@example((pd.DataFrame({"a": [1.0]}), ""))
+def test_drawn_frames_go_through_fit_and_predict(drawn):
+    frame, fault = drawn
+    n_through = 0
+    for table in (frame, in_polars(frame)):
+        if table is None or (fault and table is not frame):
+            continue
+        accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
+        y = np.arange(len(table)) % 2
+        pipe = budgeted(DPTableVectorizer(accountant=accountant))
+        if fault:
+            assert_refused_by_one_line(lambda pipe=pipe, table=table, y=y: pipe.fit(table, y), accountant)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert pipe.fit(table, y).predict(table).shape == (len(table),)
+        assert [charge.event for charge in charges(accountant)] == [pipe.privacy_event_]
+        public = DPTableVectorizer(TableSchema.draft(table)) if len(table) else None
+        if any(column.kind != "drop" for _, column in public.schema.items()) and public.schema.is_complete:
+            rows = dense(public.fit_transform(table))
+            np.testing.assert_allclose(np.linalg.norm(rows, axis=1), public.row_norm_, rtol=1e-6)
+        n_through += 1
+    assert fault or n_through
+
+
+# --- one row, and nothing else ---
+
+
+def outcome(vectorizer, table, monkeypatch):
+    """What a fit lets out, and what went into its release, which gives the same whatever that is."""
+    inputs = []
+
+    def frozen(purchase, numbers, words, noise_multiplier, n_public, stream):
+        keys = [np.array([None if code < 0 else names[code] for code in codes], dtype=object) for codes, names in words]
+        inputs.append((purchase, noise_multiplier, n_public, [*numbers, *keys]))
+        return Bought(
+            [np.array([30.0, 50.0])] * purchase.n_numbers,
+            [(18.0, 90.0)] * purchase.n_numbers,
+            [["a", "clerk"]] * purchase.n_words,
+        )
+
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        patch.setattr(Purchase, "release", frozen)
+        vectorizer.fit(table)
+        rows = dense(vectorizer.transform(table))
+        names = vectorizer.get_feature_names_out().tolist()
+    published = {name: value for name, value in vars(vectorizer).items() if name != "_fitted_releases"}
+    published.pop("feature_names_in_", None)
+    return inputs, rows, [names, published, [str(each.message) for each in caught]]
+
+
+CHANGES = {
+    "a gap in integers": {"age": None},
+    "an extreme number": {"income": -1e300},
+    "a word that nobody else has": {"job": SECRET},
+    "an empty word": {"job": ""},
+    "a date far away": {"since": datetime.date(1066, 10, 14)},
+    "all gaps": dict.fromkeys(["age", "income", "job", "grade", "member", "since"]),
+    "the only true one": {"member": True},
+    "words for numbers": {"job": "12"},
+}
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, BOUGHT, TableSchema({}, others="buy")], ids=["public", "bought", "nothing"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_row_changes_its_own_row_and_nothing_else(change, schema, monkeypatch):
+    rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]
+    other = [*rows[:5], {**rows[5], **CHANGES[change]}, *rows[6:]]
+    if not schema.is_complete and "member" in CHANGES[change] and not len(schema):
+        rows, other = ([{**row, "member": "no"} for row in each] for each in (rows, other))  # bool and object are types
+    found = [outcome(DPTableVectorizer(schema), customers(8, rows=each), monkeypatch) for each in (rows, other)]
+    (inputs, made, published), (other_inputs, other_made, other_published) = found
+    assert published == other_published
+    kept = np.arange(8) != 5
+    np.testing.assert_array_equal(made[kept], other_made[kept])
+    assert len(inputs) == len(other_inputs) == int(not schema.is_complete)
+    for one, two in zip(inputs, other_inputs, strict=True):
+        assert one[:3] == two[:3]
+        for column, other_column in zip(one[3], two[3], strict=True):
+            np.testing.assert_array_equal(column[kept], other_column[kept])
+
+
+# --- types of storage ---
+
+_WORDS = ["a", None, "", "b"]
+SAME = {
+    "number": [
+        pd.Series([1.0, 5.0, 3.0, 2.0]),
+        pd.Series([1, 5, 3, 2]),
+        pd.Series([1, 5, 3, 2], dtype="int8"),
+        pd.Series([1, 5, 3, 2], dtype="Int64"),
+        pd.Series([1, 5, 3, 2], dtype="float32"),
+        pd.Series([1, 5, 3, 2], dtype="Float32"),
+        pd.Series([1, 5, 3, 2], dtype="int64[pyarrow]"),
+        pd.Series([1, 5, 3, 2], dtype=pd.SparseDtype("int64", 0)),
+    ],
+    "number with gaps": [
+        pd.Series([1.0, np.nan, 3.0, 2.0]),
+        pd.Series([1, None, 3, 2], dtype="Int64"),
+        pd.Series([1, None, 3, 2], dtype="Float64"),
+        pd.Series([1, None, 3, 2], dtype="double[pyarrow]"),
+    ],
+    "truth as number": [
+        pd.Series([True, False, True, True]),
+        pd.Series([True, False, True, True], dtype="boolean"),
+        pd.Series([True, False, True, True], dtype="bool[pyarrow]"),
+        pd.Series([1, 0, 1, 1]),
+        pd.Series([1.0, 0.0, 1.0, 1.0]),
+    ],
+    "category": [
+        pd.Series(_WORDS, dtype=object),
+        pd.Series(_WORDS, dtype="str"),
+        pd.Series(_WORDS, dtype="string"),
+        pd.Series(_WORDS, dtype="string[pyarrow]"),
+        pd.Series(_WORDS, dtype="category"),
+        pd.Series(_WORDS, dtype=pd.CategoricalDtype(["z", "b", "", "a", "nobody"])),
+        pd.Series(_WORDS, dtype=pd.CategoricalDtype(["a", "b", ""], ordered=True)),
+        pd.Series([b"a", np.nan, b"", b"b"], dtype=object),
+        pd.Series(["a", pd.NA, pd.NaT, "b"], dtype=object),
+    ],
+    "date": [
+        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])),
+        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])).astype("datetime64[ns]"),
+        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])).dt.tz_localize("UTC"),
+        pd.Series(pd.to_datetime(["2001-02-03", None, "2020-01-01", "1999-12-31"])).astype("date32[day][pyarrow]"),
+    ],
+}
+PUBLIC = {"number": (0, 4), "number with gaps": (0, 4), "truth as number": (0, 1), "category": ["a", "x"],
+          "date": ("1990-01-01", "2010-01-01")}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_type_of_storage_changes_nothing(name, monkeypatch):
+    columns = [pd.DataFrame({"x": column}) for column in SAME[name]]
+    columns += [each for each in map(in_polars, columns[:2]) if each is not None]
+    for schema in ({"x": PUBLIC[name]}, None):
+        found = [outcome(DPTableVectorizer(schema, numbers="both"), table, monkeypatch) for table in columns]
+        inputs, rows, published = found[0]
+        for other_inputs, other_rows, other_published in found[1:]:
+            assert [published[0], published[2]] == [other_published[0], other_published[2]]
+            assert published[1]["schema_"] == other_published[1]["schema_"]
+            np.testing.assert_array_equal(rows, other_rows)
+            for one, two in zip(inputs, other_inputs, strict=True):
+                assert one[:3] == two[:3]
+                for column, other_column in zip(one[3], two[3], strict=True):
+                    np.testing.assert_array_equal(column, other_column)
+
+
+def test_the_type_of_storage_of_flags_changes_nothing():
+    same = [
+        pd.Series([True, False, True]), pd.Series([True, False, True], dtype="boolean"), pd.Series([1, 0, 1]),
+        pd.Series(["yes", "No", "TRUE"]), pd.Series([1.0, 0.0, 1.0]), pd.Series([True, False, True], dtype=object),
+        pd.Series(["1", "0", "1"], dtype="category"),
+    ]  # fmt: skip
+    found = [dense(DPTableVectorizer({"x": "flag"}).fit_transform(pd.DataFrame({"x": each}))) for each in same]
+    assert all(np.array_equal(found[0], each) for each in found)
+    unknown = dense(DPTableVectorizer({"x": "flag"}).fit_transform(pd.DataFrame({"x": [2, "maybe", None]})))
+    assert unknown.argmax(axis=1).tolist() == [2, 2, 2]
+
+
+def test_numbers_as_categories_have_one_key_whatever_their_type():
+    same = [pd.Series(cells) for cells in ([1, 0, 7], [1.0, -0.0, 7.0], ["1", "0", "7"])]
+    same += [pd.Series([1, 0, 7], dtype=dtype) for dtype in ("Int8", "category", "uint16", "float32")]
+    same += [pd.Series(cells, dtype=object) for cells in ([1, 0.0, "7"], [Decimal(1), 0, b"7"])]
+    found = [dense(DPTableVectorizer({"x": [0, 1.0, "5"]}).fit_transform(pd.DataFrame({"x": each}))) for each in same]
+    assert found[0].argmax(axis=1).tolist() == [1, 0, 3]
+    assert all(np.array_equal(found[0], each) for each in found)
+
+
+def test_equal_cells_of_several_types_keep_their_keys_in_any_order():
+    """1 == 1.0 == True in Python, so a dictionary of cells would give all of them the key of the first."""
+    cells = [True, 1, 1.0, "1", "True", np.True_, np.int8(1)]
+    for order in (cells, cells[::-1]):
+        codes, keys = as_keys(Table(pd.DataFrame({"x": pd.Series(order, dtype=object)})).cells(0))
+        found = [keys[code] for code in codes]
+        assert found == [{"b": "True"}.get(np.asarray(cell).dtype.kind, str(cell).removesuffix(".0")) for cell in order]
+
+
+def test_only_keys_that_occur_are_counted():
+    listed = pd.Series(["b", None, "b"], dtype=pd.CategoricalDtype(["a", "b", "c"]))
+    codes, keys = as_keys(Table(pd.DataFrame({"x": listed})).cells(0))
+    assert (codes.tolist(), keys) == ([0, -1, 0], ["b"])
+
+
+def test_text_that_is_no_number_is_a_gap():
+    column = pd.Series(
+        ["12", " 3.5 ", "1e3", "", "n/a", "1_000", "inf", None, 7, True, datetime.date(2001, 1, 1), b"4"], dtype=object
+    )
+    found = as_numbers(Table(pd.DataFrame({"x": column})).cells(0))
+    np.testing.assert_array_equal(found, [12, 3.5, 1000, *[np.nan] * 3, np.inf, np.nan, 7, 1, np.nan, 4])
+
+
+def test_a_list_of_rows_has_no_types_and_so_no_words():
+    """Its type would be that of its cells: one word would make all columns of numbers text."""
+    numbers = DPTableVectorizer(epsilon=5.0).fit([[1, 2.0], [3, 4.0]])
+    words = DPTableVectorizer(epsilon=5.0).fit([[1, 2.0], [3, "x"]])
+    for fitted in (numbers, words):
+        assert [column.kind for _, column in fitted.schema_.items()] == ["number", "number"]
+
+
+def test_kinds_come_from_types_and_not_from_cells():
+    frame = pd.DataFrame({
+        "i": [1, 2], "b": [True, False], "n": pd.array([1, None], dtype="Int64"), "f": [0.5, np.nan],
+        "d": pd.to_datetime(["2001-02-03", None]), "z": pd.to_datetime(["2001-02-03", None]).tz_localize("UTC"),
+        "o": pd.Series([1, 2], dtype=object), "s": ["1", "2"], "c": pd.Series([1, 2], dtype="category"),
+        "e": pd.Series([None, None], dtype=object), "w": pd.Series([datetime.date(2001, 2, 3), None], dtype=object),
+    })  # fmt: skip
+    kinds = {name: column.kind for name, column in DPTableVectorizer(epsilon=5.0).fit(frame).schema_.items()}
+    numbers, dates = dict.fromkeys("ibnf", "number"), dict.fromkeys("dz", "date")
+    assert kinds == {**numbers, **dates, **dict.fromkeys("oscew", "category")}
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, BOUGHT], ids=["public", "bought"])
+def test_types_that_cannot_be_read_are_refused_at_the_fit(schema):
+    with pytest.raises(ValueError, match=r"^Complex data not supported: column 'age' has complex numbers; give"):
+        DPTableVectorizer(schema).fit(FRAME.assign(age=1j))
+    DPTableVectorizer(schema).fit(FRAME.assign(id=1j))  # dropped
