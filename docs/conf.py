@@ -21,7 +21,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -36,7 +35,6 @@ autodoc_typehints = "none"  # numpydoc's sections state them in words
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 myst_heading_anchors = 4
-myst_enable_extensions = ["dollarmath", "deflist"]
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 os.environ.pop("SKDP_DATA", None)  # the site is the same wherever it is built

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpydoc.docscrape import ClassDoc
-from numpydoc.validate import ERROR_MSGS, validate
+from numpydoc.docscrape import ClassDoc, get_doc_object
+from numpydoc.validate import ERROR_MSGS, Validator, validate
 from sklearn.pipeline import make_pipeline
 
 import skdp
@@ -92,6 +93,14 @@ def faults_of(path):
 @pytest.mark.parametrize("path", OBJECTS)
 def test_docstring_follows_numpydoc(path):
     assert faults_of(path) == []
+
+
+@pytest.mark.parametrize("path", OBJECTS)
+def test_a_name_with_an_underscore_at_its_end_is_in_backticks(path):
+    """Elsewhere than in backticks Sphinx takes it for a link."""
+    doc = Validator(get_doc_object(Validator._load_obj(path)))
+    types = [line for line in doc.raw_doc.splitlines() if " : " in line]
+    assert [line for line in types if re.search(r"[ (]\w+_[,)]", line)] == []
 
 
 def test_all_kinds_of_objects_are_looked_at():

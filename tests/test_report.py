@@ -262,16 +262,24 @@ def test_constants_are_those_of_the_fit(name):
 
 @pytest.mark.parametrize("noise", [0.25, np.array([0.25, 0.25]), np.array([[0.1, 0.25, 0.5]])])
 def test_the_noise_in_a_coefficient_is_stated_where_it_is_known(noise):
-    model = fit(linear())
-    assert "expected noise in a coefficient" in str(privacy_report(model)) or not hasattr(model, "coef_noise_")
-    model.__dict__.pop("coef_noise_", None)
-    with_noise = types.SimpleNamespace(coef_noise_=noise)
-    rows = {row["name"]: row["value"] for row in skdp._report.releases.constant_rows(with_noise)}
-    sizes = np.ravel(noise)
-    if sizes.min() == sizes.max():
-        assert rows == {"coef_noise_": 0.25}
+    rows = skdp._report.releases.constant_rows(types.SimpleNamespace(coef_noise_=noise))
+    listed = {row["name"]: row["value"] for row in rows}
+    if np.min(noise) == np.max(noise):
+        assert listed == {"coef_noise_": 0.25}
     else:
-        assert rows == {"coef_noise_ (median)": 0.25, "coef_noise_ (largest)": 0.5}
+        assert listed == {"coef_noise_ (median)": 0.25, "coef_noise_ (largest)": 0.5}
+
+
+def test_the_noise_in_a_coefficient_is_that_of_the_model():
+    for model in (fitted("linear"), fitted("pipeline")[-1]):
+        ((part,),) = [facts_of(model)["constants"]]
+        (row,) = (row for row in part["rows"] if row["name"] == "coef_noise_")
+        assert row["value"] == pytest.approx(model.coef_noise_[0, 0], rel=1e-12)
+        assert row["meaning"].startswith("expected noise in a coefficient")
+    assert "coef_noise_" not in str(privacy_report(fitted("pca")))
+    old = fit(linear())
+    old.coef_noise_ = np.full((1, 4), np.nan)  # continued from a state without it
+    assert "coef_noise_" not in str(privacy_report(old))
 
 
 def test_shares_of_steps_are_those_that_were_allotted():

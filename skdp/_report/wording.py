@@ -69,7 +69,7 @@ def tighter(facts: Facts) -> str:
     words = f"By epsilon and delta a guess at even odds is right with probability at most {percent(simple)}"
     if guess is None:
         return f"{words}. The privacy profile of the releases, which may give less, is not known."
-    return f"{words}; by the whole privacy profile of the releases, with at most {percent(guess)}."
+    return f"{words}; by the whole privacy profile of the releases, with probability at most {percent(guess)}."
 
 
 def formal(facts: Facts) -> str:

@@ -76,7 +76,7 @@ class DPOneHotEncoder(ColumnBuyer):
         Noise multiplier of all releases together.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
@@ -221,7 +221,7 @@ class DPOneHotEncoder(ColumnBuyer):
 
         Returns
         -------
-        X_original : ndarray of shape (n_samples, n_features_in_)
+        X_original : ndarray of shape (n_samples, `n_features_in_`)
             Categories as text, "other", and None for gaps.
         """
         check_is_fitted(self)

@@ -77,7 +77,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
 
     Attributes
     ----------
-    statistics_ : ndarray of shape (n_features_in_,)
+    statistics_ : ndarray of shape (`n_features_in_`,)
         Value for gaps of each column.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`; 0.0 if nothing was bought.
@@ -91,7 +91,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         Noise multiplier of all releases together; 0.0 if nothing was bought.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also

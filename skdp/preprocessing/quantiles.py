@@ -75,7 +75,7 @@ class DPQuantileBinner(ColumnBuyer):
     ----------
     bin_edges_ : list of ndarray
         Inner edges of the bins of each column, ascending. A bin contains its lower edge.
-    n_bins_ : ndarray of shape (n_features_in_,)
+    n_bins_ : ndarray of shape (`n_features_in_`,)
         Number of bins of each column.
     bounds_ : list of (float, float)
         Bounds of each column, public or bought.
@@ -91,7 +91,7 @@ class DPQuantileBinner(ColumnBuyer):
         Noise multiplier of all releases together.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also

@@ -63,11 +63,11 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
 
     Attributes
     ----------
-    mean_ : ndarray of shape (n_features_in_,)
+    mean_ : ndarray of shape (`n_features_in_`,)
         Noisy means of the clipped columns, within `bounds_`.
-    var_ : ndarray of shape (n_features_in_,)
+    var_ : ndarray of shape (`n_features_in_`,)
         Noisy variances, held above their noise.
-    scale_ : ndarray of shape (n_features_in_,)
+    scale_ : ndarray of shape (`n_features_in_`,)
         Square root of `var_`.
     bounds_ : list of (float, float)
         Bounds of each column, public or bought.
@@ -83,7 +83,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         Noise multiplier of all releases together.
     n_features_in_ : int
         Number of columns seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also

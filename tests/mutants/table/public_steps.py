@@ -412,7 +412,7 @@ MUTANTS = [
     ),
     mutant(
         "a leak of the sender that is not raised in the worker",
-        (CALLERS, "        if sent.verdict:\n            raise", "        if False:\n            raise"),
+        (CALLERS, "    if sent is not None and sent.verdict:\n        raise", "    if False:\n        raise"),
         tests="workers",
         select="nothing_is_charged and calibrated",
     ),
