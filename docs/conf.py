@@ -31,6 +31,7 @@ suppress_warnings = ["config.cache"]  # functions of the gallery are not pickled
 
 default_role = "literal"
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections state them in words
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
@@ -79,6 +80,7 @@ html_css_files = ["width.css"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "start": []}  # pages without pages below them
 html_copy_source = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "skdp"},
     "header_links_before_dropdown": 5,

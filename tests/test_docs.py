@@ -19,7 +19,6 @@ WITH_CODE = [page for page in pages.PAGES if "```python" in (pages.ROOT / page).
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     """In an empty folder; `pages` says what a comment promises."""
-    pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "page", raising=False)
     monkeypatch.setenv("MPLBACKEND", "agg")
