@@ -5,6 +5,8 @@ OLDEST_PYTHON ?= python3.11
 BIN := .venv/bin
 OLD := .venv-oldest
 REF ?= main
+# Processes that share the tests.
+JOBS ?= 2
 
 .PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly benchmarks bench-compare clean
 
@@ -14,8 +16,7 @@ demo: .venv/demo
 # From Python 3.12 on coverage measures by sys.monitoring, which costs less and leaves tracing to the tests.
 test: .venv/test
 	if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then export COVERAGE_CORE=sysmon; fi; \
-	$(BIN)/python -m coverage run -m pytest -m "not slow"
-	$(BIN)/python -m coverage report
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist worksteal --cov --cov-report=term
 
 test-slow: .venv/test
 	$(BIN)/python -m pytest -m slow

@@ -20,6 +20,8 @@ TEST = [
     *YAML,
     "polars>=1.0",
     "pytest>=8",
+    "pytest-cov>=6",
+    "pytest-xdist>=3.6",
     "coverage>=7.10",
     "hypothesis>=6.100",
     "numpydoc>=1.8",

@@ -227,6 +227,41 @@ def test_bad_tables_are_refused_without_a_charge(name, rows):
     assert not accountant.history
 
 
+@pytest.mark.parametrize("name", sorted(set(BUYERS) - WORDS))
+def test_columns_of_dates_are_refused_without_a_charge(name):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    frame = pd.DataFrame({"a": [1.0, 2.0], "day": pd.date_range("2020", periods=2), "b": [1.0, None]})
+    with pytest.raises(ValueError, match="column 'day' is of a type of dates"):
+        BUYERS[name](accountant=accountant).fit(frame)
+    assert not accountant.history
+
+
+@by_name
+@pytest.mark.parametrize("seed", range(3))
+def test_no_number_makes_a_fit_fail_after_its_charge(name, seed):
+    rng = np.random.default_rng(seed)
+    odd = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, 5e-324, 1e-320, 2.5, np.inf, -np.inf, np.nan]
+    rows = rng.choice(odd, (40, 3))
+    bounds = (
+        [{"bounds": b} for b in ((0, 1e-149), (-1e150, 1e150), (1, 1 + 1e-15))] if name.endswith("bounds") else [{}]
+    )
+    for given in bounds:
+        model = BUYERS[name](epsilon=None, noise_multiplier=0.01, random_state=seed)
+        if given and name != "bounds":
+            model.set_params(**given)
+        model.fit(rows)
+        if hasattr(model, "transform"):
+            assert model.transform(rows).shape[0] == 40
+
+
+@pytest.mark.parametrize("word", ["other", "gap", " ", "a\nb", "x" * 300, "nan", "None", "\U0001f600", "=1"])
+def test_no_word_makes_a_fit_fail_after_its_charge(word):
+    frame = pd.DataFrame({"a": [word, "b", None] * 200})
+    encoder = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(frame)
+    assert sorted(["b", word]) == encoder.categories_[0].tolist()
+    assert encoder.transform(frame).shape == (600, 4)
+
+
 @by_name
 def test_a_charge_is_made_once_under_the_name_of_the_class(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
@@ -243,7 +278,8 @@ def test_the_number_of_rows_is_private_where_rows_come_and_go(name):
 
 @pytest.mark.parametrize("make", [DPQuantileBinner, DPStandardScaler, DPSimpleImputer])
 @pytest.mark.parametrize(
-    "bounds", [(1, 0), (0, math.inf), "ab", [(0, 1), (0, 1)], [(0, 1), 3, None], (0, 1, 2), True, (-1e308, 1e308)]
+    "bounds",
+    [(1, 0), (0, math.inf), "ab", [(0, 1), (0, 1)], [(0, 1), 3, None], (0, 1, 2), True, (-1e308, 1e308), (0, 1e-300)],
 )
 def test_bad_bounds_are_refused(make, bounds):
     with pytest.raises(ValueError, match="bounds") as caught:

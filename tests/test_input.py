@@ -499,7 +499,7 @@ def test_continuous_labels_are_pointed_to_a_regressor():
         (("b", "a"), ["a", "b"]),
         (np.array([2.5, 0.5]), [0.5, 2.5]),
         ([True, False], [False, True]),
-        ((value for value in (4, 2)), [2, 4]),
+        pytest.param((value for value in (4, 2)), [2, 4], id="generator"),
         (pd.Series(["b", "a"]), ["a", "b"]),
         ({3, 1}, [1, 3]),
     ],

@@ -121,7 +121,7 @@ REFUSED = [
     (OwnNormalizer(), "is not on the list", "a private estimator"),
     (replaced_method(), "method that was replaced", "a new object"),
     (Normalizer, "is not on the list", "a private estimator"),
-    (object(), "is not on the list", "a private estimator"),
+    pytest.param(object(), "is not on the list", "a private estimator", id="object"),
     ("normalizer", "is not on the list", "a private estimator"),
     (StandardScaler(), "is not on the list", "scales by public bounds"),
     (MinMaxScaler(), "is not on the list", "scales by public bounds"),

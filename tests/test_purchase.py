@@ -128,6 +128,20 @@ def test_noise_is_that_of_the_event(rounds):
     assert sorted(mechanism.noise_multiplier for _, mechanism in seen) == priced
 
 
+def test_rounds_have_noise_of_their_own(monkeypatch):
+    """Equal noise in two rounds would cancel in their difference."""
+    release, drawn = GaussianMechanism.release, []
+
+    def recorded(mechanism, value, stream):
+        noisy = release(mechanism, value, stream)
+        drawn.append((noisy - value)[:3] / mechanism.standard_deviation)
+        return noisy
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    released(purchase(3, 3), *table((1.0, 1)))
+    assert len({float(part) for noise in drawn for part in noise.round(6)}) == 9
+
+
 def test_a_gap_is_counted_nowhere(rounds):
     (seen,) = rounds(purchase(3, 3), table(None))
     assert [value.sum() for value, _ in seen] == [6.0 * (N - 1), 3.0 * (N - 1), 3.0 * (N - 1)]

@@ -198,8 +198,9 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
 
 
 def test_it_is_a_step_that_reads_nothing():
-    check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier()))
-    check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier()))
+    with config_context(on_leak="raise"):
+        check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier()))
+        check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier()))
 
 
 class Derived(DPTableVectorizer):
@@ -211,13 +212,13 @@ def test_a_derived_class_and_a_changed_object_are_not_on_the_list():
     changed.transform = changed.fit  # type: ignore[method-assign]
     for step in (Derived(SCHEMA), changed):
         with pytest.raises(ValueError, match="step"):
-            check_pipeline(make_pipeline(step, classifier()))
+            allocate_budget(make_pipeline(step, classifier()), 1.0, 1e-5)
 
 
 def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
-    check_pipeline(make_pipeline(DPTableVectorizer(BOUGHT), classifier()))
+    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0, 1e-5)
     with pytest.raises(ValueError, match="is inside another step"):
-        check_pipeline(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()))
+        allocate_budget(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()), 1.0, 1e-5)
 
 
 @pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
@@ -245,7 +246,7 @@ def test_an_estimator_that_comes_next_uses_the_norm(last, sparse):
     norm = math.sqrt(6)
     vectorizer = DPTableVectorizer(SCHEMA, sparse_output=sparse)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", PrivacyLeakWarning)
         assert norm_with(make_pipeline(clone(vectorizer), clone(last)), FRAME, Y) == norm
         assert norm_with(allocate_budget(make_pipeline(clone(vectorizer), clone(last)), 1.0, 1e-5), FRAME, Y) == norm
     assert clone(last).fit(vectorizer.fit_transform(FRAME), Y).data_norm_ == norm
@@ -344,9 +345,10 @@ def test_what_was_bought_is_a_public_schema_that_costs_nothing():
     np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(bought.transform(FRAME)))
 
 
+@pytest.mark.filterwarnings("ignore:random_state=0:skdp.exceptions.PrivacyLeakWarning")
 def test_a_purchase_finds_what_is_there():
     frame = customers(5000)
-    schema = DPTableVectorizer(epsilon=20.0).fit(frame.drop(columns=["id", "since"])).schema_
+    schema = DPTableVectorizer(epsilon=20.0, random_state=0).fit(frame.drop(columns=["id", "since"])).schema_
     assert schema["job"].categories == ("clerk", "nurse", "pilot")
     assert schema["grade"].categories == ("high", "low", "mid")
     assert 10 <= schema["age"].bounds[0] <= 19
@@ -385,7 +387,7 @@ def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole
     pipe = allocate_budget(steps, 1.0, 1e-6).fit(FRAME, Y)
     assert 0.999 < pipe.epsilon_ <= 1.0
     assert [charge.event for charge in accountant.history] == [pipe.privacy_event_]
-    assert [delta for _, delta, _ in releases(pipe.privacy_event_).epsilon_delta] == [pytest.approx(1e-7)]
+    assert [delta for _, delta, _ in releases(pipe.privacy_event_).epsilon_delta] == [pytest.approx(1e-8)]
     assert steps[0].accountant is accountant
     assert pipe.predict(FRAME).shape == (200,)
     assert pipe[0].schema_.is_complete

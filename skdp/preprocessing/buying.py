@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 
+from skdp._fitting.cells import format_names
 from skdp._fitting.rows import check_schema
+from skdp._gram import Doubles
 from skdp._random import SecretStream
 from skdp._validation import show
 from skdp.accounting import DpEvent
@@ -18,6 +20,9 @@ from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_pa
 from skdp.preprocessing.columns import Table, as_keys, as_numbers
 
 Bounds = tuple[float, float] | None
+
+_LARGEST = 1e150
+"""Size of a bound: its square has a double, as has that of the inverse of the least width."""
 
 
 class BuyingPlan(NamedTuple):
@@ -92,8 +97,8 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
     def _check_rows(self, X: Any) -> ColumnsRead:
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
         table = Table(X)
-        read: Any = as_keys if self._wants_words() else as_numbers
-        columns = [read(table.cells(j)) for j in range(table.shape[1])]
+        read: Any = _keys_of if self._wants_words() else numbers_of
+        columns = [read(table, j) for j in range(table.shape[1])]
         check_schema(self, table.source, reset=True)
         return ColumnsRead(table, columns)
 
@@ -118,6 +123,20 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         return tags
 
 
+def numbers_of(table: Table, j: int) -> Doubles:
+    """Column j as numbers, NaN for gaps; refused if its type is one of dates."""
+    if table.kind(j) == "date":
+        raise ValueError(
+            f"column {format_names([table.names[j]])} is of a type of dates where numbers are needed: use "
+            "DPTableVectorizer, or give days as numbers."
+        )
+    return as_numbers(table.cells(j))
+
+
+def _keys_of(table: Table, j: int) -> tuple[NDArray[np.int64], list[str]]:
+    return as_keys(table.cells(j))
+
+
 # --- public bounds ---
 
 
@@ -137,10 +156,15 @@ def _pair(value: Any) -> tuple[float, float]:
     pair = [read_real(each) for each in value] if isinstance(value, list | tuple) else []
     if len(pair) == 2:
         low, high = pair
-        if low is not None and high is not None and low < high and math.isfinite(high - low):
+        if (
+            low is not None
+            and high is not None
+            and -_LARGEST <= low < high <= _LARGEST
+            and high - low >= 1.0 / _LARGEST
+        ):
             return low, high
     shown = " ".join(repr(value).split()) if isinstance(value, list | tuple) and len(value) <= 4 else show(value)
-    raise ValueError(f"bounds={shown} is no range: give two finite numbers, low below high, from a public source.")
+    raise ValueError(f"bounds={shown} is no range: give two public numbers up to 1e150, low below high.")
 
 
 def bounds_of_columns(bounds: Any, n_features: int) -> tuple[Bounds, ...]:
@@ -168,4 +192,5 @@ __all__ = [
     "bounds_of_any_width",
     "bounds_of_columns",
     "check_bounds",
+    "numbers_of",
 ]

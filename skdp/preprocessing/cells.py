@@ -56,7 +56,7 @@ class Cells:
         width = 2.0 ** math.ceil(math.log2((high - low) / _START))
         grid = width * np.arange(math.floor(low / width) + 1, math.ceil(high / width))
         breaks = np.unique([low, *grid[(grid > low) & (grid < high)], high])
-        counts = np.concatenate([[0.0], np.diff(breaks), [0.0]])  # as if the mass were spread evenly
+        counts = np.concatenate([[0.0], np.diff(breaks) / (high - low), [0.0]])  # as if the mass were spread evenly
         return cls.of(breaks, counts, np.full(len(counts), np.inf))
 
     def keeping(self, left: float) -> Cells:

@@ -11,6 +11,7 @@ import datetime
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -201,16 +202,17 @@ def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
     if faults:
         return None, max(faults)
     # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
-    told_apart: Iterable[Any] = cells if types == {str} else zip(types_of(cells), cells, strict=True)
+    told_apart: Iterable[Any] = cells if types == {str} else zip(map(type, cells), cells, strict=True)
+    if Decimal in types:  # a signalling NaN has no hash
+        told_apart = ((kind, None if _is_signalling(cell) else cell) for kind, cell in told_apart)
     index: defaultdict[Any, int] = defaultdict()
     index.default_factory = index.__len__
     codes = np.fromiter(map(index.__getitem__, told_apart), np.int64, len(cells))
     return CellValues("mixed", codes, list(index) if types == {str} else [cell for _, cell in index]), STRING
 
 
-def types_of(cells: list[Any]) -> Iterable[type]:
-    """Types of cells, one after the other."""
-    return map(type, cells)
+def _is_signalling(cell: Any) -> bool:
+    return isinstance(cell, Decimal) and cell.is_snan()
 
 
 def _fault_of(kind: type) -> int:

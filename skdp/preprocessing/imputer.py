@@ -17,8 +17,15 @@ from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path, check_choice, check_real, show
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
-from skdp.preprocessing.columns import Table, as_keys, as_numbers, key_of, number_of
+from skdp.preprocessing.buying import (
+    BuyingPlan,
+    ColumnBuyer,
+    ColumnsRead,
+    bounds_of_any_width,
+    bounds_of_columns,
+    numbers_of,
+)
+from skdp.preprocessing.columns import Table, as_keys, key_of, number_of
 from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.sums import moments_event, release_moments
 
@@ -265,7 +272,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
                 codes, keys = as_keys(table.cells(j))
                 made[:, j] = np.array([*keys, self.statistics_[j]], dtype=object)[codes]
             else:
-                values = as_numbers(table.cells(j))
+                values = numbers_of(table, j)
                 made[:, j] = np.where(np.isnan(values), self.statistics_[j], values)
         return made
 

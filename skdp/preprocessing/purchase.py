@@ -25,7 +25,7 @@ Words = tuple[NDArray[np.int64], Sequence[str]]
 _LOCATE, _REFINE = 0.25, (0.25, 0.5)
 """Shares of mu^2 of the round that locates the mass and names the categories, and of those that refine the cells.
 
-Edges come from the last round mostly. Without a first round the others have all (docs/preprocessing.md).
+Edges come from the last round mostly. Without a first round the others have all (benchmarks/bench_bought_bins.py).
 """
 
 THRESHOLD_SHARE = 0.01

@@ -11,8 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path, check_choice, check_count
 from skdp.accounting import DpEvent
-from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
-from skdp.preprocessing.columns import Table, as_numbers
+from skdp.preprocessing.buying import (
+    BuyingPlan,
+    ColumnBuyer,
+    ColumnsRead,
+    bounds_of_any_width,
+    bounds_of_columns,
+    numbers_of,
+)
+from skdp.preprocessing.columns import Table
 from skdp.preprocessing.edges import all_edges
 from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.purchase import Purchase
@@ -218,7 +225,7 @@ class DPQuantileBinner(ColumnBuyer):
             return self._fitted_rows.transform(X)
         made = np.empty(table.shape)
         for j, edges in enumerate(self.bin_edges_):
-            values = as_numbers(table.cells(j))
+            values = numbers_of(table, j)
             made[:, j] = np.where(np.isnan(values), -1.0, np.searchsorted(edges, values, side="right"))
         return made
 

@@ -12,8 +12,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path
 from skdp.accounting import DpEvent
-from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead, bounds_of_any_width, bounds_of_columns
-from skdp.preprocessing.columns import Table, as_numbers
+from skdp.preprocessing.buying import (
+    BuyingPlan,
+    ColumnBuyer,
+    ColumnsRead,
+    bounds_of_any_width,
+    bounds_of_columns,
+    numbers_of,
+)
+from skdp.preprocessing.columns import Table
 from skdp.preprocessing.sums import moments_event, release_moments
 
 
@@ -189,7 +196,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         check_schema(self, table.source, reset=False)
         made = np.empty(table.shape)
         for j, (low, high) in enumerate(self.bounds_):
-            made[:, j] = np.clip(as_numbers(table.cells(j)), low, high)
+            made[:, j] = np.clip(numbers_of(table, j), low, high)
         if self.with_mean:
             made -= self.mean_
         if self.with_std:

@@ -1,6 +1,7 @@
 """Paths of the files that mutants change. No other file of the table spells a path."""
 
 AVERAGING = "skdp/_training/averaging.py"
+BLOCKS = "skdp/preprocessing/blocks.py"
 CALLERS = "skdp/_fitting/callers.py"
 FINDINGS = "skdp/_fitting/findings.py"
 CANDIDATES = "skdp/_search/candidates.py"
@@ -83,3 +84,9 @@ SERIAL = "skdp/accounting/ledger/serial.py"
 SQLITE = "skdp/accounting/ledger/sqlite.py"
 STORE = "skdp/accounting/ledger/store.py"
 STRONG = "skdp/accounting/classic/composition.py"
+
+COLUMN_SUMS = "skdp/preprocessing/sums.py"
+ODOMETER = "skdp/accounting/ledger/odometer.py"
+PURCHASE = "skdp/preprocessing/purchase.py"
+SIMPLE = "skdp/accounting/pld/simple.py"
+THRESHOLD = "skdp/preprocessing/threshold.py"

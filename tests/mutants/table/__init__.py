@@ -1,6 +1,7 @@
 """All mutants, by subject."""
 
 from table import (
+    bought,
     clip,
     displays,
     fits,
@@ -18,6 +19,7 @@ from table import (
 )
 
 MUTANTS = [
+    *bought.MUTANTS,
     *clip.MUTANTS,
     *noise.MUTANTS,
     *moments.MUTANTS,

@@ -1,7 +1,7 @@
 """Mistakes in reading raw tables, in what a vectorizer buys, and in the norm that it hands on."""
 
 from mutant import mutant
-from paths import COLUMNS, PUBLIC, RUNNING, VECTORIZER
+from paths import BLOCKS, COLUMNS, PUBLIC, RUNNING, VECTORIZER
 
 MUTANTS = [
     mutant(
@@ -45,7 +45,7 @@ MUTANTS = [
             "        except ZeroDivisionError:\n            pass\n",
         ),
         tests="vectorizer_input",
-        select="bad_table and hashed",
+        select="bad_table and raises",
     ),
     mutant(
         "a vectorizer that buys taken for a public step",
@@ -93,8 +93,8 @@ MUTANTS = [
         select="keep_the_norm",
     ),
     mutant(
-        "a row of two ones in a block",
-        (VECTORIZER, "values[:, entry] = value", "values[:, entry] = 1.0"),
+        "bin and scaled number of one column counted once in the norm",
+        (BLOCKS, "math.sqrt(sum(block.n_entries for block in blocks))", "math.sqrt(len(blocks))"),
         tests="vectorizer",
         select="norm_of_a_row_is_at_most",
     ),
