@@ -97,8 +97,9 @@ FLOORS = {
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
-        ("cells", "columns", "threshold", "yaml_text"),
-        ("draft", "edges", "kinds", "octaves"),
+        ("cells", "readings", "threshold", "yaml_text"),
+        ("columns", "edges", "kinds", "octaves"),
+        ("draft",),
         ("blocks", "purchase", "schema"),
         ("vectorizer",),
     ),

@@ -196,8 +196,8 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
 
 
 def test_it_is_a_step_that_reads_nothing():
-    check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier()))
-    check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier()))
+    assert check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier())) == []
+    assert check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier())) == []
 
 
 class Derived(DPTableVectorizer):
@@ -209,13 +209,13 @@ def test_a_derived_class_and_a_changed_object_are_not_on_the_list():
     changed.transform = changed.fit  # type: ignore[method-assign]
     for step in (Derived(SCHEMA), changed):
         with pytest.raises(ValueError, match="step"):
-            check_pipeline(make_pipeline(step, classifier()))
+            allocate_budget(make_pipeline(step, classifier()), 1.0)
 
 
 def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
-    check_pipeline(make_pipeline(DPTableVectorizer(BOUGHT), classifier()))
+    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0)
     with pytest.raises(ValueError, match="is inside another step"):
-        check_pipeline(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()))
+        allocate_budget(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()), 1.0)
 
 
 @pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])

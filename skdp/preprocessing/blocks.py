@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._gram import Doubles
-from skdp.preprocessing.columns import CellValues, as_days, as_keys, as_numbers, as_truth, day_text
+from skdp.preprocessing.columns import CellValues, as_days, as_keys, as_numbers, as_truth
 from skdp.preprocessing.kinds import Column
+from skdp.preprocessing.readings import day_text
 
 NUMBERS = ("bins", "scale", "both")
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.preprocessing.columns import CellValues, Table, as_days, as_keys, as_numbers, day_text, number_of, truth_of
+from skdp.preprocessing.columns import CellValues, Table, as_days, as_keys, as_numbers
+from skdp.preprocessing.readings import day_text, number_of, truth_of
 
 _MOST_CATEGORIES = 50
 

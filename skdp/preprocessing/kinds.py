@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from skdp.preprocessing.columns import day_text, days_of, key_of
+from skdp.preprocessing.readings import day_text, days_of, key_of
 
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
 SCALES = ("linear", "log")
@@ -36,7 +36,7 @@ class Column:
     bounds : (float, float) or None
         Of a number or a date; the latter as days since 1970.
     categories : tuple of str or None
-        Keys of the cells, see `skdp.preprocessing.columns.key_of`.
+        Keys of the cells, see `skdp.preprocessing.readings.key_of`.
     edges : tuple of float or None
         Ends of the bins, the bounds included; None for bins of equal width.
     scale : {"linear", "log"}

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from skdp._validation import check_choice
-from skdp.preprocessing.columns import day_text
 from skdp.preprocessing.draft import draft_columns
 from skdp.preprocessing.kinds import Column, read_column
+from skdp.preprocessing.readings import day_text
 
 OTHERS = ("error", "drop", "buy")
 
