@@ -359,6 +359,41 @@ def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
     assert fitted.adjacency_ == adjacency
 
 
+CELLS = {
+    "whole": [1, 2],
+    "truth": [True, False],
+    "word": ["a", "b"],
+    "day": pd.to_datetime(["2001-01-01", "2002-01-01"]),
+}
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pd.DataFrame.convert_dtypes, pl.from_pandas, pa.Table.from_pandas])
+def test_a_gap_changes_no_kind(convert):
+    """A row that becomes a null row makes floats of integers, and objects of truth values."""
+    whole = pd.DataFrame({name: list(cells) * 20 for name, cells in CELLS.items()})
+    gapped = pd.DataFrame({name: [None, *(list(cells) * 20)[1:]] for name, cells in CELLS.items()})
+    found = [DPTableVectorizer(noise_multiplier=0.1, epsilon=None).fit(convert(frame)) for frame in (whole, gapped)]
+    assert [[column.kind for _, column in each.schema_.items()] for each in found] == [
+        ["number", "category", "category", "date"]
+    ] * 2
+    assert found[1].schema_["truth"].categories == ("False", "True")
+
+
+def test_a_complex_number_among_words_is_refused():
+    with pytest.raises(ValueError, match="'x0' has complex numbers"):
+        DPTableVectorizer({"x0": ["a"]}).fit_transform(np.array([["a"], [1j]], dtype=object))
+
+
+@pytest.mark.parametrize("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
+def test_bought_dates_can_be_written_down(last):
+    """A date that stands for "never" is common, and edges around it may lie beyond what a date can be."""
+    days = np.datetime64(last, "s") - np.arange(400).astype("timedelta64[h]") * 80_001 * (-1 if last[0] == "0" else 1)
+    for seed in range(5):
+        vectorizer = DPTableVectorizer(epsilon=50.0, random_state=seed).fit(pd.DataFrame({"day": days}))
+        assert TableSchema.from_json(vectorizer.schema_.to_json()) == vectorizer.schema_
+        assert len(vectorizer.schema_["day"].edges) >= 2
+
+
 def test_a_column_of_nothing_but_gaps_can_be_bought():
     frame = pd.DataFrame({"a": [np.nan] * 30, "b": [None] * 30, "c": [""] * 30})
     made = dense(DPTableVectorizer(epsilon=5.0).fit_transform(frame))

@@ -73,12 +73,13 @@ class Table:
     def kind(self, j: int) -> str:
         """Return "number", "date" or "category", by the type of column j alone.
 
-        A list of rows has no types, so its columns are numbers.
+        Truth values are categories, since one gap makes pandas store them as objects. A list of rows has no types, so
+        its columns are numbers.
         """
         if not self._typed:
             return "number"
         letter = _letter(self._raw(j))
-        if letter in "biufm":
+        if letter in "iufm":
             return "number"
         if letter in "cV":
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
@@ -200,9 +201,9 @@ def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
     types = set(map(type, cells))
-    fault = max((_fault_of(each) for each in types), default=NUMBER)
-    if fault in (COMPLEX, OTHER):
-        return None, fault
+    faults = {_fault_of(each) for each in types} & {COMPLEX, OTHER}
+    if faults:
+        return None, max(faults)
     if any(each not in _EQUAL_BY_VALUE and kind_of_cell(each) != GAP for each in types):
         # Equal cells may be read differently, and no row is to be read as another one.
         distinct = {id(cell): cell for cell in cells}

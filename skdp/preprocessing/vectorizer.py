@@ -27,6 +27,7 @@ from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
 from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.purchase import Purchase
+from skdp.preprocessing.readings import day_text, days_of
 from skdp.preprocessing.schema import TableSchema
 
 _SPARSE_BELOW = 0.5
@@ -141,9 +142,9 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
       on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
     - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, `sensitivity` and proof
       are those of `skdp.preprocessing.purchase.Purchase`; everything else is post-processing. Kinds of columns come
-      from the schema, else from their types: numeric, nullable and boolean columns are numbers, dates are dates,
-      anything else is a category. A list of rows has no types, so its columns are numbers. Categories are never read
-      from a type.
+      from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are dates, anything
+      else is a category, truth values too (of which one gap makes objects). A list of rows has no types, so its columns
+      are numbers. Categories are never read from a type.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
@@ -506,6 +507,7 @@ def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
             made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
         else:
             edges = _all_edges(*lines.pop(0))
+            edges = _on_calendar(edges) if column.kind == "date" else edges
             made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
     return made
 
@@ -518,6 +520,15 @@ def _all_edges(inner: NDArray[np.float64], bounds: tuple[float, float]) -> tuple
         low = low if low < inner[0] else float(inner[0]) - room
         high = high if high > inner[-1] else float(inner[-1]) + room
     return (float(low), *inner.tolist(), float(high))
+
+
+_CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
+
+
+def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
+    dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
+    return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
 
 
 # --- rows from entries ---
