@@ -339,6 +339,7 @@ PUBLISHED = {
 UNDOCUMENTED = {
     "_fitted_ball": "the parameters `center`, `data_norm` and `normalize` as they were at the fit",
     "_fitted_leaks": "what was read without payment, by kind; no value of it",
+    "_fitted_n_public": "public number of rows, `n_samples_public` under add_remove",
     "_fitted_releases": "`privacy_event_`, with a random name",
 }
 

@@ -27,6 +27,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
     check_pipeline,
+    tabular_pipeline,
 )
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent, get_epsilon
@@ -357,6 +358,47 @@ def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
     fitted = DPTableVectorizer(BOUGHT, adjacency=adjacency, n_samples_public=200).fit(FRAME)
     assert 0.999 < fitted.epsilon_ <= 1.0
     assert fitted.adjacency_ == adjacency
+
+
+def buying(ledger, **parameters):
+    return DPTableVectorizer({"age": "number", "job": "category"}, accountant=ledger, **parameters)
+
+
+SHORT = FRAME[["age", "job"]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "behind", "message"),
+    [
+        ({}, DPPCA(2), "step 'dppca': DPPCA takes no sparse rows.* dptablevectorizer__sparse_output=False"),
+        ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* takes no sparse rows"),
+        ({"accounting": "moments"}, None, "has no price here by method='moments'"),
+    ],
+)
+def test_what_would_be_refused_after_the_charge_is_refused_before(parameters, behind, message):
+    ledger = PrivacyAccountant()
+    steps = [buying(ledger, **parameters), behind, classifier()]
+    with pytest.raises((TypeError, ValueError), match=message):
+        allocate_budget(make_pipeline(*[step for step in steps if step]), 1.0).fit(SHORT, Y)
+    assert not ledger.history
+
+
+def test_sparse_rows_and_frames_are_not_asked_for_at_once():
+    ledger = PrivacyAccountant()
+    with pytest.raises(ValueError, match="sparse_output=True with output for pandas"):
+        buying(ledger, sparse_output=True).set_output(transform="pandas").fit(SHORT)
+    assert not ledger.history
+
+
+def test_components_are_as_many_as_columns_were_bought():
+    pipe = allocate_budget(make_pipeline(buying(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
+    pipe.fit(SHORT, Y)
+    assert pipe[1].n_components_ == pipe[1].n_features_in_ == len(pipe[0].get_feature_names_out())
+    assert pipe.predict(SHORT).shape == (200,)
+
+
+def test_a_model_that_takes_no_sparse_rows_gets_others():
+    assert tabular_pipeline(DPPCA(2)).fit(SHORT).transform(SHORT).shape == (200, 2)
 
 
 CELLS = {

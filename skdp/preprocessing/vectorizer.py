@@ -254,6 +254,10 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
         return self.__private_step__() is None
 
+    def _may_give_sparse_rows(self) -> bool:
+        """See `PrivateEstimator`: "auto" depends on what is bought."""
+        return bool(self.sparse_output) and output_of(self) == "default"
+
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
         self._check_own_parameters()
@@ -262,6 +266,8 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         self._check_own_parameters()
+        if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
+            self._price(self._purchase().event_at(self.noise_multiplier), None, self.delta)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
@@ -329,6 +335,8 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
+        elif self.sparse_output and output_of(self) != "default":
+            raise ValueError(f"sparse_output=True with output for {output_of(self)}: no frame is sparse; use 'auto'.")
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
         remedy = "choose a part of delta in (0, 1), such as 0.1"
