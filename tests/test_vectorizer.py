@@ -70,6 +70,15 @@ def test_bins_are_closed_on_the_left_and_the_last_on_both_sides():
     assert vectorizer.fit_transform(cells).argmax(axis=1).tolist() == [0, 0, 0, 0, 1, 3, 3, 3, 3, 4]
 
 
+@pytest.mark.parametrize("numbers", ["scale", "both"])
+def test_bounds_whose_logarithms_are_equal_make_no_gap(numbers):
+    column = {"bounds": (1e16, 1e16 + 2), "scale": "log"}
+    vectorizer = DPTableVectorizer({"x0": column}, numbers=numbers, sparse_output=False)
+    rows = vectorizer.fit_transform(np.array([[0.0], [1e16], [1e17]]))
+    assert np.isfinite(rows).all()
+    assert (np.linalg.norm(rows, axis=1) <= vectorizer.row_norm_).all()
+
+
 def test_edges_of_a_schema_are_the_bins():
     vectorizer = DPTableVectorizer({"x0": {"edges": [0, 1, 10]}}, sparse_output=False)
     assert vectorizer.fit_transform(np.array([[0.5], [1.0], [99.0], [-1.0]])).argmax(axis=1).tolist() == [0, 1, 1, 0]

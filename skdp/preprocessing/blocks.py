@@ -116,7 +116,8 @@ class Block:
         low, high = self._bounds()
         first, last = float(self._bend(low)), float(self._bend(high))
         bent = self._bend(np.clip(values, low, high))
-        return np.clip((bent - first) / (last - first) * 2.0 - 1.0, -1.0, 1.0)
+        width = (last - first) or 1.0  # logarithms of large bounds may be equal
+        return np.clip((bent - first) / width * 2.0 - 1.0, -1.0, 1.0)
 
     def _unscaled(self, scaled: Doubles) -> Doubles:
         low, high = self._bounds()
