@@ -135,6 +135,8 @@ def test_a_schema_is_a_value():
         assert copied == SCHEMA
     with pytest.raises(AttributeError, match="cannot be changed"):
         SCHEMA.others = "drop"
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del SCHEMA._columns
     assert clone(DPTableVectorizer(SCHEMA)).schema == SCHEMA
     assert list(SCHEMA) == ["age", "income", "job", "grade", "member", "since", "id"]
     assert "age" in SCHEMA

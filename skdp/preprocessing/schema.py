@@ -154,6 +154,9 @@ class TableSchema:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a schema cannot be changed: make another one from to_dict().")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a schema cannot be changed: make another one from to_dict().")
+
     def __reduce__(self) -> Any:
         return TableSchema, (dict(self.items()), self.others)
 
