@@ -352,6 +352,14 @@ def test_what_was_bought_is_a_public_schema_that_costs_nothing():
     np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(bought.transform(FRAME)))
 
 
+def test_a_report_is_of_what_was_bought():
+    vectorizer = DPTableVectorizer(delta=1e-5).fit(FRAME)
+    vectorizer.set_params(schema=vectorizer.schema_)
+    assert "0.99" in str(vectorizer.privacy_report())
+    with pytest.raises(ValueError, match="without reading a row, so there is no guarantee to report"):
+        vectorizer.fit(FRAME).privacy_report()
+
+
 def test_a_purchase_finds_what_is_there():
     frame = customers(5000)
     schema = DPTableVectorizer(epsilon=20.0).fit(frame.drop(columns=["id", "since"])).schema_
