@@ -330,6 +330,10 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         """Whether the number of columns of a transformed table is known before the fit."""
         return True
 
+    def _may_give_sparse_rows(self) -> bool:
+        """Whether a transformed table may be sparse."""
+        return False
+
 
 class JointPrice(Reported):
     """The price of what consists of private parts, read from their present state."""

@@ -77,7 +77,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Number of components to keep, from 1 to n_features. None keeps all. "auto" keeps at least one component, and all
+        Number of components to keep, from 1 to n_features. None keeps all, and so does a number above n_features where
+        a pipeline learns that after the charge. "auto" keeps at least one component, and all
         whose noisy eigenvalues stand out of the noise; this is post-processing and costs nothing.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
@@ -437,7 +438,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """Compute the fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
-        least, most = (1, d) if self._by_edge() else (int(self.n_components or d),) * 2
+        least, most = (1, d) if self._by_edge() else (min(int(self.n_components or d), d),) * 2
         mean = _project_on_signal(moments.total / n, moments.gram / n, edge, least)
         covariance = moments.gram / n - np.outer(mean, mean)
         values, vectors = eigh(covariance, subset_by_index=(d - most, d - 1))

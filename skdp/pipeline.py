@@ -393,9 +393,13 @@ class PrivatePipeline(JointPrice, Pipeline):
         plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
         return Allocation(plans, noises_of(self, plans, self.epsilon, self.delta))
 
+    def _public_n_samples(self, n_samples: int) -> int:
+        """The number of rows that rules may use: the largest that a step was told, which makes the smallest delta."""
+        return max(step.public_n_samples(n_samples) for _, step in self._private_steps())
+
     def _settle_delta(self, n_samples: int) -> None:
         """Make delta a number, on a copy made for a fit."""
-        n = self._private_steps()[0][1].public_n_samples(n_samples)
+        n = self._public_n_samples(n_samples)
         self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
     # --- the fit ---
@@ -411,7 +415,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         event, payment = allocation.event, whole._payment()
         fit = JointFit(whole.steps, allocation, whole.delta, given)
         fit.check_parameters(n_samples)
-        warn_of_weak_delta(whole.delta, whole._private_steps()[0][1].public_n_samples(n_samples))
+        warn_of_weak_delta(whole.delta, whole._public_n_samples(n_samples))
         note_leaks(whole, *report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency)))
         payment.check(event)
         with payment.recording_refusals():
@@ -419,7 +423,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         payment.charge(event)
         rows, interrupted = fit.learn(whole._timed)
         take_fit(whole, fit, event)
-        whole._fitted_n_public = whole._private_steps()[0][1].public_n_samples(n_samples)
+        whole._fitted_n_public = whole._public_n_samples(n_samples)
         with PUBLICATION:
             publish(self, whole, steps=self._with_learned(whole.steps))
         if interrupted:

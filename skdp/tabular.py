@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import clone
 
 from skdp._fitting.private_step import is_private
+from skdp._fitting.running import takes_sparse
 from skdp.linear_model import DPLogisticRegression
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
@@ -32,9 +33,9 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier" or estimator instance, default="classifier"
-        "classifier" is a `DPLogisticRegression`. An instance is a private estimator that takes sparse rows; it is
-        copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and
-        `random_state` hold for the whole pipeline.
+        "classifier" is a `DPLogisticRegression`. An instance is a private estimator; it is copied. Its `epsilon`,
+        `delta` and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the
+        whole pipeline.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -78,6 +79,8 @@ def tabular_pipeline(
     """
     model = _make_model(estimator, classes, accountant)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
+    if not takes_sparse(model):
+        shared["sparse_output"] = False
     steps = [("vectorizer", DPTableVectorizer(schema, **shared)), ("model", model)]
     return allocate_budget(PrivatePipeline(steps), epsilon, delta)
 

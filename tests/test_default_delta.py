@@ -183,3 +183,11 @@ def test_a_checkpoint_made_with_the_same_number_is_resumed(tmp_path):
     assert len(model.accountant.history) == 1
     assert (resumed.n_steps_, resumed.delta_) == (2, 1e-5)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_largest_number_of_rows_of_the_steps_decides(first):
+    numbers = [10, 10**7]
+    steps = [{"adjacency": "add_remove", "n_samples_public": n} for n in (numbers[first], numbers[1 - first])]
+    pipe = allocate_budget(make_pipeline(DPPCA(2, **steps[0]), logistic(**steps[1])), 1.0)
+    assert pipe.fit(X, Y).delta_ == 1e-8

@@ -98,8 +98,9 @@ FLOORS = {
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
-        ("cells", "columns", "threshold", "yaml_text"),
-        ("buying", "draft", "edges", "kinds", "octaves"),
+        ("cells", "readings", "threshold", "yaml_text"),
+        ("columns", "edges", "kinds", "octaves"),
+        ("buying", "draft"),
         ("blocks", "purchase", "schema"),
         ("bounds", "sums", "vectorizer"),
         ("categories", "imputer", "quantiles", "scaler"),

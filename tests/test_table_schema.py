@@ -14,6 +14,7 @@ from tables import SCHEMA, customers
 
 from skdp.datasets import make_census
 from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.kinds import Column
 
 # --- what may be written ---
 
@@ -87,6 +88,30 @@ def test_a_wrong_column_is_refused_by_one_line_that_names_it(given, message):
     assert str(refusal.value) == f"schema: column 'my column': {message}"
 
 
+class Watcher(float):
+    """A number that NumPy hands whatever it is computed with."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        raise AssertionError("it was handed the rows")
+
+
+def test_a_column_made_by_hand_is_read_like_any_other():
+    column = Column("number", bounds=(Watcher(0), Watcher(1)))
+    DPTableVectorizer({"x0": column}, numbers="both").fit_transform(np.ones((3, 1)))
+    for wrong in (
+        Column("number", bounds=(1.0, 0.0)),
+        Column("other"),
+        Column("ordinal"),
+        Column("flag", bounds=(0.0, 1.0)),
+        Column("number", edges=(0.0, 2.0, 1.0)),
+        Column("category", categories=("a", "a")),
+    ):
+        with pytest.raises(ValueError, match="schema: column 'x0'"):
+            TableSchema({"x0": wrong})
+    day = Column("date", bounds=(0.1, 1000.3), gaps=("none",))
+    assert TableSchema({"x0": day})["x0"] == day
+
+
 def test_a_wrong_schema_is_refused():
     with pytest.raises(TypeError, match=r"^columns=<DataFrame> is no mapping: give a dict .* TableSchema\.draft"):
         TableSchema(customers(10))
@@ -110,6 +135,8 @@ def test_a_schema_is_a_value():
         assert copied == SCHEMA
     with pytest.raises(AttributeError, match="cannot be changed"):
         SCHEMA.others = "drop"
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del SCHEMA._columns
     assert clone(DPTableVectorizer(SCHEMA)).schema == SCHEMA
     assert list(SCHEMA) == ["age", "income", "job", "grade", "member", "since", "id"]
     assert "age" in SCHEMA
@@ -213,6 +240,10 @@ def test_a_draft_of_public_rows():
         "bit": {"kind": "flag"},
         "empty": {"kind": "drop"},
     }
+
+
+def test_a_draft_of_truth_values_is_a_flag():
+    assert TableSchema.draft(pd.DataFrame({"truth": [True, True]})) == TableSchema({"truth": "flag"})
 
 
 def test_a_draft_leaves_many_categories_to_be_bought_and_drops_identifiers():

@@ -29,6 +29,7 @@ from skdp import (
     allocate_budget,
     check_pipeline,
     config_context,
+    tabular_pipeline,
 )
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent, get_epsilon
@@ -69,6 +70,15 @@ def test_bins_are_closed_on_the_left_and_the_last_on_both_sides():
     vectorizer = DPTableVectorizer({"x0": (0, 4)}, n_bins=4, sparse_output=False)
     cells = np.array([[-np.inf], [-1], [0], [0.999], [1], [3], [4], [5], [np.inf], [np.nan]])
     assert vectorizer.fit_transform(cells).argmax(axis=1).tolist() == [0, 0, 0, 0, 1, 3, 3, 3, 3, 4]
+
+
+@pytest.mark.parametrize("numbers", ["scale", "both"])
+def test_bounds_whose_logarithms_are_equal_make_no_gap(numbers):
+    column = {"bounds": (1e16, 1e16 + 2), "scale": "log"}
+    vectorizer = DPTableVectorizer({"x0": column}, numbers=numbers, sparse_output=False)
+    rows = vectorizer.fit_transform(np.array([[0.0], [1e16], [1e17]]))
+    assert np.isfinite(rows).all()
+    assert (np.linalg.norm(rows, axis=1) <= vectorizer.row_norm_).all()
 
 
 def test_edges_of_a_schema_are_the_bins():
@@ -198,9 +208,8 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
 
 
 def test_it_is_a_step_that_reads_nothing():
-    with config_context(on_leak="raise"):
-        check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier()))
-        check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier()))
+    assert check_pipeline(make_pipeline(DPTableVectorizer(SCHEMA), classifier())) == []
+    assert check_pipeline(make_pipeline(DPTableVectorizer({"age": (18, 90)}), Normalizer(), classifier())) == []
 
 
 class Derived(DPTableVectorizer):
@@ -212,13 +221,13 @@ def test_a_derived_class_and_a_changed_object_are_not_on_the_list():
     changed.transform = changed.fit  # type: ignore[method-assign]
     for step in (Derived(SCHEMA), changed):
         with pytest.raises(ValueError, match="step"):
-            allocate_budget(make_pipeline(step, classifier()), 1.0, 1e-5)
+            allocate_budget(make_pipeline(step, classifier()), 1.0)
 
 
 def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
-    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0, 1e-5)
+    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0)
     with pytest.raises(ValueError, match="is inside another step"):
-        allocate_budget(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()), 1.0, 1e-5)
+        allocate_budget(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()), 1.0)
 
 
 @pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
@@ -345,6 +354,14 @@ def test_what_was_bought_is_a_public_schema_that_costs_nothing():
     np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(bought.transform(FRAME)))
 
 
+def test_a_report_is_of_what_was_bought():
+    vectorizer = DPTableVectorizer(delta=1e-5).fit(FRAME)
+    vectorizer.set_params(schema=vectorizer.schema_)
+    assert "0.99" in str(vectorizer.privacy_report())
+    with pytest.raises(ValueError, match="without reading a row, so there is no guarantee to report"):
+        vectorizer.fit(FRAME).privacy_report()
+
+
 @pytest.mark.filterwarnings("ignore:random_state=0:skdp.exceptions.PrivacyLeakWarning")
 def test_a_purchase_finds_what_is_there():
     frame = customers(5000)
@@ -361,6 +378,82 @@ def test_what_is_bought_costs_the_same_whatever_the_adjacency(adjacency):
     fitted = DPTableVectorizer(BOUGHT, adjacency=adjacency, n_samples_public=200).fit(FRAME)
     assert 0.999 < fitted.epsilon_ <= 1.0
     assert fitted.adjacency_ == adjacency
+
+
+def buying(ledger, **parameters):
+    return DPTableVectorizer({"age": "number", "job": "category"}, accountant=ledger, **parameters)
+
+
+SHORT = FRAME[["age", "job"]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "behind", "message"),
+    [
+        ({}, DPPCA(2), "step 'dppca': DPPCA takes no sparse rows.* dptablevectorizer__sparse_output=False"),
+        ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* takes no sparse rows"),
+        ({"accounting": "moments"}, None, "has no price here by method='moments'"),
+    ],
+)
+def test_what_would_be_refused_after_the_charge_is_refused_before(parameters, behind, message):
+    ledger = PrivacyAccountant()
+    steps = [buying(ledger, **parameters), behind, classifier()]
+    with pytest.raises((TypeError, ValueError), match=message):
+        allocate_budget(make_pipeline(*[step for step in steps if step]), 1.0).fit(SHORT, Y)
+    assert not ledger.history
+
+
+def test_sparse_rows_and_frames_are_not_asked_for_at_once():
+    ledger = PrivacyAccountant()
+    with pytest.raises(ValueError, match="sparse_output=True with output for pandas"):
+        buying(ledger, sparse_output=True).set_output(transform="pandas").fit(SHORT)
+    assert not ledger.history
+
+
+def test_components_are_as_many_as_columns_were_bought():
+    pipe = allocate_budget(make_pipeline(buying(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
+    pipe.fit(SHORT, Y)
+    assert pipe[1].n_components_ == pipe[1].n_features_in_ == len(pipe[0].get_feature_names_out())
+    assert pipe.predict(SHORT).shape == (200,)
+
+
+def test_a_model_that_takes_no_sparse_rows_gets_others():
+    assert tabular_pipeline(DPPCA(2)).fit(SHORT).transform(SHORT).shape == (200, 2)
+
+
+CELLS = {
+    "whole": [1, 2],
+    "truth": [True, False],
+    "word": ["a", "b"],
+    "day": pd.to_datetime(["2001-01-01", "2002-01-01"]),
+}
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pd.DataFrame.convert_dtypes, pl.from_pandas, pa.Table.from_pandas])
+def test_a_gap_changes_no_kind(convert):
+    """A row that becomes a null row makes floats of integers, and objects of truth values."""
+    whole = pd.DataFrame({name: list(cells) * 20 for name, cells in CELLS.items()})
+    gapped = pd.DataFrame({name: [None, *(list(cells) * 20)[1:]] for name, cells in CELLS.items()})
+    found = [DPTableVectorizer(noise_multiplier=0.1, epsilon=None).fit(convert(frame)) for frame in (whole, gapped)]
+    assert [[column.kind for _, column in each.schema_.items()] for each in found] == [
+        ["number", "category", "category", "date"]
+    ] * 2
+    assert found[1].schema_["truth"].categories == ("False", "True")
+
+
+def test_a_complex_number_among_words_is_refused():
+    with pytest.raises(ValueError, match="'x0' has complex numbers"):
+        DPTableVectorizer({"x0": ["a"]}).fit_transform(np.array([["a"], [1j]], dtype=object))
+
+
+@pytest.mark.parametrize("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
+def test_bought_dates_can_be_written_down(last):
+    """A date that stands for "never" is common, and edges around it may lie beyond what a date can be."""
+    days = np.datetime64(last, "s") - np.arange(400).astype("timedelta64[h]") * 80_001 * (-1 if last[0] == "0" else 1)
+    for seed in range(5):
+        vectorizer = DPTableVectorizer(epsilon=50.0, random_state=seed).fit(pd.DataFrame({"day": days}))
+        assert TableSchema.from_json(vectorizer.schema_.to_json()) == vectorizer.schema_
+        assert len(vectorizer.schema_["day"].edges) >= 2
 
 
 def test_a_column_of_nothing_but_gaps_can_be_bought():

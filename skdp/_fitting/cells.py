@@ -63,12 +63,12 @@ def kind_of_cell(kind: type) -> int:
     """Return the kind of cells of a Python type."""
     if kind is NoneType or kind.__name__ in ("NAType", "NaTType"):
         return GAP
+    if issubclass(kind, _TIMES):  # asked first: NumPy's time spans are registered as integers
+        return TIME
     if issubclass(kind, _REALS):
         return NUMBER
     if issubclass(kind, numbers.Complex):
         return COMPLEX
-    if issubclass(kind, _TIMES):
-        return TIME
     return STRING if issubclass(kind, str | bytes) else OTHER
 
 

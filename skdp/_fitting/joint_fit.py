@@ -12,7 +12,14 @@ from sklearn.base import clone
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types, rounds_by_place
-from skdp._fitting.running import rehearse, run_after_the_charge, run_publicly, table_shape, zero_wild_rows
+from skdp._fitting.running import (
+    rehearse,
+    run_after_the_charge,
+    run_publicly,
+    table_shape,
+    takes_sparse,
+    zero_wild_rows,
+)
 from skdp.accounting import DpEvent, compose
 
 _MADE_UP = 12  # rows of a rehearsal
@@ -86,9 +93,22 @@ class JointFit:
 
     def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
         """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
+        self._check_sparse()
         for number, (name, _) in enumerate(self.steps):
             if name in self._private:
                 self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
+
+    def _check_sparse(self) -> None:
+        """Refuse a step that takes no sparse rows behind one that may give them once it is fitted."""
+        giving = ""
+        for name, step in self.steps:
+            if giving and not takes_sparse(step):
+                raise ValueError(
+                    f"step {name!r}: {type(step).__name__} takes no sparse rows, which step {giving!r} may give: set "
+                    f"{giving}__sparse_output=False."
+                )
+            if name in self._private:
+                giving = name if self._private[name].estimator._may_give_sparse_rows() else ""
 
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""

@@ -12,7 +12,8 @@ from sklearn import config_context
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, SplineTransformer
+from sklearn.utils import get_tags
 
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp._fitting.public_rules import takes_any_types
@@ -23,6 +24,12 @@ from skdp._fitting.row_wise import RowWiseError
 def passes_rows(step: Any) -> bool:
     """Whether a step is None or "passthrough", so that rows pass unchanged."""
     return step is None or isinstance(step, str)
+
+
+def takes_sparse(step: Any) -> bool:
+    """Whether a step takes sparse rows, by its tags; a function without validation is handed what there is."""
+    without_checks = type(step) is FunctionTransformer and not step.validate
+    return passes_rows(step) or without_checks or bool(get_tags(step).input_tags.sparse)
 
 
 def table_shape(X: Any) -> tuple[int, int]:

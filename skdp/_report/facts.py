@@ -32,6 +32,11 @@ def gather(model: Any) -> dict[str, Any]:
     leaks = leaks_of(model)
     parts = _parts(model)
     rows, n_rows = mechanism_rows(priced.event)
+    if not rows:
+        raise ValueError(
+            f"this {type(model).__name__} was fitted without reading a row, so there is no guarantee to report: report "
+            "the private model that it stands in front of."
+        )
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -81,7 +86,8 @@ def _steps(model: Any) -> list[tuple[str, Any]]:
 
 
 def _parts(model: Any) -> list[tuple[str, Any]]:
-    return [(name, step) for name, step in _steps(model) if is_private(step)]
+    steps = _steps(model)
+    return [(name, step) for name, step in steps if is_private(step)] or steps[-1:]  # it may have bought nothing
 
 
 def _with_constants(model: Any, parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

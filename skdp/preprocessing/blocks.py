@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._gram import Doubles
-from skdp.preprocessing.columns import CellValues, as_days, as_keys, as_numbers, as_truth, day_text
+from skdp.preprocessing.columns import CellValues, as_days, as_keys, as_numbers, as_truth
 from skdp.preprocessing.kinds import Column
+from skdp.preprocessing.readings import day_text
 
 NUMBERS = ("bins", "scale", "both")
 
@@ -115,7 +116,8 @@ class Block:
         low, high = self._bounds()
         first, last = float(self._bend(low)), float(self._bend(high))
         bent = self._bend(np.clip(values, low, high))
-        return np.clip((bent - first) / (last - first) * 2.0 - 1.0, -1.0, 1.0)
+        width = (last - first) or 1.0  # logarithms of large bounds may be equal
+        return np.clip((bent - first) / width * 2.0 - 1.0, -1.0, 1.0)
 
     def _unscaled(self, scaled: Doubles) -> Doubles:
         low, high = self._bounds()

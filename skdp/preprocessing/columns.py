@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from skdp._fitting.cells import COMPLEX, GAP, NUMBER, OTHER, STRING, TIME, format_names, kind_of_cell, values_of
 from skdp._fitting.rows import check_shape, column_names
+from skdp.preprocessing.readings import MICROSECONDS, day_text, days_of, days_of_array, key_of, number_of, truth_of
 
-_MICROSECONDS = 86_400_000_000.0  # of a day
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
-_TRUE, _FALSE = {"1", "true", "yes", "y", "t", "on"}, {"0", "false", "no", "n", "f", "off"}
+_EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {object, np.void}
 
 
 class CellValues(NamedTuple):
@@ -75,12 +75,13 @@ class Table:
     def kind(self, j: int) -> str:
         """Return "number", "date" or "category", by the type of column j alone.
 
-        A list of rows has no types, so its columns are numbers.
+        Truth values are categories, since one gap makes pandas store them as objects. A list of rows has no types, so
+        its columns are numbers.
         """
         if not self.is_typed:
             return "number"
         letter = _letter(self._raw(j))
-        if letter in "biufm":
+        if letter in "iufm":
             return "number"
         if letter in "cV":
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
@@ -184,10 +185,10 @@ def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
     if letter in "biuf":
         return CellValues("boolean" if letter == "b" else "number", _doubles(values)), NUMBER
     if letter == "M":
-        return CellValues("date", _days_of_array(values)), TIME
+        return CellValues("date", days_of_array(values)), TIME
     if letter == "m":
         spans = values.astype("timedelta64[us]")
-        return CellValues("number", np.where(np.isnat(spans), np.nan, spans.astype(np.int64) / _MICROSECONDS)), TIME
+        return CellValues("number", np.where(np.isnat(spans), np.nan, spans.astype(np.int64) / MICROSECONDS)), TIME
     return _read_objects(values.tolist()) if letter in "OUST" else (None, OTHER)
 
 
@@ -197,22 +198,28 @@ def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
-    types = set(map(type, cells))
+    if Decimal in (types := set(map(type, cells))):
+        cells = [None if isinstance(cell, Decimal) and cell.is_snan() else cell for cell in cells]  # it has no hash
+        types = set(map(type, cells))
     faults = {_fault_of(each) for each in types} & {COMPLEX, OTHER}
     if faults:
         return None, max(faults)
+    if any(each not in _EQUAL_BY_VALUE and kind_of_cell(each) != GAP for each in types):
+        # Equal cells may be read differently, and no row is to be read as another one.
+        distinct = {id(cell): cell for cell in cells}
+        return CellValues("mixed", _codes(map(id, cells), len(cells))[0], list(distinct.values())), STRING
+    if types == {str}:
+        return CellValues("mixed", *_codes(cells, len(cells))), STRING
     # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
-    told_apart: Iterable[Any] = cells if types == {str} else zip(map(type, cells), cells, strict=True)
-    if Decimal in types:  # a signalling NaN has no hash
-        told_apart = ((kind, None if _is_signalling(cell) else cell) for kind, cell in told_apart)
+    codes, found = _codes(zip(map(type, cells), cells, strict=True), len(cells))
+    return CellValues("mixed", codes, [cell for _, cell in found]), STRING
+
+
+def _codes(cells: Iterable[Any], size: int) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the position of each cell in a list of distinct ones, and that list."""
     index: defaultdict[Any, int] = defaultdict()
     index.default_factory = index.__len__
-    codes = np.fromiter(map(index.__getitem__, told_apart), np.int64, len(cells))
-    return CellValues("mixed", codes, list(index) if types == {str} else [cell for _, cell in index]), STRING
-
-
-def _is_signalling(cell: Any) -> bool:
-    return isinstance(cell, Decimal) and cell.is_snan()
+    return np.fromiter(map(index.__getitem__, cells), np.int64, size), list(index)
 
 
 def _fault_of(kind: type) -> int:
@@ -295,107 +302,4 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
     return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
 
 
-def truth_of(key: str) -> int:
-    """Return 1, 0 or -1 for a key."""
-    return 1 if key.lower() in _TRUE else 0 if key.lower() in _FALSE else -1
-
-
-# --- one cell ---
-
-
-def key_of(cell: Any) -> str | None:
-    """Return the text by which a cell is compared with others, None for a gap.
-
-    Numbers of one value have one key, whatever their type, as their text has: 1, 1.0 and "1" are "1". Whole numbers
-    beyond 2**53 are those that float64 holds. True is "True". Bytes are decoded. None, NaN, NA, NaT and "" are gaps.
-    """
-    if isinstance(cell, str):
-        return str.__str__(cell) or None
-    if isinstance(cell, bytes):
-        return cell.decode("utf-8", "backslashreplace") or None
-    if isinstance(cell, bool | np.bool_):
-        return str(bool(cell))
-    kind = kind_of_cell(type(cell))
-    if kind == GAP:
-        return None
-    if kind == TIME and not math.isnan(day := days_of(cell)):
-        return day_text(day)
-    if kind == NUMBER:
-        return _number_key(_float(cell))
-    return None if str(cell) == "NaT" else str(cell)
-
-
-def _number_key(value: float) -> str | None:
-    if math.isnan(value):
-        return None
-    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
-
-
-def number_of(cell: Any) -> float:
-    """Return a cell as a number, NaN for anything else."""
-    if isinstance(cell, str | bytes):
-        text = key_of(cell) or ""
-        try:
-            return math.nan if "_" in text else float(text)
-        except ValueError:
-            return math.nan
-    if isinstance(cell, datetime.timedelta):
-        return cell / datetime.timedelta(days=1)
-    return _float(cell) if kind_of_cell(type(cell)) == NUMBER else math.nan
-
-
-def _float(cell: Any) -> float:
-    try:
-        return float(cell)
-    except OverflowError:  # an integer beyond float64
-        return math.copysign(math.inf, cell)
-    except ValueError:  # a signalling NaN
-        return math.nan
-
-
-_EPOCH = datetime.datetime(1970, 1, 1)
-
-
-def days_of(cell: Any) -> float:
-    """Return the days since 1970, in UTC, of a date or of its ISO text; NaN for anything else."""
-    if isinstance(cell, str | bytes):
-        try:
-            cell = datetime.datetime.fromisoformat(key_of(cell) or "")
-        except ValueError:
-            return math.nan
-    if isinstance(cell, np.datetime64):
-        return float(_days_of_array(np.array([cell]))[0])
-    if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
-        cell = datetime.datetime(cell.year, cell.month, cell.day)
-    if not isinstance(cell, datetime.datetime) or kind_of_cell(type(cell)) == GAP:
-        return math.nan
-    shift = cell.utcoffset() or datetime.timedelta(0)
-    return (cell.replace(tzinfo=None) - shift - _EPOCH) / datetime.timedelta(days=1)
-
-
-def _days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
-    days = values.astype("datetime64[D]")  # by days first: years far away do not fit into microseconds
-    rest = (values.astype("datetime64[us]") - days.astype("datetime64[us]")).astype(np.int64) / _MICROSECONDS
-    return np.where(np.isnat(values), np.nan, days.astype(np.int64) + rest)
-
-
-def day_text(day: float) -> str:
-    """Return the ISO text of days since 1970, without the time of day at midnight."""
-    moment = np.datetime64(0, "us") + np.timedelta64(round(day * _MICROSECONDS), "us")
-    return str(moment).removesuffix("T00:00:00.000000").removesuffix(".000000")
-
-
-__all__ = [
-    "CellValues",
-    "Table",
-    "as_days",
-    "as_keys",
-    "as_numbers",
-    "as_truth",
-    "day_text",
-    "days_of",
-    "key_of",
-    "number_of",
-    "refuse_cells",
-    "truth_of",
-]
+__all__ = ["CellValues", "Table", "as_days", "as_keys", "as_numbers", "as_truth", "refuse_cells"]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.preprocessing.columns import CellValues, Table, as_days, as_keys, as_numbers, day_text, number_of, truth_of
+from skdp.preprocessing.columns import CellValues, Table, as_days, as_keys, as_numbers
+from skdp.preprocessing.readings import day_text, number_of, truth_of
 
 _MOST_CATEGORIES = 50
 
@@ -34,7 +35,7 @@ def draft_columns(frame: Any) -> dict[str, dict[str, Any]]:
 
 def _draft_column(cells: CellValues, kind: str) -> dict[str, Any]:
     codes, keys = as_keys(cells)
-    if keys and {truth_of(key) for key in keys} == {0, 1} and len(keys) == 2:
+    if cells.kind == "boolean" or ({truth_of(key) for key in keys} == {0, 1} and len(keys) == 2):
         return {"kind": "flag"}
     if kind == "date" or (keys and kind != "number" and not np.isnan(as_days(cells)[codes >= 0]).any()):
         return _draft_date(as_days(cells))

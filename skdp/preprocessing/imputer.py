@@ -25,8 +25,9 @@ from skdp.preprocessing.buying import (
     bounds_of_columns,
     numbers_of,
 )
-from skdp.preprocessing.columns import Table, as_keys, key_of, number_of
+from skdp.preprocessing.columns import Table, as_keys
 from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.readings import key_of, number_of
 from skdp.preprocessing.sums import moments_event, release_moments
 
 _STRATEGIES = ("mean", "median", "most_frequent", "constant")

@@ -7,12 +7,12 @@ import itertools
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
-from skdp.preprocessing.columns import day_text, days_of, key_of
+from skdp.preprocessing.readings import day_text, days_of, key_of
 
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
 SCALES = ("linear", "log")
@@ -36,7 +36,7 @@ class Column:
     bounds : (float, float) or None
         Of a number or a date; the latter as days since 1970.
     categories : tuple of str or None
-        Keys of the cells, see `skdp.preprocessing.columns.key_of`.
+        Keys of the cells, see `skdp.preprocessing.readings.key_of`.
     edges : tuple of float or None
         Ends of the bins, the bounds included; None for bins of equal width.
     scale : {"linear", "log"}
@@ -78,7 +78,7 @@ class Column:
 def read_column(name: str, given: Any) -> Column:
     """Return the column that a user wrote, as a dictionary or a shorthand."""
     if isinstance(given, Column):
-        return given
+        return _read_again(name, given)
     if isinstance(given, Mapping):
         return _read_entries(name, given)
     if isinstance(given, str):
@@ -88,6 +88,17 @@ def read_column(name: str, given: Any) -> Column:
     if isinstance(given, list | tuple | range | np.ndarray) or type(given).__name__ == "Index":
         return _read_entries(name, {"categories": given})
     _refuse(name, f"{_show(given)} says nothing about it", "give (low, high), a list of categories, a kind or a dict")
+
+
+def _read_again(name: str, column: Column) -> Column:
+    """Return a column made by hand, with plain fields: objects in it would be handed the rows by NumPy."""
+    is_date = isinstance(column.kind, str) and column.kind == "date"
+    entries: dict[str, Any] = {"kind": "number" if is_date else column.kind}  # ends of dates are days here
+    entries |= {"bounds": column.bounds} if column.edges is None else {"edges": column.edges}
+    entries |= {"categories": column.categories, "gaps": column.gaps or None}
+    entries |= {} if column.scale == "linear" else {"scale": column.scale}
+    found = _read_entries(name, {key: value for key, value in entries.items() if value is not None})
+    return replace(found, kind="date") if is_date else found
 
 
 def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:

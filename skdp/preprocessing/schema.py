@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from skdp._validation import check_choice
-from skdp.preprocessing.columns import day_text
 from skdp.preprocessing.draft import draft_columns
 from skdp.preprocessing.kinds import Column, read_column
+from skdp.preprocessing.readings import day_text
 
 OTHERS = ("error", "drop", "buy")
 
@@ -152,6 +152,9 @@ class TableSchema:
         return hash((self.items(), self.others))
 
     def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a schema cannot be changed: make another one from to_dict().")
+
+    def __delattr__(self, name: str) -> None:
         raise AttributeError("a schema cannot be changed: make another one from to_dict().")
 
     def __reduce__(self) -> Any:

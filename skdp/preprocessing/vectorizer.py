@@ -28,6 +28,7 @@ from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
 from skdp.preprocessing.edges import all_edges
 from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.readings import day_text, days_of
 from skdp.preprocessing.schema import TableSchema
 
 _SPARSE_BELOW = 0.5
@@ -142,9 +143,9 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
       on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
     - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
       are those of `skdp.preprocessing.purchase.Purchase`; everything else is post-processing. Kinds of columns come
-      from the schema, else from their types: numeric, nullable and boolean columns are numbers, dates are dates,
-      anything else is a category. A list of rows has no types, so its columns are numbers. Categories are never read
-      from a type.
+      from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are dates, anything
+      else is a category, truth values too (of which one gap makes objects). A list of rows has no types, so its columns
+      are numbers. Categories are never read from a type.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
@@ -254,6 +255,10 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
         return self.__private_step__() is None
 
+    def _may_give_sparse_rows(self) -> bool:
+        """See `PrivateEstimator`: "auto" depends on what is bought."""
+        return bool(self.sparse_output) and output_of(self) == "default"
+
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
         self._check_own_parameters()
@@ -262,6 +267,8 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         self._check_own_parameters()
+        if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
+            self._price(self._purchase().event_at(self.noise_multiplier), None, self.delta)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
@@ -329,6 +336,8 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
+        elif self.sparse_output and output_of(self) != "default":
+            raise ValueError(f"sparse_output=True with output for {output_of(self)}: no frame is sparse; use 'auto'.")
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
         remedy = "choose a part of delta in (0, 1), such as 0.01"
@@ -509,8 +518,18 @@ def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
             made[name] = Column("category", categories=tuple(named.pop(0)), gaps=column.gaps)
         else:
             edges = all_edges(*lines.pop(0))
+            edges = _on_calendar(edges) if column.kind == "date" else edges
             made[name] = Column(column.kind, (edges[0], edges[-1]), None, edges, column.scale, column.gaps)
     return made
+
+
+_CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
+
+
+def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
+    dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
+    return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
 
 
 # --- rows from entries ---

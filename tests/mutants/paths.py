@@ -14,6 +14,7 @@ COMPOSITIONS, FINDINGS = "skdp/_fitting/compositions.py", "skdp/_fitting/finding
 STACK, TOTALS = "skdp/_fitting/stack.py", "skdp/_fitting/totals.py"
 CLASSIFIER = "skdp/_classifier.py"
 COLUMNS = "skdp/preprocessing/columns.py"
+READINGS = "skdp/preprocessing/readings.py"
 CONFIG = "skdp/_config.py"
 DEFAULT_DELTA = "skdp/_fitting/default_delta.py"
 GRAM = "skdp/_gram.py"

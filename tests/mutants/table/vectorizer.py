@@ -1,13 +1,12 @@
 """Mistakes in reading raw tables, in what a vectorizer buys, and in the norm that it hands on."""
 
 from mutant import mutant
-from paths import BLOCKS, COLUMNS, PUBLIC, RUNNING, VECTORIZER
+from paths import BLOCKS, COLUMNS, PUBLIC, READINGS, RUNNING, VECTORIZER
 
 MUTANTS = [
     mutant(
         "equal cells of several types share the key of the first",
-        (COLUMNS, "cells if types == {str} else zip(", "cells if types else zip("),
-        (COLUMNS, "list(index) if types == {str} else", "list(index) if types else"),
+        (COLUMNS, "    if types == {str}:\n", "    if types:\n"),
         tests="vectorizer_input",
         select="keep_their_keys",
     ),
@@ -24,7 +23,7 @@ MUTANTS = [
     mutant(
         "whole numbers keyed by the type that a gap gives them",
         (
-            COLUMNS,
+            READINGS,
             "return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)",
             "return repr(value)",
         ),

@@ -1,0 +1,103 @@
+"""Cells that are hard to read: none stops a fit that was paid for, and none is read as another one."""
+
+from __future__ import annotations
+
+import datetime
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
+from skdp.preprocessing import DPTableVectorizer
+from skdp.preprocessing.readings import day_text, days_of, key_of, number_of
+
+
+class BrokenZone(datetime.tzinfo):
+    """A time zone that says something of the cell."""
+
+    def utcoffset(self, moment):
+        raise RuntimeError("SECRET")
+
+
+class BrokenNumber(int):
+    """A number that says what it is."""
+
+    def __float__(self):
+        raise TypeError("SECRET")
+
+
+class Twin(str):
+    """Text that is equal to all other."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 1
+
+
+ODD = {
+    "large integer": 10**400,
+    "large fraction": -Fraction(10**400),
+    "before the first day": "0001-01-01T00:00:00+14:00",
+    "after the last day": "9999-12-31T23:00:00-14:00",
+    "broken zone": datetime.datetime(2020, 1, 1, tzinfo=BrokenZone()),
+    "broken number": BrokenNumber(3),
+    "time span of NumPy": np.timedelta64(3, "D"),
+    "day far away": np.datetime64(10**9, "D"),
+    "surrogate": "\ud800",
+}
+SCHEMAS = ((0, 100), ["a"], "flag", ("2000-01-01", "2020-01-01"), {"kind": "ordinal", "categories": ["a", "b"]})
+
+
+def column(*cells):
+    made = np.empty((len(cells), 1), object)
+    made[:, 0] = cells
+    return made
+
+
+@pytest.mark.parametrize("cell", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("public", SCHEMAS, ids=str)
+def test_every_cell_is_read(cell, public):
+    rows = DPTableVectorizer({"x0": public}, sparse_output=False).fit_transform(column("a", cell, None))
+    assert np.isfinite(rows).all()
+    assert (rows != 0).sum(axis=1).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["large integer", "before the first day", "broken number"])
+def test_no_cell_stops_a_fit_after_the_charge(name):
+    n = 60
+    X = pd.DataFrame({"public": np.full(n, "a", object), "bought": np.resize(["u", "v"], n)})
+    X["public"] = X["public"].astype(object)
+    X.at[3, "public"] = ODD[name]
+    public = ("2000-01-01", "2020-01-01") if "day" in name else (0, 100)
+    model = DPLogisticRegression(classes=[0, 1], max_iter=2, accountant=PrivacyAccountant())
+    pipe = tabular_pipeline(model, schema={"public": public, "bought": "category"}).fit(X, np.resize([0, 1], n))
+    assert pipe.predict(X).shape == (n,)
+
+
+def test_numbers_and_days_beyond_what_can_be_held_are_at_the_end():
+    assert (number_of(10**400), number_of(-(10**400)), number_of(-Fraction(10**400))) == (np.inf, -np.inf, -np.inf)
+    assert days_of("0001-01-01T00:00:00+14:00") == days_of("0001-01-01") - 14 / 24
+    assert days_of("9999-12-31T00:00:00-14:00") == days_of("9999-12-31") + 14 / 24
+    assert key_of(np.datetime64(10**9, "D")) == str(np.datetime64(10**9, "D"))
+    assert day_text(2.0**100) == day_text(2.0**99)
+
+
+def test_time_spans_are_days_as_objects_too():
+    spans = np.array([1, 36, "NaT"], "timedelta64[h]")
+    vectorizer = DPTableVectorizer({"x0": (0, 2)}, numbers="scale", sparse_output=False).fit(spans[:, None])
+    np.testing.assert_array_equal(vectorizer.transform(spans[:, None]), vectorizer.transform(column(*spans)))
+
+
+def test_no_cell_is_read_as_an_equal_one():
+    rows = DPTableVectorizer({"x0": ["a", "b"]}, sparse_output=False).fit_transform(column(Twin("a"), Twin("b"), "b"))
+    assert rows.argmax(axis=1).tolist() == [0, 1, 1]
+    hour = datetime.datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # there twice, and equal
+    days = DPTableVectorizer({"x0": ("2020-10-25T00:00", "2020-10-25T02:00")}, n_bins=2, sparse_output=False)
+    assert days.fit_transform(column(hour, hour.replace(fold=1))).argmax(axis=1).tolist() == [0, 1]
