@@ -393,13 +393,9 @@ class PrivatePipeline(JointPrice, Pipeline):
         plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
         return Allocation(plans, noises_of(self, plans, self.epsilon, self.delta))
 
-    def _public_n_samples(self, n_samples: int) -> int:
-        """The number of rows that rules may use: the largest that a step was told, which makes the smallest delta."""
-        return max(step.public_n_samples(n_samples) for _, step in self._private_steps())
-
     def _settle_delta(self, n_samples: int) -> None:
         """Make delta a number, on a copy made for a fit."""
-        n = self._public_n_samples(n_samples)
+        n = public_rows_of(self, n_samples)
         self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
     # --- the fit ---
@@ -415,7 +411,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         event, payment = allocation.event, whole._payment()
         fit = JointFit(whole.steps, allocation, whole.delta, given)
         fit.check_parameters(n_samples)
-        warn_of_weak_delta(whole.delta, whole._public_n_samples(n_samples))
+        warn_of_weak_delta(whole.delta, public_rows_of(whole, n_samples))
         note_leaks(whole, *report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency)))
         payment.check(event)
         with payment.recording_refusals():
@@ -423,7 +419,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         payment.charge(event)
         rows, interrupted = fit.learn(whole._timed)
         take_fit(whole, fit, event)
-        whole._fitted_n_public = whole._public_n_samples(n_samples)
+        whole._fitted_n_public = public_rows_of(whole, n_samples)
         with PUBLICATION:
             publish(self, whole, steps=self._with_learned(whole.steps))
         if interrupted:
@@ -515,6 +511,11 @@ def check_budget(pipeline: PrivatePipeline) -> None:
         if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
             raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
     pipeline._check_shared(steps)
+
+
+def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
+    """The number of rows that rules may use: the largest that a step was told, which makes the smallest delta."""
+    return max(step.public_n_samples(n_samples) for _, step in pipeline._private_steps())
 
 
 def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:

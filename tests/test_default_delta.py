@@ -191,3 +191,5 @@ def test_the_largest_number_of_rows_of_the_steps_decides(first):
     steps = [{"adjacency": "add_remove", "n_samples_public": n} for n in (numbers[first], numbers[1 - first])]
     pipe = allocate_budget(make_pipeline(DPPCA(2, **steps[0]), logistic(**steps[1])), 1.0)
     assert pipe.fit(X, Y).delta_ == 1e-8
+    found = DPGridSearchCV(pipe, {"dppca__n_components": [1, 2]}, epsilon=1.0).fit(X[:300], Y[:300])
+    assert found.delta_ == 1e-8

@@ -45,7 +45,7 @@ from skdp._validation import check_choice, check_real
 from skdp.accounting import DpEvent, get_epsilon
 from skdp.base import JointPrice, Price, warn_of_weak_delta
 from skdp.mechanisms import GaussianMechanism
-from skdp.pipeline import PrivatePipeline
+from skdp.pipeline import PrivatePipeline, public_rows_of
 
 STRATEGIES = ("random_stopping", "compose")
 
@@ -105,7 +105,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             check_types(X)  # of a list, before it is an array
         stream, X = self._root_stream(), _rows_of(X)
         n_samples, n_features = table_shape(X)
-        n = private_steps(template.steps)[0][1].public_n_samples(n_samples)
+        n = public_rows_of(template, n_samples)
         grid = self._checked_candidates(stream)
         made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
         labels = _name_classes(made, y, n_samples)
@@ -148,7 +148,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         self._check_scoring(seen_by_the_user(template), y)
         steps = [step for _, step in private_steps(template.steps)]
         accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-        delta = delta_for(given, accountant, steps[0].public_n_samples(table_shape(X)[0]))
+        delta = delta_for(given, accountant, public_rows_of(template, table_shape(X)[0]))
         template.set_params(delta=delta)
         terms = SearchTerms(epsilon, delta, steps[0].adjacency, self.strategy, n_tries, bool(self.refit))
         return terms, template, accountant

@@ -22,7 +22,7 @@ from skdp._search.candidates import FitPlan, fit_plans, make_candidate, private_
 from skdp._validation import show
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.base import warn_of_weak_delta
-from skdp.pipeline import PrivatePipeline
+from skdp.pipeline import PrivatePipeline, public_rows_of
 
 
 class Study(NamedTuple):
@@ -118,7 +118,7 @@ def plan_study(estimator: Any, epsilons: list[float], n_repeats: int, X: Any) ->
     template = private_template(estimator, epsilons[0], given)
     steps = [step for _, step in private_steps(template.steps)]
     accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-    n = steps[0].public_n_samples(n_samples)
+    n = public_rows_of(template, n_samples)
     delta = delta_for(check_delta(given), accountant, n)
     template.set_params(delta=delta)
     fits = []
