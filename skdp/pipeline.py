@@ -87,7 +87,7 @@ def check_pipeline(composition: Any) -> list[Finding]:
     >>> with warnings.catch_warnings(action="ignore"):
     ...     findings = check_pipeline(make_pipeline(StandardScaler(), model))
     >>> [(finding.step, finding.counterpart) for finding in findings]
-    [('standardscaler', 'a FunctionTransformer that scales by public bounds (skdp.row_wise)')]
+    [('standardscaler', 'skdp.preprocessing.DPTableVectorizer with public bounds (free) or DPStandardScaler (paid)')]
     """
     findings = find(composition)
     if findings:
