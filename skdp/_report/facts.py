@@ -205,9 +205,10 @@ def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tup
 
 def _columns(model: Any) -> list[dict[str, str]]:
     """What is public of each column, by the schemas of the steps: as it was given, or as it was bought."""
-    found = []
+    found: list[dict[str, str]] = []
     for part, step in _steps(model):
-        if not hasattr(schema := getattr(step, "schema_", None), "describe"):
+        schema: Any = getattr(step, "schema_", None)
+        if not hasattr(schema, "describe"):
             continue
         bought = vars(step).get("_fitted_bought", ())
         for name, kind, text in schema.describe()[: _MOST_NAMES - len(found)]:
