@@ -86,8 +86,8 @@ def check_pipeline(composition: Any) -> list[Finding]:
     []
     >>> with warnings.catch_warnings(action="ignore"):
     ...     findings = check_pipeline(make_pipeline(StandardScaler(), model))
-    >>> [(finding.step, finding.counterpart.split(",")[0]) for finding in findings]
-    [('standardscaler', 'skdp.preprocessing.DPStandardScaler')]
+    >>> [(finding.step, finding.counterpart) for finding in findings]
+    [('standardscaler', 'skdp.preprocessing.DPTableVectorizer with public bounds (free) or DPStandardScaler (paid)')]
     """
     findings = find(composition)
     if findings:

@@ -100,7 +100,7 @@ def pipe(*steps):
 SCORES = "the scores of this search or cross-validation"
 COMPOSITIONS = {
     "pipeline": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "inside Pipeline: its step 'standardscaler'"),
-    "counterpart": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "scales by public bounds"),
+    "counterpart": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "DPStandardScaler"),
     "after it": (lambda: pipe(DPPCA(2), LogisticRegression()).fit(X, Y), "use skdp.DPLogisticRegression"),
     "lambda": (lambda: pipe(FunctionTransformer(lambda X: X - X.mean(0)), model()).fit(X, Y), "skdp.row_wise"),
     "two steps": (

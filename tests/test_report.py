@@ -724,7 +724,8 @@ SCHEMA = {
     "mechanisms": ["rows", "number"],
     "tuning": ["candidates", "tries", "tries_on_average", "worst_of_possibilities", "scoring", "epsilon_of_choice",
                "epsilon_of_refit"],
-    "public": ["parameters", "n_samples", "n_features", "feature_names", "classes", "classes_read_from_labels"],
+    "public": ["parameters", "n_samples", "n_features", "feature_names", "columns", "classes",
+               "classes_read_from_labels"],
     "unpaid": ["recorded", "reads"],
     "versions": ["skdp", "numpy", "scikit-learn", "python"],
 }  # fmt: skip
@@ -763,3 +764,16 @@ def test_files_are_written(tmp_path):
 
 def test_a_report_says_what_it_says_twice():
     assert str(privacy_report(fitted("search"))) == str(fitted("search").privacy_report())
+
+
+def test_the_columns_are_listed_as_they_were_given_or_bought():
+    people = skdp.datasets.make_census(2_000, features=["age", "sex"], as_frame=True, random_state=0)
+    table = people.data.assign(number=1)
+    schema = {"age": (18, 90), "sex": "category", "number": "drop"}
+    model = skdp.tabular_pipeline(schema=schema, classes=[0, 1]).fit(table, people.target)
+    model[0].set_params(schema={})  # a report is about the fit
+    columns = {each["name"]: each for each in facts_of(model)["public"]["columns"]}
+    assert [columns[name]["source"] for name in ("age", "sex", "number")] == ["given", "bought", ""]
+    assert columns["age"]["known"] == "18 to 90"
+    assert "18 to 90" in str(privacy_report(model))
+    assert facts_of(fitted("linear"))["public"]["columns"] == []

@@ -221,13 +221,18 @@ def test_a_derived_class_and_a_changed_object_are_not_on_the_list():
     changed.transform = changed.fit  # type: ignore[method-assign]
     for step in (Derived(SCHEMA), changed):
         with pytest.raises(ValueError, match="step"):
-            allocate_budget(make_pipeline(step, classifier()), 1.0)
+            allocate_budget(make_pipeline(step, classifier()), 1.0, 1e-5)
+        with pytest.warns(PrivacyLeakWarning, match="step"):
+            assert check_pipeline(make_pipeline(step, classifier()))
 
 
 def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
-    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0)
+    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0, 1e-5)
+    nested = make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier())
     with pytest.raises(ValueError, match="is inside another step"):
-        allocate_budget(make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier()), 1.0)
+        allocate_budget(nested, 1.0, 1e-5)
+    with pytest.warns(PrivacyLeakWarning, match="spend a budget each"):
+        assert check_pipeline(nested)
 
 
 @pytest.mark.parametrize("table", [FRAME, pl.from_pandas(FRAME), FRAME.assign(age=FRAME["age"].astype("Int64"))])
@@ -255,7 +260,8 @@ def test_an_estimator_that_comes_next_uses_the_norm(last, sparse):
     norm = math.sqrt(6)
     vectorizer = DPTableVectorizer(SCHEMA, sparse_output=sparse)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "200 rows are few")
         assert norm_with(make_pipeline(clone(vectorizer), clone(last)), FRAME, Y) == norm
         assert norm_with(allocate_budget(make_pipeline(clone(vectorizer), clone(last)), 1.0, 1e-5), FRAME, Y) == norm
     assert clone(last).fit(vectorizer.fit_transform(FRAME), Y).data_norm_ == norm

@@ -23,6 +23,7 @@ REPLACEMENTS = {
     "intercept_scaling": "scale columns by public bounds; data_norm bounds the rows",
     "shuffle": "rows are drawn at random in every step; see sampling_rate",
     "epochs": "use max_iter",
+    "accountant": "set it on the estimator that is fitted",
     "copy": "rows are never changed in place",
 }
 

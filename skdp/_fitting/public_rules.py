@@ -29,11 +29,13 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 from skdp._fitting.row_wise import RowWise
 
-_PUBLIC_BOUNDS = (
-    "skdp.preprocessing.DPStandardScaler, or a FunctionTransformer that scales by public bounds (skdp.row_wise)"
+_VECTORIZER = "skdp.preprocessing.DPTableVectorizer with public bounds (free)"
+_PUBLIC_BOUNDS = f"{_VECTORIZER} or DPStandardScaler (paid)"
+_PUBLIC_EDGES = f"{_VECTORIZER} or DPQuantileBinner (paid)"
+_PUBLIC_CONSTANT = (
+    "SimpleImputer(strategy='constant', fill_value=..., keep_empty_features=True) (free) or "
+    "skdp.preprocessing.DPSimpleImputer (paid)"
 )
-_PUBLIC_EDGES = "skdp.preprocessing.DPQuantileBinner, or a FunctionTransformer with public edges (skdp.row_wise)"
-_PUBLIC_CONSTANT = "skdp.preprocessing.DPSimpleImputer, with strategy='constant' if it is to cost nothing"
 _PROJECTION = "skdp.DPPCA"
 _LINEAR = "skdp.DPLogisticRegression"
 COUNTERPARTS = {
@@ -57,7 +59,8 @@ COUNTERPARTS = {
     "KBinsDiscretizer": _PUBLIC_EDGES,
     **dict.fromkeys(("SimpleImputer", "KNNImputer", "IterativeImputer"), _PUBLIC_CONSTANT),
     "MissingIndicator": "MissingIndicator(features='all')",
-    "OneHotEncoder": "OneHotEncoder(categories=[...]) with public lists, or skdp.preprocessing.DPOneHotEncoder",
+    "OneHotEncoder": "OneHotEncoder(categories=[...]) with public lists (free) or "
+    "skdp.preprocessing.DPOneHotEncoder (paid)",
     "OrdinalEncoder": "OrdinalEncoder(categories=[...]) with public lists",
     "TargetEncoder": "OneHotEncoder(categories=[...]) with public lists",
     "LabelEncoder": "classes=[...] of the private classifier",

@@ -43,6 +43,7 @@ class Fault(NamedTuple):
 
 ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/pitfalls.md)"
 _UNLISTED = "is not on the list of steps that read nothing of their rows"
+_LEARNS = "learns from its rows"
 
 
 def find_faults(step: Any, name: str) -> Iterator[Fault]:
@@ -84,7 +85,9 @@ def find_own_faults(step: Any) -> list[tuple[str, str]]:
     """Return what a step reads itself, whatever its parts do, with remedies."""
     rule = RULES.get(type(step))
     if rule is None:
-        return [(_UNLISTED, COUNTERPARTS.get(type(step).__name__, ANYTHING_ELSE))]
+        remedy = COUNTERPARTS.get(type(step).__name__)
+        known = remedy is not None and type(step).__module__.partition(".")[0] == "sklearn"
+        return [(_LEARNS if known else _UNLISTED, remedy or ANYTHING_ELSE)]
     found = [*_find_changes(step), *rule(step), *_find_joins(step)]
     return found or list(find_not_plain(step))
 

@@ -211,7 +211,7 @@ def _describe_steps(owner: Any) -> Known | None:
     if faults:
         path, kind, reads, remedy = faults[0]
         what = f"its step {path!r} ({kind}) {reads}" if path else f"it {reads}"
-        texts.append(f"{what}, and that is not paid for; use {remedy}")
+        texts.append(f"{what}, and that is not paid for (use {remedy} instead)")
     if len(private) > 1:
         names = [path for path, _ in private]
         texts.append(

@@ -203,9 +203,25 @@ def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tup
         "n_samples": "public" if priced.adjacency != "add_remove" else "private",
         "n_features": _integer(getattr(model, "n_features_in_", None)),
         "feature_names": None if names is None else [one_line(name) for name in list(names)[:_MOST_NAMES]],
+        "columns": _columns(model),
         "classes": None if classes is None else [one_line(each) for each in np.asarray(classes).tolist()[:_MOST_NAMES]],
         "classes_read_from_labels": read,
     }
+
+
+def _columns(model: Any) -> list[dict[str, str]]:
+    """What is public of each column, by the schemas of the steps: as it was given, or as it was bought."""
+    found: list[dict[str, str]] = []
+    for part, step in _steps(model):
+        schema: Any = getattr(step, "schema_", None)
+        if not hasattr(schema, "describe"):
+            continue
+        bought = vars(step).get("_fitted_bought", ())
+        for name, kind, text in schema.describe()[: _MOST_NAMES - len(found)]:
+            source = "" if kind == "drop" else "bought" if name in bought else "given"
+            values = {"part": part, "name": name, "kind": kind, "known": text, "source": source}
+            found.append({key: one_line(value) for key, value in values.items()})
+    return found
 
 
 def _integer(value: Any) -> int | None:

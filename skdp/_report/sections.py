@@ -63,7 +63,7 @@ def _summary(facts: Facts) -> Section:
     rows: TableCells = [
         ("Epsilon", figure(facts["guarantee"]["epsilon"])),
         ("Delta", f"{facts['guarantee']['delta']:g}"),
-        ("Right guess, at most", wording.percent(facts["guarantee"]["guess_at_most"])),
+        ("Right guess, by epsilon and delta", _percent(facts["guarantee"]["guess_at_most"])),
         ("Right guess, by the privacy profile", _percent(facts["guarantee"]["guess_by_profile"])),
         ("Unit", wording.unit(facts)),
         ("Neighbours", f"{adjacency}: {_IN_SHORT[adjacency]}"),
@@ -165,6 +165,9 @@ def _public(facts: Facts) -> Section:
         Listing("Schema", ("item", "value"), rows),
         Listing("Constructor parameters, as they are now", ("parameter", "value"), parameters),
     ]
+    columns: TableCells = [(each["name"], each["kind"], each["known"], each["source"]) for each in found["columns"]]
+    if columns:
+        tables.insert(1, Listing("Columns of the table", ("column", "kind", "what is public", "source"), columns))
     return Section("public", "What was public", ["Nothing of this is protected."], tables, [])
 
 

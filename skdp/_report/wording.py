@@ -90,7 +90,7 @@ def delta_and_rows(facts: Facts) -> str:
     remark = "which is too large: publishing one whole record would satisfy it" if delta * n >= 1 else "well below 1"
     if 0.1 < delta * n < 1:
         remark = "which should be well below 1"
-    return f"Delta times the public number of rows ({n}) is {figure(delta * n)}, {remark}."
+    return f"Delta times the public number of rows ({n}) is {delta * n:.2g}, {remark}."
 
 
 def noise(facts: Facts) -> str:

@@ -170,18 +170,28 @@ class TableSchema:
         return f"TableSchema(<{len(self)} columns: {names}>, others={self.others!r})"
 
     def __str__(self) -> str:
-        rows = [("column", "kind", "what is public"), *self._describe()]
+        rows = [("column", "kind", "what is public"), *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(2)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
 
     def _repr_html_(self) -> str:
-        rows = [("column", "kind", "what is public"), *self._describe()]
+        rows = [("column", "kind", "what is public"), *self._rows()]
         lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
         lines[0] = lines[0].replace("td>", "th>")
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
-    def _describe(self) -> list[tuple[str, str, str]]:
-        rows = [(" ".join(name.split()), column.kind, _what_is_public(column)) for name, column in self.items()]
+    def describe(self) -> list[tuple[str, str, str]]:
+        """Return what is public of each column in words.
+
+        Returns
+        -------
+        rows : list of (str, str, str)
+            Name, kind, and bounds or categories of each column, in order.
+        """
+        return [(name, column.kind, _what_is_public(column)) for name, column in self.items()]
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = [(" ".join(name.split()), kind, known) for name, kind, known in self.describe()]
         if self.others != "error":
             rows.append(("(others)", self.others, "bought from the budget" if self.others == "buy" else ""))
         return rows

@@ -327,7 +327,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
             return TableSchema(self.schema)
         raise TypeError(
             f"schema=<{type(self.schema).__name__}> is no schema: give TableSchema({{'age': (18, 90), ...}}), a dict, "
-            "or None to buy everything."
+            "TableSchema.from_json(path), or None to buy everything."
         )
 
     def _check_own_parameters(self) -> None:
@@ -381,6 +381,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         """Keep complete columns, and what follows from them."""
         complete = {name: found.get(name, column) for name, _, column in columns}
         self.schema_ = TableSchema(complete)
+        self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
         self._fitted_blocks = [
             Block(name, j, complete[name], self.numbers, int(self.n_bins))
