@@ -46,9 +46,9 @@ def tabular_pipeline(
         chosen from the public number of rows: at most 1e-5, and below 1/(10 n).
     classes : sequence or None, default=None
         All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
-        ``fit`` issues a `PrivacyLeakWarning`. With an instance, set its own `classes`.
+        ``fit`` issues a `PrivacyLeakWarning`. An instance may have its own instead.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged. With an instance, set its own `accountant`.
+        Ledger to which each fit is charged. An instance may have its own instead.
 
     Returns
     -------
@@ -94,10 +94,13 @@ def _make_model(estimator: Any, classes: Any, accountant: Any) -> Any:
             f"estimator={estimator!r} is neither 'classifier' nor a private estimator: give an instance such as "
             "skdp.DPLogisticRegression(classes=[0, 1])."
         )
-    for name, value in (("classes", classes), ("accountant", accountant)):
-        if value is not None:
-            raise ValueError(f"{name}={value!r} is for estimator='classifier': set it on the estimator that you give.")
-    return clone(estimator)
+    given = {name: value for name, value in (("classes", classes), ("accountant", accountant)) if value is not None}
+    for name, value in given.items():
+        if getattr(estimator, name, value) is not None:
+            raise ValueError(
+                f"{name}={value!r} is not for this estimator, which has its own or takes none: leave it out here."
+            )
+    return clone(estimator).set_params(**given)
 
 
 __all__ = ["tabular_pipeline"]

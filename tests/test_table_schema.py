@@ -274,3 +274,9 @@ def test_a_bunch_has_the_schema_of_its_code_book(as_frame):
         18,
         93,
     )
+
+
+@pytest.mark.parametrize("given", [(18, 90, 10), (), ("a",)])
+def test_a_tuple_that_is_no_pair_is_refused(given):
+    with pytest.raises(ValueError, match=r"^column 'age' has a tuple of \d entries: give bounds as a pair"):
+        TableSchema({"age": given})

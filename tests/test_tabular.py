@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import skdp
-from skdp import DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, tabular_pipeline
+from skdp import DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPPCA, PrivacyAccountant, tabular_pipeline
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.preprocessing import TableSchema
@@ -111,6 +111,14 @@ def test_what_is_no_private_estimator_is_refused(estimator):
 
 
 @pytest.mark.parametrize("given", [{"classes": CLASSES}, {"accountant": PrivacyAccountant()}])
-def test_what_belongs_to_the_instance_is_set_there(given):
-    with pytest.raises(ValueError, match="set it on the estimator"):
-        tabular_pipeline(DPLogisticRegression(classes=CLASSES), **given)
+def test_what_an_instance_has_is_not_given_twice(given):
+    model = tabular_pipeline(DPLogisticRegression(), **given)
+    (name,) = given
+    assert getattr(model[-1], name) == given[name]
+    with pytest.raises(ValueError, match=rf"^{name}=.* is not for this estimator"):
+        tabular_pipeline(DPLogisticRegression(**given), **given)
+
+
+def test_a_model_without_classes_takes_none():
+    with pytest.raises(ValueError, match="^classes=.* is not for this estimator, which has its own or takes none"):
+        tabular_pipeline(DPPCA(2), classes=CLASSES)

@@ -85,7 +85,12 @@ def read_column(name: str, given: Any) -> Column:
         return _read_entries(name, {"kind": given})
     if isinstance(given, tuple) and len(given) == 2:
         return _read_entries(name, {"bounds": given})
-    if isinstance(given, list | tuple | range | np.ndarray) or type(given).__name__ == "Index":
+    if isinstance(given, tuple):
+        raise ValueError(
+            f"column {name!r} has a tuple of {len(given)} entries: give bounds as a pair (low, high), and categories as a "
+            "list."
+        )
+    if isinstance(given, list | range | np.ndarray) or type(given).__name__ == "Index":
         return _read_entries(name, {"categories": given})
     _refuse(name, f"{_show(given)} says nothing about it", "give (low, high), a list of categories, a kind or a dict")
 
