@@ -125,8 +125,8 @@ SENTENCES = {
             "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
             "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
         ],
-        "Kinds of columns come from the schema, else from their types: numeric, nullable and boolean columns are "
-        "numbers, dates are dates, anything else is a category.": [
+        "Kinds of columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, "
+        "dates are dates, anything else is a category, truth values too (of which one gap makes objects).": [
             "tests/test_vectorizer_input.py::test_kinds_come_from_types_and_not_from_cells",
             "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
         ],

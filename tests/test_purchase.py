@@ -15,7 +15,7 @@ from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing.cells import Cells, count_cells
-from skdp.preprocessing.edges import _best_partition, equal_mass_edges
+from skdp.preprocessing.edges import _best_partition, equal_mass_edges, median_cell
 from skdp.preprocessing.octaves import OCTAVES, occupied_octaves
 from skdp.preprocessing.purchase import Purchase
 from skdp.preprocessing.threshold import named_categories, observed_counts, stability_threshold
@@ -363,3 +363,11 @@ def test_other_columns_than_planned_are_refused():
 def test_the_event_of_words_alone():
     event = purchase(0, 2).event_at(4.0)
     assert event.events == (GaussianDpEvent(4.0), EpsilonDeltaDpEvent(0.0, 1e-6))
+
+
+@pytest.mark.parametrize("total", [-5.0, 0.0, 5.0])
+def test_a_median_is_a_break_whatever_the_noise_leaves(total):
+    counts = np.array([0.0, 1.0, -3.0, total + 2.0, 0.0])
+    cells = Cells.of(np.array([0.0, 1.0, 2.0, 3.0]), counts, np.ones(5))
+    assert median_cell(cells) in (0.0, 1.0, 2.0, 3.0)
+    assert median_cell(Cells.of(np.array([0.0, 1.0]), np.array([-3.0, 0.0, 1.0]), np.ones(3))) in (0.0, 1.0)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import skdp
-from skdp import DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPPCA, PrivacyAccountant, tabular_pipeline
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, tabular_pipeline
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.preprocessing import TableSchema
@@ -120,5 +120,5 @@ def test_what_an_instance_has_is_not_given_twice(given):
 
 
 def test_a_model_without_classes_takes_none():
-    with pytest.raises(ValueError, match="^classes=.* is not for this estimator, which has its own or takes none"):
+    with pytest.raises(ValueError, match=r"^classes=.* is not for this estimator, which has its own or takes none"):
         tabular_pipeline(DPPCA(2), classes=CLASSES)

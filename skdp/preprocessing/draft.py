@@ -47,7 +47,7 @@ def _draft_column(cells: CellValues, kind: str) -> dict[str, Any]:
 
 
 def _draft_number(values: NDArray[np.float64]) -> dict[str, Any]:
-    values = values[np.isfinite(values)]
+    values = np.clip(values[np.isfinite(values)], -9e299, 9e299)  # bounds lie within 1e300
     if not len(values):
         return {"kind": "drop"}
     low, high = round_outward(float(values.min()), float(values.max()))

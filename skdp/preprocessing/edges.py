@@ -107,7 +107,8 @@ def all_edges(inner: Doubles, bounds: tuple[float, float]) -> tuple[float, ...]:
 def median_cell(cells: Cells) -> float:
     """Lower end of the first cell up to which half of the mass lies; whole numbers are lower ends of small cells."""
     mass = np.cumsum(cells.estimate())
-    return float(cells.breaks[max(_first(mass >= 0.5 * mass[-1]) - 1, 0)])
+    below = _first(mass >= 0.5 * mass[-1]) - 1  # noise may leave less than nothing in all
+    return float(cells.breaks[min(max(below, 0), len(cells.breaks) - 1)])
 
 
 __all__ = ["all_edges", "bounds_of_mass", "equal_mass_edges", "median_cell"]

@@ -87,7 +87,7 @@ def read_column(name: str, given: Any) -> Column:
         return _read_entries(name, {"bounds": given})
     if isinstance(given, tuple):
         raise ValueError(
-            f"column {name!r} has a tuple of {len(given)} entries: give bounds as a pair (low, high), and categories as a "
+            f"column {name!r} has a tuple of {len(given)} entries: give bounds as a pair (low, high), categories as a "
             "list."
         )
     if isinstance(given, list | range | np.ndarray) or type(given).__name__ == "Index":
