@@ -68,13 +68,15 @@ class DPLinearRegression(MomentsRegressor):
     data_norm_ : float
         Norm to which rows are scaled down.
     n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if all are strings.
-    epsilon_, delta_ : float
-        Privacy of the fitted state under `adjacency_`.
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
     adjacency_ : str
-        The neighbouring relation of the guarantee.
+        Neighbouring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -231,13 +233,15 @@ class DPRidge(MomentsRegressor):
     data_norm_ : float
         Norm to which rows are scaled down.
     n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if all are strings.
-    epsilon_, delta_ : float
-        Privacy of the fitted state under `adjacency_`.
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
     adjacency_ : str
-        The neighbouring relation of the guarantee.
+        Neighbouring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
