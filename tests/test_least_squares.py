@@ -454,9 +454,13 @@ def test_all_that_is_fitted_follows_from_the_release(estimator, monkeypatch):
         return outputs[0].copy()
 
     monkeypatch.setattr(GaussianMechanism, "release", frozen)
-    for parameters in ({}, {"fit_intercept": False}, {"epsilon": None, "noise_multiplier": 1e-3}):
+    one_more = {"adjacency": "add_remove", "n_samples_public": 100}
+    for parameters in ({}, {"fit_intercept": False}, {"epsilon": None, "noise_multiplier": 1e-3}, one_more):
         outputs.clear()
-        one, other = (estimator(y_bounds=BOUNDS, random_state=0, **parameters).fit(*draw(60, seed)) for seed in (0, 1))
+        sizes = (60, 61) if parameters is one_more else (60, 60)
+        one, other = (
+            estimator(y_bounds=BOUNDS, random_state=0, **parameters).fit(*draw(n, seed)) for seed, n in enumerate(sizes)
+        )
         assert len(outputs) == 2
         for name in published_by(estimator).keys() - {"feature_names_in_"}:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)

@@ -78,15 +78,7 @@ class _Solution(NamedTuple):
 
 
 class MomentsRegressor(RegressorMixin, PrivateEstimator):
-    """Base class of regressors that solve noisy normal equations.
-
-    Notes
-    -----
-    **Guarantees.** All that is fitted is a function of one Gaussian release and of public quantities. The notes of
-    `DPLinearRegression` prove its sensitivity.
-    """
-
-    _fitted_n_public: int
+    """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
