@@ -318,10 +318,12 @@ def test_bounds_read_from_y_are_a_leak_that_is_told_and_kept(estimator):
     assert "bounds of the targets" not in str(privacy_report(model))
 
 
-def test_one_target_alone_has_bounds_too():
-    model = precise(y_bounds=None).fit(np.ones((60, 2)), np.full(60, 7.0))
-    assert model.y_bounds_ == (6.0, 8.0)
-    np.testing.assert_allclose(model.predict(np.ones((3, 2))), 7.0, atol=1e-3)
+@pytest.mark.parametrize("value", [7.0, -1e20, 0.0, 1e-310])
+def test_one_target_alone_has_bounds_too(value):
+    model = precise(y_bounds=None).fit(np.ones((60, 2)), np.full(60, value))
+    low, high = model.y_bounds_
+    assert low < value < high
+    np.testing.assert_allclose(model.predict(np.ones((3, 2))), value, rtol=0, atol=1e-3 * (high - low))
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

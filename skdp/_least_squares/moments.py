@@ -148,7 +148,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         values = check_targets(y, n_samples)
         if bounds is None:
             low, high = float(values.min()), float(values.max())
-            bounds = (low, high) if _are_bounds(low, high) else (low - 1.0, low + 1.0)
+            width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))
+            bounds = (low - width, high + width)
         scale = _Scale.of(bounds, self.fit_intercept)
         return BoundedTargets((np.clip(values, *bounds) - scale.middle) / scale.half, weights, bounds)
 
