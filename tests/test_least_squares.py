@@ -535,16 +535,19 @@ HOUSING = {
 
 @pytest.mark.parametrize("numbers", ["scale", "both"])
 def test_housing(numbers):
-    """R^2 of .615 at epsilon 1, where least squares without privacy has .625 on the numbers alone."""
+    """R^2 of .615 at epsilon 1, where least squares without privacy has .63 on the numbers alone.
+
+    On the fifth of the rows that the constants of the estimator were not chosen on.
+    """
     folder = os.environ.get("SKDP_DATA")
     if folder is None:
         pytest.skip("SKDP_DATA is not set: the folder of the public data sets (california_housing.csv.gz ...)")
     table = pd.read_csv(Path(folder) / "california_housing.csv.gz")
     y = table.pop("median_house_value")
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[:16_512], order[16_512:]
     scores = []
-    for seed in range(5):
-        order = np.random.default_rng(seed).permutation(len(y))
-        train, test = order[:16_512], order[16_512:]
+    for seed in range(10):
         model = DPRidge(y_bounds=(0, 500_001), delta=1e-5, random_state=seed)
         pipe = allocate_budget(
             make_pipeline(DPTableVectorizer(TableSchema(HOUSING), numbers=numbers), model), 1.0, 1e-5
