@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
+from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
@@ -375,4 +376,4 @@ class DPLogisticRegression(GradientClassifier):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
 
-__all__ = ["DPLogisticRegression"]
+__all__ = ["DPLinearRegression", "DPLogisticRegression", "DPRidge"]

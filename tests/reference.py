@@ -183,6 +183,28 @@ def gram_release(X, center, radius: float, weight: float, noise) -> np.ndarray:
     return total
 
 
+def least_squares_release(X, t, weights, radius: float, intercept: float, target: float) -> np.ndarray:
+    """Sum of z z' over rows z = (row in the ball, intercept, target times t) of norm at most 1, one after the other."""
+    size = math.sqrt(1.0 + intercept**2 + target**2)
+    total = 0.0
+    for x, each, weight in zip(X, t, weights, strict=True):
+        kept = [] if intercept == 0.0 else [intercept]
+        z = math.sqrt(weight) * np.concatenate([in_ball(x, np.zeros(len(x)), radius), kept, [target * each]]) / size
+        total += moment_vector(z / max(1.0, np.linalg.norm(z)), 0.0)
+    return total
+
+
+def least_squares_solution(gram, product, least: float, ridge: float, intercept: bool) -> np.ndarray:
+    """Coefficients of (row, intercept) by noisy normal equations, one eigenvalue after the other."""
+    raised = np.zeros_like(gram)
+    values, vectors = np.linalg.eigh(gram)
+    for value, vector in zip(values, vectors.T, strict=True):
+        raised += max(value, least) * np.outer(vector, vector)
+    for i in range(len(gram) - intercept):
+        raised[i, i] += ridge
+    return np.linalg.solve(raised, product)
+
+
 # --- dense networks ---
 
 SUMMED_BLOCK = 256  # rows whose products are added up in the dtype of the rows

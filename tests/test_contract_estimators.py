@@ -8,7 +8,15 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRandomizedSearchCV,
+    DPRidge,
+)
 from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileBinner,
@@ -33,6 +41,9 @@ ESTIMATORS = [
         noise_multiplier=0.1,
     ),
     DPPCA(),
+    DPRidge(),
+    DPLinearRegression((-5.0, 5.0), fit_intercept=False, adjacency="replace_one", accounting="rdp"),
+    DPRidge(0.5, y_bounds=(-300.0, 300.0), epsilon=None, noise_multiplier=0.01),
     DPPCA("auto", center=False, normalize=True, whiten=True),
     DPGridSearchCV(DPLogisticRegression(max_iter=5), {"alpha": [0.0, 0.1]}, epsilon=50.0, random_state=0),
     DPRandomizedSearchCV(

@@ -18,9 +18,11 @@ import skdp
 from skdp import (
     DPPCA,
     DPGridSearchCV,
+    DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPRandomizedSearchCV,
+    DPRidge,
     PrivacyAccountant,
     allocate_budget,
 )
@@ -136,6 +138,8 @@ LINEAR = DPLogisticRegression(classes=[0, 1], max_iter=2)
 GRID = {"alpha": [0.0, 0.1]}
 FITTED = {
     "DPLogisticRegression": lambda: LINEAR.fit(X, Y),
+    "DPLinearRegression": lambda: DPLinearRegression((-1, 1)).fit(X, X["a"]),
+    "DPRidge": lambda: DPRidge(y_bounds=(-1, 1)).fit(X, X["a"]),
     "DPMLPClassifier": lambda: DPMLPClassifier((2,), classes=[0, 1], max_iter=2).fit(X, Y),
     "DPPCA": lambda: DPPCA(2).fit(X),
     "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),

@@ -10,8 +10,10 @@ import pytest
 from skdp import (
     DPPCA,
     DPGridSearchCV,
+    DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPRidge,
     privacy_report,
 )
 from skdp._gram import MomentSum
@@ -184,6 +186,50 @@ SENTENCES = {
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_decomposition.py::test_bad_rows_are_refused_before_any_charge",
+        ],
+    },
+    DPLinearRegression: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
+        "None and `y_bounds` is given.": [
+            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
+            "tests/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_least_squares.py::test_the_noise_is_as_priced",
+            "tests/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of one noisy release and of public quantities.": [
+            "tests/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+            "tests/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Weights act inside the clip: no weight raises what a row may change.": [
+            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+        ],
+    },
+    DPRidge: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
+        "None and `y_bounds` is given.": [
+            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
+            "tests/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_least_squares.py::test_the_noise_is_as_priced",
+            "tests/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of one noisy release and of public quantities.": [
+            "tests/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+            "tests/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Weights act inside the clip: no weight raises what a row may change.": [
+            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     PrivatePipeline: {

@@ -25,7 +25,7 @@ FLOORS = {
         ("_training", "_report"),
         ("report",),
         ("base",),
-        ("_classifier", "decomposition", "preprocessing"),
+        ("_classifier", "_least_squares", "decomposition", "preprocessing"),
         ("datasets", "linear_model", "neural_network", "pipeline"),
         ("_search", "tabular"),
         ("model_selection", "plotting"),
@@ -74,6 +74,7 @@ FLOORS = {
         ("checkpoint",),
         ("loop",),
     ),
+    "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
         ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
@@ -107,7 +108,16 @@ FLOORS = {
     ),
 }
 SKLEARN = {
-    *("_training", "_fitting", "base", "_classifier", "decomposition", "linear_model", "neural_network"),
+    *(
+        "_training",
+        "_fitting",
+        "base",
+        "_classifier",
+        "_least_squares",
+        "decomposition",
+        "linear_model",
+        "neural_network",
+    ),
     *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing", "tabular", "_report"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
@@ -191,7 +201,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 8, 100), "accounting": (15, 8, 49)}
+    assert found == {"": (28, 8, 108), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -28,6 +28,7 @@ from skdp._fitting.totals import FitPrice, Total, add_fits
 
 _BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
 _CLASSES = "classes=[...], a public list"
+_Y_BOUNDS = "y_bounds=(low, high), public numbers"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ def _of_ours(node: Any, path: str) -> Iterator[Finding]:
         yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
     elif getattr(node, "classes", ()) is None:
         yield Finding(path, type(node).__name__, "reads its classes from y, which is not paid for", _CLASSES)
+    elif getattr(node, "y_bounds", ()) is None:
+        yield Finding(path, type(node).__name__, "reads its y_bounds from y, which is not paid for", _Y_BOUNDS)
 
 
 def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[Finding]:

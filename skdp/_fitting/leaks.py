@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 SEED = "seed"
 CLASSES = "classes"
+Y_BOUNDS = "y_bounds"
 CALLER = "caller"
 UNKNOWN = "unknown"
 
@@ -26,6 +27,7 @@ SEEDED = Leak(
     SEED, "The noise was drawn from a given random_state: the guarantee does not hold against those who know it."
 )
 CLASSES_READ = Leak(CLASSES, "The classes were read from the labels, which is not paid for.")
+Y_BOUNDS_READ = Leak(Y_BOUNDS, "The bounds of the targets were read from y, which is not paid for.")
 NOT_KEPT = Leak(UNKNOWN, "No record was kept of what was read without payment, nor of whether the noise was secret.")
 
 
@@ -55,6 +57,8 @@ __all__ = [
     "SEED",
     "SEEDED",
     "UNKNOWN",
+    "Y_BOUNDS",
+    "Y_BOUNDS_READ",
     "Leak",
     "begin_record",
     "leaks_of",

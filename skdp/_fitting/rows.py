@@ -346,6 +346,17 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     return codes
 
 
+def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return the targets of a regressor, one finite number per row."""
+    labels = check_labels(y, n_rows, classes=())
+    if labels.dtype.kind not in "buif":
+        refuse(STRING, "y")
+    targets = labels.astype(np.float64)
+    if not all_finite(targets):  # of longdouble
+        refuse_not_finite("y", nan=False)
+    return targets
+
+
 def check_classes(name: str, classes: Any) -> NDArray[Any]:
     """Return public `classes`, a sequence of at least two distinct values, as a sorted array."""
     if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
@@ -372,6 +383,7 @@ __all__ = [
     "check_schema",
     "check_shape",
     "check_table",
+    "check_targets",
     "check_weights",
     "column_names",
     "encode_labels",

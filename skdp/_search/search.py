@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -28,7 +28,7 @@ from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
-from skdp._fitting.rows import check_labels
+from skdp._fitting.rows import check_labels, check_targets
 from skdp._fitting.running import table_shape
 from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
@@ -108,6 +108,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         n = public_rows_of(template, n_samples)
         grid = self._checked_candidates(stream)
         made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
+        _check_bounds_are_given(made)
         labels = _name_classes(made, y, n_samples)
         note_leaks(self, *([] if labels is None else [CLASSES_READ]))
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
@@ -118,8 +119,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan, terms))
         payment.check(plan.event)
         with payment.recording_refusals():
-            named = getattr(_last_of(made[0]), "classes", None)
-            y = check_labels(y, n_samples, classes=named, columns=True) if labels is None else labels
+            y = _checked_labels(_last_of(made[0]), y, n_samples) if labels is None else labels
             check_rows(plan, X, y)
         payment.charge(plan.event)
 
@@ -166,6 +166,12 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             raise ValueError(
                 "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
                 "skdp.model_selection.PrivateScore."
+            )
+
+        if score is SCORES["accuracy"] and is_regressor(estimator):
+            raise ValueError(
+                "scoring='accuracy' counts classes that are right, and the estimator predicts numbers: give a "
+                "skdp.model_selection.PrivateScore of squared errors, divided by the squared range of y_bounds."
             )
 
     def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
@@ -434,6 +440,20 @@ def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArra
     for each in unnamed:
         each.set_params(classes=classes_of(labels).tolist())
     return labels
+
+
+def _check_bounds_are_given(made: list[PrivatePipeline]) -> None:
+    """Refuse regressors that would read bounds of their own from the targets of each try."""
+    for each in map(_last_of, made):
+        if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
+            raise ValueError("y_bounds=None in a search: give public bounds on the targets, e.g. y_bounds=(0, 100).")
+
+
+def _checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """The labels or targets of the last private estimator, refused if they are unusable."""
+    if is_regressor(last):
+        return check_targets(y, n_samples)
+    return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
 
 
 def _last_of(pipeline: PrivatePipeline) -> Any:

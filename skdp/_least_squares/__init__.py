@@ -1,0 +1,1 @@
+"""Private least squares: the solver of noisy normal equations, and its estimators."""

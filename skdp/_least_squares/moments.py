@@ -1,0 +1,296 @@
+"""Private least squares from one noisy matrix of second moments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._config import report_leak
+from skdp._fitting.leaks import Y_BOUNDS_READ, note_leaks
+from skdp._fitting.rows import check_table, check_targets, check_weights
+from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
+from skdp._training.linear import clipped_scores
+from skdp._validation import check_real, show
+from skdp.accounting import GaussianDpEvent
+from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
+
+INTERCEPT = 0.2
+"""The entry of the intercept, where a row of norm `data_norm` has norm 1."""
+
+TARGET = 0.6
+"""The entry of a target at a bound of `y_bounds`, on the same scale."""
+
+FLOOR = 0.7
+"""Least eigenvalue of the normal equations, divided by the edge of the spectrum of the noise."""
+
+AUTO_ALPHA = 0.1
+"""The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
+
+_ROWS = 2048
+_BOUNDS_REMEDY = "give two public numbers, the smaller first, between which targets lie"
+
+
+class BoundedTargets(NamedTuple):
+    """Targets in [-1, 1], weights (1.0 for none), and the bounds that the targets had."""
+
+    scaled: Doubles
+    weights: Any
+    bounds: tuple[float, float]
+
+
+class _Scale(NamedTuple):
+    """Affine map of targets between their bounds into [-1, 1]: (y - middle) / half."""
+
+    middle: float
+    half: float
+
+    @classmethod
+    def of(cls, bounds: tuple[float, float], fit_intercept: bool) -> _Scale:
+        low, high = bounds
+        if not fit_intercept:  # nothing then makes up for what is subtracted
+            return cls(0.0, max(abs(low), abs(high)))
+        half = 0.5 * high - 0.5 * low
+        return cls(low + half, half)
+
+
+class _Noise(NamedTuple):
+    """Standard deviations of the noise, in the units of rows of norm 1 and targets in [-1, 1].
+
+    `gram` is that of a diagonal entry of the sum of u u'; those off the diagonal have a variance of half of it.
+    """
+
+    gram: float
+    product: float
+    square: float
+
+
+class _Solution(NamedTuple):
+    """Coefficients of u, and their standard errors."""
+
+    theta: Doubles
+    errors: Doubles
+
+
+class MomentsRegressor(RegressorMixin, PrivateEstimator):
+    """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
+
+    def _ridge(self, least: float, radius: float) -> float:
+        """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
+        return 0.0
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the regressor.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private targets. Those beyond `y_bounds` are moved to the nearest bound.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights. The root of a weight multiplies its row, intercept and target before the clip,
+            so a large weight cannot raise the influence of a row above that of the longest row of weight 1. A row of
+            weight 0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y, sample_weight=sample_weight)
+
+    # --- the phases ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
+        return StepPlan(GaussianDpEvent, {})
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_data_norm()
+        self._check_y_bounds()
+        self._ridge(1.0, 1.0)
+        self._public_n_samples(n_samples)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
+        """See `PrivateEstimator`."""
+        return self._plan_release(terms, sensitivity(0.0, self.adjacency))
+
+    def _check_rows(self, X: Any) -> Any:
+        """See `PrivateEstimator`."""
+        return check_table(self, X, reset=True, sparse=True)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> BoundedTargets:
+        """See `PrivateEstimator`."""
+        sample_weight = fit_params.pop("sample_weight", None)
+        refuse_fit_params(fit_params)
+        weights = check_weights(sample_weight, n_samples, np.float64)
+        bounds = self._check_y_bounds()
+        if bounds is None:
+            report_leak(
+                "y_bounds=None: the bounds were read from y, which is not paid for; give public bounds, e.g. "
+                "y_bounds=(0, 100)."
+            )
+            note_leaks(self, Y_BOUNDS_READ)
+        values = check_targets(y, n_samples)
+        if bounds is None:
+            low, high = float(values.min()), float(values.max())
+            width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))
+            bounds = (low - width, high + width)
+        scale = _Scale.of(bounds, self.fit_intercept)
+        return BoundedTargets((np.clip(values, *bounds) - scale.middle) / scale.half, weights, bounds)
+
+    def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
+        """See `PrivateEstimator`."""
+        n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
+        intercept = INTERCEPT if self.fit_intercept else 0.0
+        sums = _sum_of_rows(rows, targets, radius, intercept, by_position=self.adjacency != "add_remove")
+        moments = sums.moments(plan.release(sums.isometric))
+        size = 1.0 + intercept**2 + TARGET**2
+        deviation = plan.mechanism.standard_deviation * sums.rounding * size
+        noise = _Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
+        least = FLOOR * noise.gram * math.sqrt(2.0 * (rows.shape[1] + bool(intercept)))
+        solution = _solve(moments, size, noise, least, self._ridge(least, radius), n, bool(intercept))
+        self._set_coefficients(solution, _Scale.of(targets.bounds, self.fit_intercept), radius)
+        self.y_bounds_, self.data_norm_ = targets.bounds, radius
+        self.noise_multiplier_ = plan.mechanism.noise_multiplier
+        self._set_alpha(least, radius)
+        self._set_price(plan.price)
+        return ""
+
+    def _set_alpha(self, least: float, radius: float) -> None:
+        """Publish the ridge, where there is one."""
+
+    def _set_coefficients(self, solution: _Solution, scale: _Scale, radius: float) -> None:
+        theta, errors = solution
+        d = len(theta) - bool(self.fit_intercept)
+        self.coef_, self.coef_std_ = theta[:d] * (scale.half / radius), errors[:d] * (scale.half / radius)
+        self.intercept_, self.intercept_std_ = scale.middle, 0.0
+        if self.fit_intercept:
+            self.intercept_ = scale.middle + float(theta[d]) * INTERCEPT * scale.half
+            self.intercept_std_ = float(errors[d]) * INTERCEPT * scale.half
+
+    # --- checks of parameters ---
+
+    def _check_data_norm(self) -> float | None:
+        if self.data_norm is None:
+            return None
+        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _radius(self, n_features: int) -> float:
+        return self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
+
+    def _check_y_bounds(self) -> tuple[float, float] | None:
+        """Return the public bounds of the targets, or None if they have to be read from y."""
+        given = self.y_bounds
+        if given is None:
+            return None
+        ends = list(given) if isinstance(given, tuple | list | np.ndarray) else []
+        if len(ends) != 2:
+            raise ValueError(f"y_bounds={show(given)} is no pair of numbers: {_BOUNDS_REMEDY}.")
+        low, high = (
+            check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, remedy=_BOUNDS_REMEDY)
+            for i, end in enumerate(ends)
+        )
+        if not _are_bounds(low, high):
+            raise ValueError(f"y_bounds=({low!r}, {high!r}) is no range: {_BOUNDS_REMEDY}.")
+        return low, high
+
+    # --- predictions ---
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the targets of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted targets, moved into `y_bounds_`.
+        """
+        check_is_fitted(self)
+        X = check_table(self, X, reset=False, sparse=True)
+        scores = clipped_scores(X, self.data_norm_, self.coef_[None, :])[:, 0]
+        return np.clip(scores + self.intercept_, *self.y_bounds_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
+        return tags
+
+
+def _are_bounds(low: float, high: float) -> bool:
+    """Whether there are doubles between the bounds by which targets can be divided."""
+    return 0.5 * high - 0.5 * low > 1e-300
+
+
+def _sum_of_rows(
+    rows: Any, targets: BoundedTargets, radius: float, intercept: float, *, by_position: bool
+) -> MomentSum:
+    """Sum of z z' over rows z = (x, intercept, target), scaled to a norm of at most 1 each; `DPLinearRegression`."""
+    n, d = rows.shape
+    weighted = isinstance(targets.weights, np.ndarray)
+    dtype = np.dtype(np.float64) if weighted else rows.dtype  # roots of weights may exceed float32
+    factor = 1.0 / math.sqrt(1.0 + intercept**2 + TARGET**2)
+    ball, width = UnitBall(np.zeros(d), radius), d + bool(intercept) + 1
+    sums = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position)
+    for start in range(0, n, _ROWS):
+        part = slice(start, start + _ROWS)
+        block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+        inside = np.empty(block.shape, dtype)
+        ball.bring_in(block, inside)
+        z = np.full((len(inside), width), intercept, dtype)
+        z[:, :d] = inside
+        z[:, -1] = TARGET * targets.scaled[part]
+        z *= factor * np.sqrt(targets.weights[part])[:, None] if weighted else dtype.type(factor)
+        sums.add(z)
+    return sums
+
+
+def _solve(
+    moments: Moments, size: float, noise: _Noise, least: float, ridge: float, n: int, intercept: bool
+) -> _Solution:
+    """Solve the noisy normal equations, with eigenvalues of at least `least` and a ridge on all but the intercept.
+
+    The errors are those of `DPLinearRegression`.
+    """
+    gram = np.tril(moments.gram) + np.tril(moments.gram, -1).T
+    gram *= size
+    product, square = gram[-1, :-1] / TARGET, float(gram[-1, -1]) / TARGET**2
+    gram = gram[:-1, :-1]
+    values, vectors = eigh(gram)
+    positive = (vectors * np.maximum(values, least)) @ vectors.T
+    penalty = np.full(len(gram), ridge)
+    if intercept:
+        penalty[-1] = 0.0
+    inverse = np.linalg.inv(positive + np.diag(penalty))
+    theta = inverse @ product
+    length = float(theta @ theta)
+    # The sum of squared residuals, and no less than its noise.
+    deviation = math.hypot(noise.square, 2.0 * noise.product * math.sqrt(length), noise.gram * length)
+    residual = max(square - 2.0 * float(theta @ product) + float(theta @ gram @ theta), deviation) / n
+    variances = residual * np.einsum("ij,jk,ik->i", inverse, positive, inverse, optimize=True)
+    variances += (noise.product**2 + noise.gram**2 * length / 2.0) * np.einsum("ij,ij->i", inverse, inverse)
+    variances += noise.gram**2 / 2.0 * (inverse @ theta) ** 2
+    return _Solution(theta, np.sqrt(variances))
+
+
+__all__ = ["AUTO_ALPHA", "FLOOR", "INTERCEPT", "TARGET", "MomentsRegressor"]
