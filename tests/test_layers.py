@@ -101,7 +101,8 @@ FLOORS = {
         ("cells", "columns", "threshold", "yaml_text"),
         ("buying", "draft", "edges", "kinds", "octaves"),
         ("blocks", "purchase", "schema"),
-        ("bounds", "sums", "vectorizer"),
+        ("bounds", "matching", "sums"),
+        ("vectorizer",),
         ("categories", "imputer", "quantiles", "scaler"),
     ),
 }
