@@ -37,6 +37,7 @@ _MODULES = (
     "budget",
     "datasets",
     "decomposition",
+    "ensemble",
     "exceptions",
     "linear_model",
     "mechanisms",

@@ -9,6 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileBinner,
@@ -56,6 +57,7 @@ ESTIMATORS = [
     DPSimpleImputer("median", bounds=(-5.0, 5.0)),
     DPSimpleImputer("most_frequent", epsilon=None, noise_multiplier=0.5),
     DPSimpleImputer("constant"),
+    PublicTreesEmbedding(5, bounds=(-5.0, 5.0)),
     DPTableVectorizer(),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]
