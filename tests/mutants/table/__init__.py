@@ -4,6 +4,7 @@ from table import (
     bought,
     clip,
     displays,
+    ensemble,
     fits,
     layout,
     ledger,
@@ -34,4 +35,5 @@ MUTANTS = [
     *layout.MUTANTS,
     *reports.MUTANTS,
     *vectorizer.MUTANTS,
+    *ensemble.MUTANTS,
 ]
