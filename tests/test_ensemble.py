@@ -479,6 +479,29 @@ def test_a_bad_parameter_is_refused_by_one_line(name):
     assert caught.value.__context__ is None
 
 
+BAD_TABLES = {
+    "nested cells": lambda: FRAME.assign(job=[["secret"]] * 200),
+    "complex numbers": lambda: FRAME.assign(age=1j),
+    "dates for numbers": lambda: FRAME.assign(age=pd.to_datetime("2001-02-03")),
+    "a column too few": lambda: FRAME.drop(columns="age"),
+    "other names": lambda: FRAME.rename(columns={"age": "years"}),
+    "sparse rows": lambda: sp.csr_matrix(np.ones((3, 7))),
+    "one dimension": lambda: np.ones(3),
+    "no rows": lambda: FRAME.iloc[:0],
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
+    made = trees_of(5).fit(FRAME)
+    for use in (trees_of(5).fit_transform, made.transform, made.apply):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            use(BAD_TABLES[name]())
+        assert "secret" not in str(caught.value)
+        assert name == "other names" or "\n" not in str(caught.value).strip()
+        assert caught.value.__context__ is None
+
+
 def test_a_refusal_leaves_what_was_fitted():
     made = trees_of().fit(FRAME)
     kept = dict(vars(made))
