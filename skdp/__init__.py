@@ -45,6 +45,7 @@ _MODULES = (
     "budget",
     "datasets",
     "decomposition",
+    "ensemble",
     "exceptions",
     "linear_model",
     "mechanisms",

@@ -50,6 +50,17 @@ def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int
     raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
 
+def count_threads(n_jobs: Any) -> int:
+    """Return the number of threads that `n_jobs` stands for in joblib's present context, or refuse it."""
+    from joblib import effective_n_jobs
+
+    if n_jobs is not None and (n_jobs != -1 or isinstance(n_jobs, bool)):
+        remedy = "choose a whole number of threads, -1 for all cores, or None"
+        negative = isinstance(n_jobs, int | np.integer) and n_jobs < 0
+        check_count("n_jobs", -n_jobs if negative else n_jobs, remedy=remedy)
+    return int(effective_n_jobs(n_jobs))
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, else raise."""
     if isinstance(value, str) and value in choices:

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
@@ -19,7 +18,7 @@ from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
 from skdp._training.noise import carried
 from skdp._training.optimizers import Optimizer, Vector, constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._validation import absolute_path, check_count, check_real
+from skdp._validation import absolute_path, check_real, count_threads
 from skdp.base import Budget
 from skdp.exceptions import warn
 
@@ -269,7 +268,7 @@ class DPLogisticRegression(GradientClassifier):
         learning_rate = self._step_length(plan)
         optimizer = self._make_optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
         averaging = tail_average(n_steps) if self.average else last_iterate()
-        self._check_n_jobs()
+        count_threads(self.n_jobs)
         return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
 
     def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
@@ -301,15 +300,6 @@ class DPLogisticRegression(GradientClassifier):
         penalty[:, :n_features] = alpha * geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
         return momentum_sgd(constant(learning_rate), momentum, penalty.ravel())
 
-    def _check_n_jobs(self) -> int:
-        if self.n_jobs is None:
-            return int(effective_n_jobs(None))
-        if self.n_jobs != -1 or isinstance(self.n_jobs, bool):
-            remedy = "choose a whole number of threads, -1 for all cores, or None"
-            negative = isinstance(self.n_jobs, int | np.integer) and self.n_jobs < 0
-            check_count("n_jobs", -self.n_jobs if negative else self.n_jobs, remedy=remedy)
-        return int(effective_n_jobs(self.n_jobs))
-
     # --- parameters of scaled rows, and of rows as they are passed ---
 
     def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
@@ -321,7 +311,7 @@ class DPLogisticRegression(GradientClassifier):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> LinearModel:
         by_lot = run.plan.sampling.rate < 1.0
-        n_outputs, n_threads = targets.outputs.n_outputs, self._check_n_jobs()
+        n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
         return LinearModel(X, targets.labels, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:

@@ -423,6 +423,25 @@ def _vectorized_cell(cell, column, numbers, n_bins):
     return {"bins": bins, "scale": [scaled, 0.0], "both": [*bins, scaled]}[numbers]
 
 
+def leaves_of_row(codes, column, threshold, gaps_right, first_word, words):
+    """The leaf of a coded row in each tree, from the left: a gap of numbers is NaN, levels are whole numbers."""
+    found = []
+    for t in range(len(column)):
+        node = 0
+        while node < len(column[t]):
+            code = codes[column[t][node]]
+            place = int(first_word[t][node])
+            if place:  # a set of levels
+                right = int(words[place + int(code) // 64]) >> int(code) % 64 & 1 == 1
+            elif math.isnan(code):
+                right = bool(gaps_right[t][node])
+            else:
+                right = bool(code >= threshold[t][node])
+            node = 2 * node + 1 + right
+        found.append(node - len(column[t]))
+    return found
+
+
 def cell_key(cell):
     """The text by which a cell is compared, None for a gap."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell == "":

@@ -17,6 +17,7 @@ from skdp import (
     DPRandomizedSearchCV,
     DPRidge,
 )
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileBinner,
@@ -67,6 +68,7 @@ ESTIMATORS = [
     DPSimpleImputer("median", bounds=(-5.0, 5.0)),
     DPSimpleImputer("most_frequent", epsilon=None, noise_multiplier=0.5),
     DPSimpleImputer("constant"),
+    PublicTreesEmbedding(5, bounds=(-5.0, 5.0)),
     DPTableVectorizer(),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]

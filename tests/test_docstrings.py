@@ -27,6 +27,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp.accounting import GaussianDpEvent
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 
@@ -36,6 +37,7 @@ MODULES = (
     "skdp.budget",
     "skdp.datasets",
     "skdp.decomposition",
+    "skdp.ensemble",
     "skdp.exceptions",
     "skdp.linear_model",
     "skdp.mechanisms",
@@ -149,6 +151,7 @@ FITTED = {
     "DPSimpleImputer": lambda: DPSimpleImputer().fit(X),
     "DPStandardScaler": lambda: DPStandardScaler().fit(X),
     "DPTableVectorizer": lambda: DPTableVectorizer().fit(X),
+    "PublicTreesEmbedding": lambda: PublicTreesEmbedding(3, bounds=(-1, 1)).fit(X),
     "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(
         lambda step: GaussianDpEvent(1.0 + step), [1, 2], 1e-5
@@ -175,7 +178,7 @@ def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
 def test_parameters_are_those_of_the_docstring(name):
     subject = next(
         getattr(module, name)
-        for module in (skdp, skdp.pipeline, skdp.plotting, skdp.preprocessing)
+        for module in (skdp, skdp.ensemble, skdp.pipeline, skdp.plotting, skdp.preprocessing)
         if hasattr(module, name)
     )
     documented = [each.name for each in ClassDoc(subject, config={"show_class_members": False})["Parameters"]]

@@ -23,6 +23,7 @@ from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
 from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
@@ -99,6 +100,34 @@ SENTENCES = {
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+    },
+    PublicTreesEmbedding: {
+        "``fit`` reads shape, names and types of the table and no cell.": [
+            "tests/test_ensemble.py::test_a_fit_reads_no_cell_and_costs_nothing",
+        ],
+        "Trees are a function of schema, parameters and seed, so that the embedding is a public step: it has no event, "
+        "and is free.": [
+            "tests/test_ensemble.py::test_trees_do_not_follow_the_rows",
+            "tests/test_ensemble.py::test_the_seed_is_public_and_gives_the_same_trees_again",
+            "tests/test_ensemble.py::test_it_is_a_step_that_reads_nothing",
+            "tests/test_ensemble.py::test_a_budget_goes_to_the_private_steps_alone",
+        ],
+        "``transform`` treats rows one by one: a row of the output is a function of that row, of the schema, of the "
+        "seed and of public types.": [
+            "tests/test_ensemble.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/test_ensemble.py::test_a_row_alone_is_the_row_among_others",
+            "tests/test_ensemble.py::test_all_kinds_of_tables_give_the_same_rows",
+        ],
+        "Each row has one entry for each plain column and one for each tree, whose values do not depend on the row.": [
+            "tests/test_ensemble.py::test_the_pattern_of_a_row_does_not_depend_on_the_row",
+        ],
+        "Its norm is at most 1, and at least 1 - 2 ** -23.": [
+            "tests/test_ensemble.py::test_every_row_has_the_norm_1_and_none_is_longer",
+        ],
+        "A refusal is one line without a cell.": [
+            "tests/test_ensemble.py::test_a_bad_table_is_refused_by_one_line_without_a_cell",
+            "tests/test_ensemble.py::test_a_bad_parameter_is_refused_by_one_line",
         ],
     },
     DPTableVectorizer: {

@@ -26,7 +26,7 @@ FLOORS = {
         ("report",),
         ("base",),
         ("_classifier", "_least_squares", "decomposition", "preprocessing"),
-        ("datasets", "linear_model", "neural_network", "pipeline"),
+        ("datasets", "ensemble", "linear_model", "neural_network", "pipeline"),
         ("_search", "tabular"),
         ("model_selection", "plotting"),
     ),
@@ -68,7 +68,7 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "trees", "updates"),),
     "_training": (
         ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
         ("checkpoint",),
@@ -96,6 +96,7 @@ FLOORS = {
         ("document",),
         ("reported",),
     ),
+    "ensemble": (("trees",), ("embedding",)),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
@@ -103,22 +104,15 @@ FLOORS = {
         ("columns", "edges", "kinds", "octaves"),
         ("buying", "draft"),
         ("blocks", "purchase", "schema"),
-        ("bounds", "sums", "vectorizer"),
+        ("bounds", "matching", "sums"),
+        ("vectorizer",),
         ("categories", "imputer", "quantiles", "scaler"),
     ),
 }
 SKLEARN = {
-    *(
-        "_training",
-        "_fitting",
-        "base",
-        "_classifier",
-        "_least_squares",
-        "decomposition",
-        "linear_model",
-        "neural_network",
-    ),
-    *("pipeline", "_search", "model_selection", "datasets", "plotting", "preprocessing", "tabular", "_report"),
+    *("_training", "_fitting", "base", "_classifier", "_least_squares", "decomposition", "linear_model"),
+    *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
+    *("tabular", "_report"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -201,7 +195,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (28, 8, 108), "accounting": (15, 8, 49)}
+    assert found == {"": (29, 8, 112), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -47,7 +47,8 @@ class Block:
     n_bins: int
 
     @property
-    def _is_line(self) -> bool:
+    def is_line(self) -> bool:
+        """Whether cells are numbers or dates, and not levels."""
         return self.column.kind in ("number", "date")
 
     @property
@@ -56,7 +57,12 @@ class Block:
 
     @property
     def _is_scaled(self) -> bool:
-        return self.numbers != "bins" and (self._is_line or self.column.kind == "ordinal")
+        return self.numbers != "bins" and (self.is_line or self.column.kind == "ordinal")
+
+    @property
+    def n_listed(self) -> int:
+        """Levels that the schema lists: categories, or false and true. "other" (not of a flag) and "gap" follow."""
+        return 2 if self.column.kind == "flag" else len(self.column.categories or ())
 
     @property
     def n_entries(self) -> int:
@@ -78,7 +84,7 @@ class Block:
     def _level_names(self) -> list[str]:
         """Names of the levels; where there is none but a scaled number, of those that have no number."""
         column = self.column
-        if self._is_line:
+        if self.is_line:
             return [*(self._bin_names() if self._has_levels else ()), "gap"]
         if column.kind == "flag":
             return ["false", "true", "gap"]
@@ -124,18 +130,34 @@ class Block:
         first, last = float(self._bend(low)), float(self._bend(high))
         return np.clip(self._unbend(first + (np.clip(scaled, -1.0, 1.0) + 1.0) / 2.0 * (last - first)), low, high)
 
+    def at(self, share: Doubles) -> Doubles:
+        """Numbers at these shares, from 0 to 1, of the way between the bounds: by bins where edges are given."""
+        if self.column.edges is not None:
+            return np.interp(share, np.linspace(0.0, 1.0, len(self.column.edges)), self.column.edges)
+        return self._unscaled(2.0 * share - 1.0)
+
     # --- cells to entries ---
 
-    def entries(self, cells: CellValues) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
-        """Iterate over the entries of each row: columns within the block, ascending, and values (None: all are 1)."""
-        if self._is_line:
-            values = (as_days if self.column.kind == "date" else as_numbers)(cells, self.column.gaps)
-            yield from self._entries_of_line(values)
-        elif self.column.kind == "flag":
+    def codes(self, cells: CellValues) -> NDArray[Any]:
+        """Read one number a row: a number or days, NaN for a gap; or the level as an int32, the last one for a gap."""
+        if self.is_line:
+            return (as_days if self.column.kind == "date" else as_numbers)(cells, self.column.gaps)
+        if self.column.kind == "flag":
             truth = as_truth(cells, self.column.gaps)
-            yield np.where(truth < 0, 2, truth).astype(np.int32), None
+            return np.where(truth < 0, 2, truth).astype(np.int32)
+        codes, keys = as_keys(cells, self.column.gaps)
+        known = {key: level for level, key in enumerate(self.column.categories or ())}
+        n = len(known)  # "other", and n + 1 is "gap"
+        return np.array([*(known.get(key, n) for key in keys), n + 1], np.int32)[codes]
+
+    def entries(self, codes: NDArray[Any]) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
+        """Iterate over the entries of each row: columns within the block, ascending, and values (None: all are 1)."""
+        if self.is_line:
+            yield from self._entries_of_line(codes)
+        elif self.column.kind == "flag":
+            yield codes, None
         else:
-            yield from self._entries_of_levels(*as_keys(cells, self.column.gaps))
+            yield from self._entries_of_levels(codes)
 
     def _entries_of_line(self, values: Doubles) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
         gaps = np.isnan(values)
@@ -148,13 +170,8 @@ class Block:
             scaled = np.where(gaps, 0.0 if self._has_levels else 1.0, self._scaled(values))
             yield self._places_of_scaled(gaps.astype(np.int32)), scaled
 
-    def _entries_of_levels(
-        self, codes: NDArray[np.int64], keys: list[str]
-    ) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
-        listed = self.column.categories or ()
-        known = {key: level for level, key in enumerate(listed)}
-        n = len(listed)  # "other", and n + 1 is "gap"
-        levels = np.array([*(known.get(key, n) for key in keys), n + 1], np.int32)[codes]
+    def _entries_of_levels(self, levels: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
+        n = self.n_listed
         if self._has_levels:
             yield levels, None
         if self._is_scaled:
@@ -170,7 +187,7 @@ class Block:
 
     def cells_of(self, rows: Doubles) -> NDArray[Any]:
         """Return what rows of this block, of shape (n, width), most likely stood for; None for a gap."""
-        if self._is_line:
+        if self.is_line:
             return self._cells_of_line(rows)
         names = self._level_names()
         levels = rows.argmax(axis=1)

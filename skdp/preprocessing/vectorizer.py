@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._fitting.cells import format_names
 from skdp._fitting.norms import with_row_norm
 from skdp._fitting.private_step import PrivateStep
 from skdp._fitting.public_rules import register
@@ -27,6 +26,7 @@ from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
 from skdp.preprocessing.edges import all_edges
 from skdp.preprocessing.kinds import Column
+from skdp.preprocessing.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
 from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.readings import day_text, days_of
 from skdp.preprocessing.schema import TableSchema
@@ -233,7 +233,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         work._check_budget()
         work._check_own_parameters()
         table = Table(X)
-        columns = work._columns_of(table)
+        columns = match_columns(work._given_schema(), table)
         check_schema(work, table.source, reset=True)
         work._take(columns, {}, 0.0)
         work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
@@ -280,7 +280,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     def _check_rows(self, X: Any) -> _Rows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
         table = Table(X)
-        columns = self._columns_of(table)
+        columns = match_columns(self._given_schema(), table)
         rows = _Rows(table.shape, columns, [], [])
         for _, j, column in columns:
             if column.kind == "drop":
@@ -321,14 +321,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     def _given_schema(self) -> TableSchema:
         if self.schema is None:
             return TableSchema({}, others="buy")
-        if isinstance(self.schema, TableSchema):
-            return self.schema
-        if isinstance(self.schema, Mapping):
-            return TableSchema(self.schema)
-        raise TypeError(
-            f"schema=<{type(self.schema).__name__}> is no schema: give TableSchema({{'age': (18, 90), ...}}), a dict, "
-            "TableSchema.from_json(path), or None to buy everything."
-        )
+        return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
 
     def _check_own_parameters(self) -> None:
         self._given_schema()
@@ -342,40 +335,6 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
         remedy = "choose a part of delta in (0, 1), such as 0.01"
         check_real("threshold_share", self.threshold_share, above=0, below=1, remedy=remedy)
-
-    def _columns_of(self, table: Table) -> list[tuple[str, int, Column]]:
-        """Names, positions and public columns of a table, dropped ones included; kinds that are bought by type."""
-        schema = self._given_schema()
-        known = dict(schema.items())
-        there = set(table.names)
-        missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
-        if missing:
-            raise ValueError(
-                f"X has no column {format_names(missing)}, which the schema names: X has {format_names(table.names)}; "
-                "correct the schema (columns of an array are x0, x1, ...)."
-            )
-        others = [name for name in table.names if name not in known]
-        if others and schema.others == "error":
-            raise ValueError(
-                f"the schema does not name column {format_names(others)}: add what is public of it, or let "
-                "TableSchema(..., others='drop') leave such columns out, or others='buy' pay for them."
-            )
-        columns = []
-        for j, name in enumerate(table.names):
-            kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
-            column = Column(kind) if name in others else known[name]
-            if column.kind != "drop":
-                table.kind(j)  # refuses types of complex and nested cells
-            _refuse_dates(name, column, table, j)
-            if column.kind == "date" and table.is_typed and table.kind(j) == "number":
-                raise ValueError(
-                    f"column {name!r} is of a type of numbers and a date in the schema: convert it, as by "
-                    "pandas.to_datetime, or give it numbers as bounds."
-                )
-            columns.append((name, j, column))
-        if all(column.kind == "drop" for _, _, column in columns):
-            raise ValueError("the schema drops every column of X: name one at least.")
-        return columns
 
     def _take(self, columns: list[tuple[str, int, Column]], found: dict[str, Column], noise_multiplier: float) -> None:
         """Keep complete columns, and what follows from them."""
@@ -414,9 +373,9 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         table = Table(X)
         check_schema(self, table.source, reset=False)
         for block in self._fitted_blocks:
-            _refuse_dates(block.name, block.column, table, block.position)
+            refuse_dates(block.name, block.column, table, block.position)
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
-        made = (_sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
+        made = (sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
         return with_row_norm(made, self.row_norm_)
 
     def _is_sparse(self) -> bool:
@@ -467,15 +426,7 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
             ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number.
         """
         check_is_fitted(self)
-        if input_features is not None:
-            own = getattr(self, "feature_names_in_", None)
-            if own is not None and not np.array_equal(own, np.asarray(input_features, dtype=object)):
-                raise ValueError("input_features is not equal to feature_names_in_: pass None.")
-            if len(input_features) != self.n_features_in_:
-                raise ValueError(
-                    f"input_features should have length equal to number of features ({self.n_features_in_}), got "
-                    f"{len(input_features)}: pass None."
-                )
+        check_input_names(self, input_features)
         names = [name for block in self._fitted_blocks for name in block.feature_names()]
         return np.array(unique_names(names), dtype=object)
 
@@ -491,12 +442,6 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
-    """Refuse a column whose type says that it holds dates where the schema has a number."""
-    if column.kind == "number" and table.kind(j) == "date":
-        raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
 
 
 def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
@@ -542,20 +487,13 @@ def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[
     columns, values = np.empty(shape, np.int32), np.ones(shape, dtype)
     start = entry = 0
     for block in blocks:
-        for place, value in block.entries(table.cells(block.position)):
+        for place, value in block.entries(block.codes(table.cells(block.position))):
             np.add(place, start, out=columns[:, entry])
             if value is not None:
                 values[:, entry] = value
             entry += 1
         start += block.width
     return columns, values
-
-
-def _sparse_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> Any:
-    """Return a CSR matrix with as many entries in each row: the zeros of a scaled number are entries too."""
-    n, k = columns.shape
-    ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
-    return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))
 
 
 def _dense_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> NDArray[Any]:

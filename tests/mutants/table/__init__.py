@@ -4,6 +4,7 @@ from table import (
     bought,
     clip,
     displays,
+    ensemble,
     fits,
     layout,
     ledger,
@@ -36,4 +37,5 @@ MUTANTS = [
     *layout.MUTANTS,
     *reports.MUTANTS,
     *vectorizer.MUTANTS,
+    *ensemble.MUTANTS,
 ]

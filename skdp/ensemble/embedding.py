@@ -1,0 +1,382 @@
+"""The transformer from a raw table to leaves of random trees, by a public schema and a public seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.norms import with_row_norm
+from skdp._fitting.public_rules import register
+from skdp._fitting.releases import forget, publish
+from skdp._fitting.rows import check_schema
+from skdp._validation import check_count, check_real, count_threads, show
+from skdp.ensemble.trees import Trees, draw_trees
+from skdp.preprocessing.blocks import Block, unique_names
+from skdp.preprocessing.buying import bounds_of_columns
+from skdp.preprocessing.columns import Table
+from skdp.preprocessing.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
+from skdp.preprocessing.schema import TableSchema
+
+_ROWS = 1024  # of a block, which stays in cache
+_MOST_LEAVES = 1 << 24
+
+
+class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
+    """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
+
+    Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from
+    what is public, and no row is read. A row becomes one 1 for each column (the bin of a number, a level, a gap) and
+    one for each tree (its leaf), times public weights by which every row has the norm 1. A private estimator that comes
+    next uses that norm where ``data_norm=None``.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Number of trees.
+    max_depth : int, default=4
+        Depth of every tree, which has ``2 ** max_depth`` leaves.
+    schema : TableSchema, mapping or None, default=None
+        What is public of each column; a mapping is what `TableSchema` takes. It has to be complete: bounds of all
+        numbers and dates, categories of all else. If None, `bounds` and `categories` say it.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each. None is for a column with `categories`.
+    categories : list of (list or None) or None, default=None
+        Public categories of each column. None is for a column of numbers.
+    n_bins : int, default=16
+        Number of bins of a plain column of numbers or dates, of equal width between public bounds.
+    plain_share : float, default=0.5
+        Share of the squared norm of a row that the plain columns have together, in [0, 1). The trees have the rest. At
+        0 the plain columns are left out.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Seed of the trees, which is public and kept in `seed_`; an instance gives one by a draw. None takes a new one
+        from the operating system at each fit. It is no source of noise: use another one than the `random_state` of a
+        private estimator. To choose among seeds by a score on private rows is a search, and is paid for.
+    n_jobs : int or None, default=None
+        Number of threads of ``transform``. The result does not depend on it. None means 1 unless in a
+        ``joblib.parallel_config`` context. -1 means using all processors.
+
+    Attributes
+    ----------
+    schema_ : TableSchema
+        Public schema of all columns.
+    seed_ : int
+        Seed of the trees. Parameters and seed give the same trees again.
+    row_norm_ : float
+        Norm of every row of the output, 1.0: the weights are rounded down to float32, by 2 ** -23 at most.
+    epsilon_ : float
+        Price of the fit, 0.0.
+    delta_ : float
+        Delta of the fit, 0.0.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    skdp.preprocessing.TableSchema : What is public of the columns of a table.
+    skdp.preprocessing.DPTableVectorizer : The plain columns alone; what its schema leaves out is bought.
+    sklearn.ensemble.RandomTreesEmbedding : The ancestor, whose trees read the rows.
+
+    Notes
+    -----
+    **Trees.** A node picks a column that it can still split, all with the same probability. It cuts what is left of the
+    range of a number, on the scale of the schema, by a uniform threshold or, half the time, at the low end by one that
+    is uniform in the logarithm over 8 octaves. An ordinal is cut between two of the levels that are left; a category or
+    a flag by a subset of them. Gaps, and the level "other", go to a random side at each node. Where nothing is left to
+    split, all go to the left.
+
+    **Guarantees.**
+
+    - ``fit`` reads shape, names and types of the table and no cell. Trees are a function of schema, parameters and
+      seed, so that the embedding is a public step: it has no event, and is free.
+    - ``transform`` treats rows one by one: a row of the output is a function of that row, of the schema, of the seed
+      and of public types.
+    - Each row has one entry for each plain column and one for each tree, whose values do not depend on the row. Its
+      norm is at most 1, and at least 1 - 2 ** -23.
+    - A refusal is one line without a cell.
+
+    References
+    ----------
+    .. [1] P. Geurts, D. Ernst and L. Wehenkel, "Extremely randomized trees", Machine Learning 63, 2006.
+    .. [2] F. Moosmann, B. Triggs and F. Jurie, "Fast discriminative visual codebooks using randomized clustering
+       forests", NIPS 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdp import DPLogisticRegression
+    >>> from skdp.ensemble import PublicTreesEmbedding
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> trees = PublicTreesEmbedding(30, bounds=(-1, 1), random_state=0)
+    >>> trees.fit_transform(X).shape
+    (5000, 514)
+    >>> model = make_pipeline(trees, DPLogisticRegression(classes=[0, 1])).fit(X, y)
+    >>> model[0].epsilon_
+    0.0
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 300,
+        max_depth: int = 4,
+        *,
+        schema: Any = None,
+        bounds: Any = None,
+        categories: Any = None,
+        n_bins: int = 16,
+        plain_share: float = 0.5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.schema = schema
+        self.bounds = bounds
+        self.categories = categories
+        self.n_bins = n_bins
+        self.plain_share = plain_share
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # --- fit ---
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Draw the trees. No cell is read.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows, of which shape, names and types are looked at.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : PublicTreesEmbedding
+            Fitted embedding.
+
+        Raises
+        ------
+        ValueError
+            A parameter is invalid, the schema does not fit the table, or is not complete.
+        """
+        work = copy(self)
+        forget(work)
+        work._check_parameters()
+        table = Table(X)
+        columns = match_columns(work._read_schema(table), table)
+        check_schema(work, table.source, reset=True)
+        work.schema_ = TableSchema({name: column for name, _, column in columns})
+        work._fitted_blocks = [
+            Block(name, j, column, "bins", int(self.n_bins)) for name, j, column in columns if column.kind != "drop"
+        ]
+        work.seed_ = _public_seed(self.random_state)
+        work._fitted_trees = draw_trees(work._fitted_blocks, int(self.n_estimators), int(self.max_depth), work.seed_)
+        work._fitted_plain = work._fitted_blocks if self.plain_share > 0 else []
+        work.row_norm_, work.epsilon_, work.delta_ = 1.0, 0.0, 0.0
+        publish(self, work)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
+        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 4")
+        if self.max_depth > 24 or self.n_estimators << int(self.max_depth) > _MOST_LEAVES:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} trees of max_depth={self.max_depth} have more than {_MOST_LEAVES} "
+                "leaves: choose fewer trees, or a smaller depth, such as 4."
+            )
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        remedy = "choose a share of the squared norm in [0, 1), such as 0.5"
+        check_real("plain_share", self.plain_share, at_least=0, below=1, remedy=remedy)
+        count_threads(self.n_jobs)
+
+    def _read_schema(self, table: Table) -> TableSchema:
+        """Return the complete public schema of a table, of which names and width are looked at."""
+        if self.schema is None:
+            return self._schema_of_columns(table.names)
+        for name in ("bounds", "categories"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name}={show(getattr(self, name))} is given beside schema: say it in the schema.")
+        schema = read_schema(self.schema, "or None, and bounds and categories")
+        if not schema.is_complete:
+            raise ValueError(
+                "schema leaves out bounds or categories, and the trees buy nothing: complete it, or buy it with "
+                "DPTableVectorizer(schema).fit(X).schema_."
+            )
+        return schema
+
+    def _schema_of_columns(self, names: list[str]) -> TableSchema:
+        if self.bounds is None and self.categories is None:
+            raise ValueError(
+                "schema=None, bounds=None and categories=None say nothing about the columns: give a TableSchema, or "
+                "bounds=(low, high) if all columns are numbers."
+            )
+        bounds = bounds_of_columns(self.bounds, len(names))
+        listed = [None] * len(names) if self.categories is None else self.categories
+        if not isinstance(listed, list | tuple) or len(listed) != len(names):
+            raise ValueError(
+                f"categories={show(self.categories)} is no list for {len(names)} columns: give a list with a list of "
+                "categories, or None, for each."
+            )
+        known: dict[str, Any] = {}
+        for name, ends, levels in zip(names, bounds, listed, strict=True):
+            if levels is None and ends is None:
+                raise ValueError(f"column {name!r} has neither bounds nor categories: give one of them, or a schema.")
+            known[name] = {"bounds": ends} if levels is None else {"categories": levels}
+        return TableSchema(known)
+
+    # --- rows ---
+
+    def transform(self, X: Any) -> Any:
+        """Turn a table into bins, levels and leaves, row by row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``. They may be of other types.
+
+        Returns
+        -------
+        X_new : csr_matrix of shape (n_samples, n_features_out)
+            Of float32, with one entry in each row for each plain column and one for each tree. It carries `row_norm_`,
+            which private estimators use where ``data_norm=None``.
+
+        Raises
+        ------
+        ValueError
+            The table cannot be read. The message holds no cell.
+        """
+        codes = self._codes(X)
+        blocks, trees, n_plain = self._fitted_plain, self._fitted_trees, len(self._fitted_plain)
+        starts = np.cumsum([0, *(block.width for block in blocks)]).tolist()
+        weights = self._weights()
+        columns = np.empty((len(codes[0]), len(weights)), np.int32)
+        values = np.empty(columns.shape, np.float32)
+
+        def write(part: slice) -> None:
+            for k, (block, start) in enumerate(zip(blocks, starts[:-1], strict=True)):
+                for place, _ in block.entries(codes[k][part]):  # one: bins and levels have no values
+                    np.add(place, start, out=columns[part, k])
+            values[part] = weights
+            trees.write_leaves([each[part] for each in codes], starts[-1], trees.n_leaves, columns[part, n_plain:])
+
+        self._by_parts(write, len(columns))
+        made = sparse_rows(columns, values, starts[-1] + trees.n_trees * trees.n_leaves)
+        return with_row_norm(made, self.row_norm_)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the columns seen during ``fit``.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_estimators)
+            Leaves of a tree are counted from the left, from 0 to ``2 ** max_depth - 1``.
+        """
+        codes = self._codes(X)
+        trees = self._fitted_trees
+        leaves = np.empty((len(codes[0]), trees.n_trees), np.int32)
+        self._by_parts(lambda part: trees.write_leaves([each[part] for each in codes], 0, 0, leaves[part]), len(leaves))
+        return leaves
+
+    def _codes(self, X: Any) -> list[NDArray[Any]]:
+        """Read each column of a table, see `Block.codes`."""
+        check_is_fitted(self)
+        table = Table(X)
+        check_schema(self, table.source, reset=False)
+        for block in self._fitted_blocks:
+            refuse_dates(block.name, block.column, table, block.position)
+        return [block.codes(table.cells(block.position)) for block in self._fitted_blocks]
+
+    def _weights(self) -> NDArray[np.float32]:
+        """Values of the entries of every row, of norm 1 at most."""
+        n_plain, n_trees = len(self._fitted_plain), self._fitted_trees.n_trees
+        share = float(self.plain_share) if n_plain else 0.0
+        exact = np.repeat([math.sqrt(share / max(n_plain, 1)), math.sqrt((1.0 - share) / n_trees)], [n_plain, n_trees])
+        rounded = exact.astype(np.float32)
+        return np.where(rounded > exact, np.nextafter(rounded, np.float32(0.0)), rounded).astype(np.float32)
+
+    def _by_parts(self, write: Any, n_rows: int) -> None:
+        parts = [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]
+        n_threads = min(count_threads(self.n_jobs), len(parts))
+        if n_threads <= 1:
+            for part in parts:
+                write(part)
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(write, parts))  # kernel and NumPy release the GIL; `list` raises errors
+
+    # --- names ---
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of the table. They must be those seen during ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str objects
+            ``column=level`` for a bin, a level, "other" and "gap", as `DPTableVectorizer` has it; then
+            ``publictreesembedding_{tree}_{leaf}``.
+        """
+        check_is_fitted(self)
+        check_input_names(self, input_features)
+        trees, prefix = self._fitted_trees, type(self).__name__.lower()
+        names = [name for block in self._fitted_plain for name in block.feature_names()]
+        names += [f"{prefix}_{tree}_{leaf}" for tree in range(trees.n_trees) for leaf in range(trees.n_leaves)]
+        return np.array(unique_names(names), dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        trees: Trees = self._fitted_trees
+        return sum(block.width for block in self._fitted_plain) + trees.n_trees * trees.n_leaves
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.requires_fit = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _public_seed(random_state: Any) -> int:
+    """Return a seed that everybody may know."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    remedy = "choose a whole number from 0 on, a RandomState, a Generator or None"
+    return check_count("random_state", random_state, at_least=0, remedy=remedy)
+
+
+def _rule(step: Any) -> Iterator[tuple[str, str]]:
+    """See `skdp._fitting.public_rules`."""
+    if step.schema is not None and type(step.schema) is not TableSchema and type(step.schema) is not dict:
+        yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
+
+
+register(PublicTreesEmbedding, _rule, ("schema",))
+
+__all__ = ["PublicTreesEmbedding"]

@@ -1,0 +1,510 @@
+"""Trees that are drawn from public knowledge: what a node does, and rows as their leaves."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from reference import leaves_of_row, vectorized_row
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+
+from skdp import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    PrivacyAccountant,
+    allocate_budget,
+    check_pipeline,
+    config_context,
+)
+from skdp._fitting.norms import row_norm_of
+from skdp.ensemble import PublicTreesEmbedding, embedding
+from skdp.ensemble.trees import draw_trees
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.blocks import Block
+
+FRAME = customers(200)
+Y = labels(FRAME)
+KEPT = [name for name, column in SCHEMA.items() if column.kind != "drop"]
+LEVELS = {"job": 5, "grade": 5, "member": 3}
+
+
+def trees_of(n_estimators=20, max_depth=4, **parameters):
+    return PublicTreesEmbedding(n_estimators, max_depth, **{"schema": SCHEMA, "random_state": 0, **parameters})
+
+
+def classifier(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 3, "delta": 1e-5, **parameters})
+
+
+def blocks_of(schema):
+    return [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(TableSchema(schema).items())]
+
+
+def arrays_of(trees):
+    return trees.column, trees.threshold, trees.gaps_right, trees.first_word, trees.words
+
+
+def same(one, two):
+    """Whether two embeddings have the same trees."""
+    pairs = zip(arrays_of(one._fitted_trees), arrays_of(two._fitted_trees), strict=True)
+    return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+
+
+def right_levels(trees, t, node, n_levels):
+    first = int(trees.first_word[t, node])
+    return {v for v in range(n_levels) if int(trees.words[first + v // 64]) >> v % 64 & 1}
+
+
+# --- what a node does ---
+
+
+def walk(trees, t, whole, split):
+    """Call `split(node, column, views)` at each node from the root on; it returns what both children can see."""
+    views = {0: whole}
+    for node in range(trees.n_leaves - 1):
+        views[2 * node + 1], views[2 * node + 2] = split(node, int(trees.column[t, node]), views[node])
+
+
+@pytest.mark.parametrize("depth", [1, 4, 7])
+def test_every_number_is_cut_inside_what_the_node_can_see(depth):
+    blocks = blocks_of({"a": (0, 1), "b": (-5, 90)})
+    trees = draw_trees(blocks, 50, depth, 3)
+
+    def split(node, j, view):
+        low, high = view[j]
+        cut = trees.threshold[t, node]
+        assert low < cut < high
+        return [{**view, j: side} for side in ((low, cut), (cut, high))]
+
+    for t in range(50):
+        walk(trees, t, {0: (0.0, 1.0), 1: (-5.0, 90.0)}, split)
+
+
+@pytest.mark.parametrize("kind", ["category", "ordinal", "flag"])
+@pytest.mark.parametrize("n_listed", [0, 1, 2, 3, 70])
+def test_no_side_of_a_split_of_levels_is_empty(kind, n_listed):
+    if kind == "flag":
+        schema, width, n_split = {"a": "flag"}, 3, 2
+    elif kind == "ordinal" and n_listed == 0:
+        return  # an ordinal lists its levels
+    else:
+        schema = {"a": {"kind": kind, "categories": [f"v{i}" for i in range(n_listed)]}}
+        width, n_split = n_listed + 2, max(n_listed, 2)
+    trees = draw_trees(blocks_of(schema), 60, 4, 5)
+    sides = set()
+
+    def split(node, j, seen):
+        if len(seen) < 2:
+            assert trees.first_word[t, node] == 0  # nothing is left to split: all go to the left
+            assert math.isnan(trees.threshold[t, node])
+            return seen, seen
+        assert trees.first_word[t, node] > 0
+        to_right = right_levels(trees, t, node, width)
+        right = [level for level in seen if level in to_right]
+        left = [level for level in seen if level not in to_right]
+        assert left
+        assert right
+        if kind == "ordinal":
+            assert max(left) < min(right)
+        sides.add((width - 1 in to_right) if width > n_split else None)
+        return left, right
+
+    for t in range(60):
+        walk(trees, t, list(range(n_split)), split)
+    assert sides == ({True, False} if width > n_split else {None})  # gaps go to either side
+
+
+def test_columns_are_picked_uniformly_and_low_ends_by_octaves():
+    """Counts of 20,000 roots within 5 standard deviations: false alarms below 1e-6 for each of the five."""
+    blocks = blocks_of({"a": (0, 1), "b": (0, 1), "c": ["x", "y", "z"], "d": "flag"})
+    trees = draw_trees(blocks, 20_000, 1, 7)
+    column, cut = trees.column[:, 0], trees.threshold[:, 0]
+    for j in range(4):
+        assert abs(np.mean(column == j) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 20_000)
+    lines = cut[column < 2]
+    low = 0.5 * 2.0**-4 + 0.5 * 0.5  # below 2**-4: that share of the uniform half, and half of the octaves
+    assert abs(np.mean(lines < 2.0**-4) - low) < 5 * math.sqrt(low * (1 - low) / len(lines))
+    assert lines.min() > 0
+    categories = [right_levels(trees, t, 0, 5) & {0, 1, 2} for t in np.flatnonzero(column == 2)]
+    counts = [sum(each == side for each in categories) for side in ({0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2})]
+    assert sum(counts) == len(categories)
+    spread = 5 * math.sqrt(len(categories) * 5 / 36)
+    assert max(abs(count - len(categories) / 6) for count in counts) < spread
+
+
+def test_scales_and_edges_of_a_schema_say_where_a_number_is_cut():
+    """Half of a uniform cut lies below the middle of the scale: false alarms below 1e-6."""
+    schema = {"a": {"bounds": (0, 1e6), "scale": "log"}, "b": {"edges": [0, 1, 10, 1000, 1001]}}
+    trees = draw_trees(blocks_of(schema), 20_000, 1, 1)
+    for j, middle in ((0, math.expm1(math.log1p(1e6) / 2)), (1, 10.0)):
+        cuts = trees.threshold[trees.column[:, 0] == j, 0]
+        share = 0.5 * 0.5 + 0.5 * 7 / 8
+        assert abs(np.mean(cuts < middle) - share) < 5 * math.sqrt(share * (1 - share) / len(cuts))
+
+
+def test_the_first_trees_are_the_same_whatever_their_number():
+    few, many = trees_of(5).fit(FRAME), trees_of(50).fit(FRAME)
+    for one, two in zip(arrays_of(few._fitted_trees)[:4], arrays_of(many._fitted_trees)[:4], strict=True):
+        np.testing.assert_array_equal(one, two[:5])
+
+
+# --- the kernel and its plain reading ---
+
+
+def drawn_codes(n=300):
+    draw = np.random.default_rng(0)
+    codes = np.column_stack([
+        draw.uniform(0, 1, n), draw.normal(0, 3, n), draw.integers(0, 72, n), draw.integers(0, 3, n)
+    ])  # fmt: skip
+    codes[draw.random(n) < 0.2, 0] = math.nan
+    codes[:3, 1] = math.inf, -math.inf, math.nan
+    return codes
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5, 8])
+def test_leaves_are_those_of_the_plain_reading(depth):
+    blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
+    trees = draw_trees(blocks, 12, depth, 11)
+    codes = drawn_codes()
+    columns = [codes[:, 0], codes[:, 1], codes[:, 2].astype(np.int32), codes[:, 3].astype(np.int32)]
+    found = np.full((len(codes), 12), -1, np.int32)
+    trees.write_leaves(columns, 0, 0, found)
+    np.testing.assert_array_equal(found, [leaves_of_row(row, *arrays_of(trees)) for row in codes])
+    trees.write_leaves(columns, 100, 2**depth, found)
+    expected = [np.array(leaves_of_row(row, *arrays_of(trees))) + 100 + 2**depth * np.arange(12) for row in codes]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_number_on_a_threshold_goes_to_the_right():
+    trees = draw_trees(blocks_of({"a": (0, 1)}), 1, 1, 0)
+    cut = float(trees.threshold[0, 0])
+    found = np.zeros((3, 1), np.int32)
+    trees.write_leaves([np.array([np.nextafter(cut, 0), cut, np.nextafter(cut, 1)])], 0, 0, found)
+    assert found.ravel().tolist() == [0, 1, 1]
+
+
+# --- rows ---
+
+
+def test_a_row_is_its_plain_columns_and_its_leaves():
+    made = trees_of(plain_share=0.25).fit(FRAME)
+    rows, leaves = made.transform(FRAME), made.apply(FRAME)
+    plain = np.array([vectorized_row(row, SCHEMA.to_dict(), "bins", 16) for row in FRAME.to_dict("records")])
+    one_hot = (leaves[:, :, None] == np.arange(16)).reshape(len(FRAME), -1)
+    expected = np.hstack([plain * math.sqrt(0.25 / 6), one_hot * math.sqrt(0.75 / 20)])
+    assert sp.issparse(rows)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows.toarray(), expected, rtol=2.0**-22)
+    trees_alone = trees_of(plain_share=0).fit_transform(FRAME)
+    np.testing.assert_allclose(trees_alone.toarray(), one_hot * math.sqrt(1 / 20), rtol=2.0**-22)
+
+
+def test_the_pattern_of_a_row_does_not_depend_on_the_row():
+    rows = trees_of().fit_transform(FRAME)
+    assert rows.indices.dtype == rows.indptr.dtype == np.int32
+    assert np.all(np.diff(rows.indptr) == 26)
+    assert rows.has_canonical_format
+    assert np.all(rows.data.reshape(-1, 26) == rows.data[:26])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("n_estimators", [1, 7, 300])
+def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
+    made = trees_of(n_estimators, plain_share=share).fit(FRAME)
+    rows = made.transform(FRAME).astype(np.float64)
+    squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    assert made.row_norm_ == 1.0
+    assert squares.max() <= 1.0
+    assert math.sqrt(squares.min()) >= 1.0 - 2.0**-23
+
+
+def test_names_are_unique_and_say_what_a_column_is():
+    made = trees_of(3, 2).fit(FRAME)
+    names = made.get_feature_names_out().tolist()
+    plain = DPTableVectorizer(SCHEMA).fit(FRAME).get_feature_names_out().tolist()
+    leaves = [f"publictreesembedding_{t}_{leaf}" for t in range(3) for leaf in range(4)]
+    assert names == plain + leaves
+    assert len(set(names)) == len(names) == made.transform(FRAME).shape[1]
+    assert made.get_feature_names_out(FRAME.columns).tolist() == names
+    with pytest.raises(ValueError, match="input_features is not equal"):
+        made.get_feature_names_out([*"abcdefg"])
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "array", "list"])
+def test_all_kinds_of_tables_give_the_same_rows(kind):
+    expected = trees_of().fit_transform(FRAME).toarray()
+    by_place = TableSchema({f"x{j}": SCHEMA[name] for j, name in enumerate(FRAME.columns)})
+    cells = FRAME.astype(object).where(FRAME.notna(), None)
+    table, schema = {
+        "polars": lambda: (pl.from_pandas(FRAME), SCHEMA),
+        "arrow": lambda: (pa.Table.from_pandas(FRAME), SCHEMA),
+        "array": lambda: (cells.to_numpy(dtype=object), by_place),
+        "list": lambda: (cells.to_numpy(dtype=object).tolist(), by_place),
+    }[kind]()
+    np.testing.assert_array_equal(trees_of(schema=schema).fit_transform(table).toarray(), expected)
+
+
+def test_bounds_and_categories_stand_for_a_schema():
+    X = np.array([[0.2, 1.0, 7.0], [0.9, 2.0, np.nan]])
+    given = PublicTreesEmbedding(9, bounds=[(0, 1), None, (0, 9)], categories=[None, [1, 2], None], random_state=1)
+    schema = PublicTreesEmbedding(9, schema={"x0": (0, 1), "x1": [1, 2], "x2": (0, 9)}, random_state=1)
+    np.testing.assert_array_equal(given.fit_transform(X).toarray(), schema.fit_transform(X).toarray())
+    assert given.schema_ == schema.schema_
+    assert PublicTreesEmbedding(2, bounds=(0, 9)).fit(X).schema_["x2"].bounds == (0.0, 9.0)
+
+
+def test_gaps_have_a_level_and_a_side_and_are_those_of_the_schema():
+    made = trees_of(40).fit(FRAME)
+    coded = FRAME.assign(income=-999.0)
+    empty = FRAME.assign(income=np.nan)
+    np.testing.assert_array_equal(made.apply(coded), made.apply(empty))
+    names = made.get_feature_names_out().tolist()
+    rows = made.transform(empty).toarray()
+    assert np.all(rows[:, names.index("income=gap")] > 0)
+    assert np.any(made.apply(empty) != made.apply(FRAME.assign(income=0.0)))
+    assert np.any(made.apply(empty) != made.apply(FRAME.assign(income=1e6)))
+
+
+def test_threads_and_blocks_change_nothing(monkeypatch):
+    frame = customers(500)
+    expected = trees_of().fit_transform(frame)
+    monkeypatch.setattr(embedding, "_ROWS", 64)
+    for n_jobs in (None, 2, 3):
+        made = trees_of(n_jobs=n_jobs).fit(frame)
+        np.testing.assert_array_equal(made.transform(frame).toarray(), expected.toarray())
+        np.testing.assert_array_equal(made.apply(frame), trees_of().fit(frame).apply(frame))
+
+
+def test_pickles_and_clones():
+    made = trees_of().fit(FRAME)
+    again = pickle.loads(pickle.dumps(made))
+    np.testing.assert_array_equal(again.transform(FRAME).toarray(), made.transform(FRAME).toarray())
+    copied = clone(made)
+    assert not hasattr(copied, "schema_")
+    assert same(copied.fit(FRAME), made)
+
+
+# --- the seed ---
+
+
+def test_the_seed_is_public_and_gives_the_same_trees_again():
+    for seed in (0, 5, 2**40, None, np.random.RandomState(3), np.random.default_rng(3)):
+        made = trees_of(random_state=seed).fit(FRAME)
+        assert isinstance(made.seed_, int)
+        assert same(made, trees_of(random_state=made.seed_).fit(FRAME))
+        if isinstance(seed, int):
+            assert made.seed_ == seed
+    assert not same(trees_of(random_state=1).fit(FRAME), trees_of(random_state=2).fit(FRAME))
+    assert trees_of(random_state=None).fit(FRAME).seed_ != trees_of(random_state=None).fit(FRAME).seed_
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_the_seed_is_no_source_of_noise():
+    """Trees follow their seed alone, and noise its own: neither moves when the other does."""
+    fits = {
+        (tree, noise): make_pipeline(trees_of(random_state=tree), classifier(random_state=noise)).fit(FRAME, Y)
+        for tree, noise in ((4, 4), (4, 5), (5, 4))
+    }
+    assert same(fits[4, 4][0], fits[4, 5][0])
+    assert not same(fits[4, 4][0], fits[5, 4][0])
+    assert not np.allclose(fits[4, 4][1].coef_, fits[4, 5][1].coef_)
+
+
+def test_a_public_seed_is_no_leak():
+    with config_context(on_leak="raise"):
+        trees_of(random_state=4).fit(FRAME)
+
+
+def test_global_generators_are_neither_read_nor_moved():
+    before = np.random.mtrand._rand.get_state(legacy=False)["state"]
+    trees_of(random_state=None).fit(FRAME)
+    after = np.random.mtrand._rand.get_state(legacy=False)["state"]
+    assert before["pos"] == after["pos"]
+    np.testing.assert_array_equal(before["key"], after["key"])
+
+
+# --- a public step: it reads no row, and treats rows one by one ---
+
+
+class Untouchable:
+    """A cell that raises if it is looked at."""
+
+    def _refuse(self, *_):
+        raise AssertionError("a cell was read")
+
+    __hash__ = __eq__ = __str__ = __repr__ = __float__ = __bool__ = _refuse
+
+
+def test_a_fit_reads_no_cell_and_costs_nothing():
+    cells = np.empty((3, 2), dtype=object)
+    cells.fill(Untouchable())
+    made = PublicTreesEmbedding(5, schema={"x0": (0, 1), "x1": ["a"]}).fit(cells)
+    assert (made.epsilon_, made.delta_) == (0.0, 0.0)
+    with pytest.raises(ValueError, match=r"^column 'x0' has nested cells"):
+        made.transform(cells)
+
+
+def test_trees_do_not_follow_the_rows():
+    shifted = FRAME.assign(age=FRAME["age"] * 0 + 18, income=1.0, job="clerk").iloc[:3]
+    assert same(trees_of().fit(FRAME), trees_of().fit(shifted))
+
+
+CHANGES = {
+    "a gap": {"age": None},
+    "an extreme number": {"income": -1e300},
+    "a word that nobody else has": {"job": "secret"},
+    "a date far away": {"since": ROWS[4]["since"]},
+    "all gaps": dict.fromkeys(KEPT),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_row_changes_its_own_row_and_nothing_else(change):
+    rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]
+    other = [*rows[:5], {**rows[5], **CHANGES[change]}, *rows[6:]]
+    one, two = customers(8, rows=rows), customers(8, rows=other)
+    fits = [trees_of().fit(each) for each in (one, two)]
+    assert same(*fits)
+    assert fits[0].get_feature_names_out().tolist() == fits[1].get_feature_names_out().tolist()
+    assert fits[0].schema_ == fits[1].schema_
+    made, other_made = fits[0].transform(one).toarray(), fits[1].transform(two).toarray()
+    kept = np.arange(8) != 5
+    np.testing.assert_array_equal(made[kept], other_made[kept])
+    assert np.any(made[5] != other_made[5])
+
+
+def test_a_row_alone_is_the_row_among_others():
+    made = trees_of().fit(FRAME)
+    whole, leaves = made.transform(FRAME).toarray(), made.apply(FRAME)
+    order = np.random.default_rng(0).permutation(len(FRAME))
+    np.testing.assert_array_equal(made.transform(FRAME.iloc[order]).toarray(), whole[order])
+    for i in range(20):
+        np.testing.assert_array_equal(made.transform(FRAME.iloc[[i]]).toarray()[0], whole[i])
+        np.testing.assert_array_equal(made.apply(FRAME.iloc[[i]])[0], leaves[i])
+
+
+def test_it_is_a_step_that_reads_nothing():
+    with config_context(on_leak="raise"):
+        assert check_pipeline(make_pipeline(trees_of(), classifier())) in (None, [], ())
+        check_pipeline(make_pipeline(PublicTreesEmbedding(bounds=(0, 1)), classifier()))
+
+
+class Derived(PublicTreesEmbedding):
+    """A class that might do anything."""
+
+
+class OwnSchema(dict):
+    """A mapping that might do anything."""
+
+
+def test_what_might_be_handed_the_rows_is_not_on_the_list():
+    changed = trees_of()
+    changed.transform = changed.fit  # type: ignore[method-assign]
+    for step in (Derived(schema=SCHEMA), changed, trees_of(schema=OwnSchema(age=(18, 90)))):
+        with pytest.raises(ValueError, match="step"):
+            allocate_budget(make_pipeline(step, classifier()), 1.0, 1e-5)
+
+
+def test_a_budget_goes_to_the_private_steps_alone():
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    for table in (FRAME, pl.from_pandas(FRAME)):
+        pipe = make_pipeline(trees_of(), classifier(accountant=accountant if table is FRAME else None))
+        pipe = allocate_budget(pipe, 1.0, 1e-5).fit(table, Y)
+        assert pipe.epsilon_ <= 1.0
+        assert pipe[-1].epsilon_ == pytest.approx(pipe.epsilon_)
+        assert pipe[0].epsilon_ == 0.0
+        assert pipe.predict(table).shape == (200,)
+    assert len(accountant.history) == 1
+    plain = allocate_budget(make_pipeline(DPTableVectorizer(SCHEMA), classifier()), 1.0, 1e-5).fit(FRAME, Y)
+    assert pipe[-1].noise_multiplier_ == plain[-1].noise_multiplier_
+
+
+def test_an_estimator_that_comes_next_uses_the_norm():
+    assert row_norm_of(trees_of().fit_transform(FRAME)) == 1.0
+    assert make_pipeline(trees_of(), classifier()).fit(FRAME, Y)[-1].data_norm_ == 1.0
+    assert allocate_budget(make_pipeline(trees_of(), classifier()), 1.0, 1e-5).fit(FRAME, Y)[-1].data_norm_ == 1.0
+
+
+def test_a_search_over_parameters_of_the_trees_is_paid_for():
+    pipe = make_pipeline(trees_of(5), classifier())
+    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__plain_share": [0.2, 0.5]}
+    search = DPGridSearchCV(pipe, grid, epsilon=50.0, delta=1e-5).fit(FRAME, Y)
+    assert 0 < search.epsilon_ <= 50.0
+    best = search.best_estimator_[0]
+    assert best.transform(FRAME).shape == (200, 64 + 5 * 2**best.max_depth)
+
+
+# --- refusals ---
+
+BAD = {
+    "nothing known": ({"schema": None}, "say nothing about the columns"),
+    "bought": ({"schema": BOUGHT}, r"the trees buy nothing: complete it, or buy it with DPTableVectorizer"),
+    "others bought": ({"schema": TableSchema({"age": (1, 2)}, others="buy")}, "the trees buy nothing"),
+    "both": ({"bounds": (0, 1)}, "is given beside schema"),
+    "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
+    "no schema": ({"schema": 3}, "is no schema"),
+    "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
+    "no depth": ({"max_depth": 0}, "max_depth=0 is out of range"),
+    "half a depth": ({"max_depth": 1.5}, "max_depth=1.5 is of the wrong type"),
+    "too deep": ({"max_depth": 30}, "choose fewer trees, or a smaller depth"),
+    "too many": ({"n_estimators": 10**9}, "choose fewer trees, or a smaller depth"),
+    "no bins": ({"n_bins": 0}, "n_bins=0 is out of range"),
+    "no share": ({"plain_share": 1.0}, "plain_share=1.0 is out of range"),
+    "a share of NaN": ({"plain_share": math.nan}, "plain_share=nan is out of range"),
+    "no seed": ({"random_state": "a"}, "random_state='a' is of the wrong type"),
+    "a negative seed": ({"random_state": -1}, "random_state=-1 is out of range"),
+    "no threads": ({"n_jobs": 0}, "n_jobs=0 is out of range"),
+    "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
+    "nothing of a column": (
+        {"schema": None, "bounds": [None] * 7, "categories": [None] * 7},
+        "column 'age' has neither bounds nor categories",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_parameter_is_refused_by_one_line(name):
+    parameters, message = BAD[name]
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        trees_of(**parameters).fit(FRAME)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+BAD_TABLES = {
+    "nested cells": lambda: FRAME.assign(job=[["secret"]] * 200),
+    "complex numbers": lambda: FRAME.assign(age=1j),
+    "dates for numbers": lambda: FRAME.assign(age=pd.to_datetime("2001-02-03")),
+    "a column too few": lambda: FRAME.drop(columns="age"),
+    "other names": lambda: FRAME.rename(columns={"age": "years"}),
+    "sparse rows": lambda: sp.csr_matrix(np.ones((3, 7))),
+    "one dimension": lambda: np.ones(3),
+    "no rows": lambda: FRAME.iloc[:0],
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
+    made = trees_of(5).fit(FRAME)
+    for use in (trees_of(5).fit_transform, made.transform, made.apply):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            use(BAD_TABLES[name]())
+        assert "secret" not in str(caught.value)
+        assert name == "other names" or "\n" not in str(caught.value).strip()
+        assert caught.value.__context__ is None
+
+
+def test_a_refusal_leaves_what_was_fitted():
+    made = trees_of().fit(FRAME)
+    kept = dict(vars(made))
+    with pytest.raises(ValueError, match="X has no column"):
+        made.fit(pd.DataFrame({"x": [1.0]}))
+    assert vars(made) == kept
