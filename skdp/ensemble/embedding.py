@@ -84,10 +84,11 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     --------
     skdp.preprocessing.TableSchema : What is public of the columns of a table.
     skdp.preprocessing.DPTableVectorizer : The plain columns alone; what its schema leaves out is bought.
-    sklearn.ensemble.RandomTreesEmbedding : The ancestor, whose trees read the rows.
 
     Notes
     -----
+    The ancestor is ``RandomTreesEmbedding`` of scikit-learn, whose trees read the rows.
+
     **Trees.** A node picks a column that it can still split, all with the same probability. It cuts what is left of the
     range of a number, on the scale of the schema, by a uniform threshold or, half the time, at the low end by one that
     is uniform in the logarithm over 8 octaves. An ordinal is cut between two of the levels that are left; a category or
