@@ -476,3 +476,14 @@ def test_a_search_over_a_pipeline_that_buys(name):
     assert len(accountant.history) == 1
     search.fit(X, y)
     assert accountant.spent <= 20.0
+
+
+def test_a_threshold_without_a_price_is_refused_before_the_charge_of_a_pipeline():
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    words = pd.DataFrame({"a": np.array(["x", "y"] * 200, dtype=object)})
+    encoder = DPOneHotEncoder(accounting="moments", accountant=accountant)
+    model = DPLogisticRegression(classes=[0, 1], accountant=accountant)
+    pipe = allocate_budget(make_pipeline(encoder, model), 1.0)
+    with pytest.raises(TypeError, match="has no price here by method='moments'"):
+        pipe.fit(words, np.arange(400) % 2)
+    assert len(accountant.history) == 0

@@ -67,7 +67,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
     def _check_width(self, n_features: int) -> None:
         """Refuse parameters that do not fit the number of columns."""
 
-    def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
+    def _buy(self, plan: BuyingPlan, rows: Any) -> None:
         """Set what the columns are found to be, by releases that cost what the plan says."""
         raise NotImplementedError(f"{type(self).__name__} buys nothing: write _buy.")
 
@@ -87,6 +87,8 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         self._check_own_parameters()
         if n_features is not None:
             self._check_width(n_features)
+        if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
+            self._price(self._event_at(self.noise_multiplier), None, self.delta)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
         """See `PrivateEstimator`."""
@@ -94,7 +96,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         price = self._price(self._event_at(sigma), None, self.delta)
         return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
 
-    def _check_rows(self, X: Any) -> ColumnsRead:
+    def _check_rows(self, X: Any) -> Any:
         """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
         table = Table(X)
         read: Any = _keys_of if self._wants_words() else numbers_of
@@ -106,7 +108,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         """See `PrivateEstimator`: labels are ignored."""
         refuse_fit_params(fit_params)
 
-    def _learn(self, plan: BuyingPlan, rows: ColumnsRead, targets: Any) -> str:
+    def _learn(self, plan: BuyingPlan, rows: Any, targets: Any) -> str:
         """See `PrivateEstimator`."""
         self._buy(plan, rows)
         self.noise_multiplier_ = plan.noise_multiplier

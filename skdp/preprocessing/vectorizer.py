@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._fitting.norms import with_row_norm
@@ -18,11 +17,10 @@ from skdp._fitting.public_rules import register
 from skdp._fitting.public_steps import output_of
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
-from skdp._random import SecretStream
 from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
 from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
+from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
 from skdp.preprocessing.edges import all_edges
 from skdp.preprocessing.kinds import Column
@@ -37,20 +35,6 @@ _SPARSE_BELOW = 0.5
 _DENSE_ROWS = 1024
 
 
-class _Plan(NamedTuple):
-    """What a fit buys, and its price, before a row is read."""
-
-    purchase: Purchase
-    noise_multiplier: float
-    n_public: int
-    price: Price
-    stream: SecretStream
-
-    @property
-    def event(self) -> DpEvent:
-        return self.price.event
-
-
 class _Rows(NamedTuple):
     """A table whose columns are known to be readable: those to be bought are kept."""
 
@@ -60,7 +44,7 @@ class _Rows(NamedTuple):
     words: list[tuple[NDArray[np.int64], list[str]]]
 
 
-class DPTableVectorizer(TransformerMixin, PrivateEstimator):
+class DPTableVectorizer(ColumnBuyer):
     """Table of any columns to numbers, by a public schema.
 
     Numbers and dates become bins between public bounds, categories one column for each level, and gaps a level of their
@@ -259,23 +243,9 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         """See `PrivateEstimator`: "auto" depends on what is bought."""
         return bool(self.sparse_output) and output_of(self) == "default"
 
-    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
-        self._check_own_parameters()
-        return StepPlan(self._purchase().event_at, {})
-
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`."""
-        self._check_own_parameters()
-        if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
-            self._price(self._purchase().event_at(self.noise_multiplier), None, self.delta)
-
-    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> _Plan:
-        """See `PrivateEstimator`."""
-        purchase = self._purchase()
-        sigma = self._solve_noise(terms.budget, purchase.event_at)
-        price = self._price(purchase.event_at(sigma), None, self.delta)
-        return _Plan(purchase, sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        """See `ColumnBuyer`."""
+        return self._purchase().event_at(noise_multiplier)
 
     def _check_rows(self, X: Any) -> _Rows:
         """See `PrivateEstimator`: all cells are looked at, since a refusal after the charge would be dear."""
@@ -293,16 +263,9 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
         check_schema(self, table.source, reset=True)
         return rows
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
-        """See `PrivateEstimator`: labels are ignored."""
-        refuse_fit_params(fit_params)
-
-    def _learn(self, plan: _Plan, rows: _Rows, targets: Any) -> str:
-        """See `PrivateEstimator`."""
-        found = _bought(plan, rows)
-        self._take(rows.columns, found, plan.noise_multiplier)
-        self._set_price(plan.price)
-        return ""
+    def _buy(self, plan: BuyingPlan, rows: _Rows) -> None:
+        """See `ColumnBuyer`."""
+        self._take(rows.columns, _bought(self._purchase(), plan, rows), plan.noise_multiplier)
 
     def _purchase(self) -> Purchase:
         """What the fit may buy, as far as that is known from parameters: a column of each kind stands for all."""
@@ -434,23 +397,13 @@ class DPTableVectorizer(TransformerMixin, PrivateEstimator):
     def _n_features_out(self) -> int:
         return sum(block.width for block in self._fitted_blocks)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
-
-def _bought(plan: _Plan, rows: _Rows) -> dict[str, Column]:
+def _bought(planned: Purchase, plan: BuyingPlan, rows: _Rows) -> dict[str, Column]:
     """Buy what is missing of the columns, and return them complete."""
     kinds = [(name, column) for name, _, column in rows.columns if column.is_bought]
     if not kinds:
         return {}
     n_numbers, n_words = len(rows.numbers), len(rows.words)
-    planned = plan.purchase
     purchase = Purchase(
         n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
         planned.threshold_delta if n_words else 0.0,
