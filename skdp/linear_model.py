@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
+from skdp._gradient.classifier import GradientClassifier, Outputs
+from skdp._gradient.plan import Plan, Run, Targets
 from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
@@ -312,7 +313,7 @@ class DPLogisticRegression(GradientClassifier):
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> LinearModel:
         by_lot = run.plan.sampling.rate < 1.0
         n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
-        return LinearModel(X, targets.labels, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
+        return LinearModel(X, targets.values, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_

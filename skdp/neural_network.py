@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._classifier import GradientClassifier, Outputs, Plan, Run, Targets
+from skdp._gradient.classifier import GradientClassifier, Outputs
+from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
@@ -494,7 +495,7 @@ class DPMLPClassifier(GradientClassifier):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> NetworkModel:
         shape: _Shape = run.shape
-        labels = targets.labels
+        labels = targets.values
         if shape.architecture.out_activation == "logistic":
             labels = labels.reshape(len(labels), targets.outputs.n_outputs).astype(np.float32)
         return NetworkModel(

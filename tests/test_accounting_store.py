@@ -16,7 +16,7 @@ from ledger_files import FIT, GAUSS, ROOT, STEP, THIRD, THREE, admitted, fresh, 
 from sklearn.base import clone
 
 import skdp
-import skdp._classifier
+import skdp._gradient.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import LaplaceDpEvent
 from skdp.accounting.ledger import ledger as _ledger

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-import skdp._classifier
+import skdp._gradient.estimator
 from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._random import SecretStream
 

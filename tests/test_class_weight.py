@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, allocate_budget
-from skdp._classifier import Outputs
 from skdp._fitting.class_weight import class_weights
+from skdp._gradient.classifier import Outputs
 
 CLASSES = np.arange(3)
 MAKERS = {

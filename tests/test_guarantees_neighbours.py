@@ -24,7 +24,7 @@ from guarantee_cases import (
     seeded,
 )
 
-import skdp._classifier
+import skdp._gradient.estimator
 import skdp.linear_model
 import skdp.neural_network
 from skdp import (
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 @pytest.fixture
 def replay(monkeypatch):
     """A function that fits on D and on D', the second time with what was released the first time."""
-    release, run = GaussianMechanism.release, skdp._classifier.run_dpsgd
+    release, run = GaussianMechanism.release, skdp._gradient.estimator.run_dpsgd
 
     def fit(model, data, outputs):
         inputs, plans, fresh = [], [], not outputs
@@ -72,7 +72,7 @@ def replay(monkeypatch):
             return run(bound_model, plan, optimizer, *arguments, **keywords)
 
         monkeypatch.setattr(GaussianMechanism, "release", recorded_release)
-        monkeypatch.setattr(skdp._classifier, "run_dpsgd", recorded_run)
+        monkeypatch.setattr(skdp._gradient.estimator, "run_dpsgd", recorded_run)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(*data)

@@ -25,7 +25,7 @@ FLOORS = {
         ("_training", "_report"),
         ("report",),
         ("base",),
-        ("_classifier", "_least_squares", "decomposition", "preprocessing"),
+        ("_gradient", "_least_squares", "decomposition", "preprocessing"),
         ("datasets", "ensemble", "linear_model", "neural_network", "pipeline"),
         ("_search", "tabular"),
         ("model_selection", "plotting"),
@@ -74,13 +74,14 @@ FLOORS = {
         ("checkpoint",),
         ("loop",),
     ),
+    "_gradient": (("plan",), ("estimator",), ("classifier", "regressor")),
     "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
         ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
         ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
-        ("public_steps",),
+        ("bounded_targets", "public_steps"),
         ("compositions", "running"),
         ("findings", "joint_fit"),
         ("stack",),
@@ -110,7 +111,7 @@ FLOORS = {
     ),
 }
 SKLEARN = {
-    *("_training", "_fitting", "base", "_classifier", "_least_squares", "decomposition", "linear_model"),
+    *("_training", "_fitting", "base", "_gradient", "_least_squares", "decomposition", "linear_model"),
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
     *("tabular", "_report"),
 }
@@ -195,7 +196,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (29, 8, 112), "accounting": (15, 8, 49)}
+    assert found == {"": (29, 8, 111), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -593,14 +593,14 @@ def test_a_step_inside_a_step_says_nothing_of_its_tries(capsys):
 
 
 def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
-    import skdp._classifier
+    import skdp._gradient.estimator
 
     accountant = PrivacyAccountant()
 
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._classifier, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._gradient.estimator, "run_dpsgd", interrupted)
     made = search(model(accountant=accountant))
     with pytest.raises(KeyboardInterrupt):
         made.fit(X, Y)

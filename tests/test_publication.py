@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import skdp
-import skdp._classifier
+import skdp._gradient.estimator
 from skdp import (
     DPPCA,
     DPGridSearchCV,
@@ -398,7 +398,7 @@ def test_ctrl_c_in_the_last_step_keeps_the_pipeline_of_the_steps_done(monkeypatc
 
     accountant = PrivacyAccountant()
     model = pipeline(accountant)
-    monkeypatch.setattr(skdp._classifier, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._gradient.estimator, "run_dpsgd", interrupted)
     with pytest.warns(skdp.exceptions.FitInterruptedWarning, match="after 2 of 3 steps"):
         model.fit(X, Y)
     assert model["model"].n_steps_ == 2

@@ -11,12 +11,17 @@ from scipy.linalg import eigh
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._config import report_leak
-from skdp._fitting.leaks import Y_BOUNDS_READ, note_leaks
-from skdp._fitting.rows import check_table, check_targets, check_weights
+from skdp._fitting.bounded_targets import (
+    TargetBounds,
+    TargetScale,
+    bring_into_bounds,
+    check_y_bounds,
+    report_bounds_read,
+)
+from skdp._fitting.rows import check_table, check_weights
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
-from skdp._validation import check_real, show
+from skdp._validation import check_real
 from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
 
@@ -33,7 +38,6 @@ AUTO_ALPHA = 0.1
 """The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
 
 _ROWS = 2048
-_BOUNDS_REMEDY = "give two public numbers, the smaller first, between which targets lie"
 
 
 class BoundedTargets(NamedTuple):
@@ -41,22 +45,7 @@ class BoundedTargets(NamedTuple):
 
     scaled: Doubles
     weights: Any
-    bounds: tuple[float, float]
-
-
-class _Scale(NamedTuple):
-    """Affine map of targets between their bounds into [-1, 1]: (y - middle) / half."""
-
-    middle: float
-    half: float
-
-    @classmethod
-    def of(cls, bounds: tuple[float, float], fit_intercept: bool) -> _Scale:
-        low, high = bounds
-        if not fit_intercept:  # nothing then makes up for what is subtracted
-            return cls(0.0, max(abs(low), abs(high)))
-        half = 0.5 * high - 0.5 * low
-        return cls(low + half, half)
+    bounds: TargetBounds
 
 
 class _Noise(NamedTuple):
@@ -121,7 +110,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         self._check_data_norm()
-        self._check_y_bounds()
+        check_y_bounds(self.y_bounds)
         self._ridge(1.0, 1.0)
         self._public_n_samples(n_samples)
 
@@ -138,20 +127,12 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         sample_weight = fit_params.pop("sample_weight", None)
         refuse_fit_params(fit_params)
         weights = check_weights(sample_weight, n_samples, np.float64)
-        bounds = self._check_y_bounds()
+        bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
-            report_leak(
-                "y_bounds=None: the bounds were read from y, which is not paid for; give public bounds, e.g. "
-                "y_bounds=(0, 100)."
-            )
-            note_leaks(self, Y_BOUNDS_READ)
-        values = check_targets(y, n_samples)
-        if bounds is None:
-            low, high = float(values.min()), float(values.max())
-            width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))
-            bounds = (low - width, high + width)
-        scale = _Scale.of(bounds, self.fit_intercept)
-        return BoundedTargets((np.clip(values, *bounds) - scale.middle) / scale.half, weights, bounds)
+            report_bounds_read(self)
+        values, bounds = bring_into_bounds(y, n_samples, bounds)
+        scale = TargetScale.of(bounds, self.fit_intercept)
+        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds)
 
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
@@ -164,7 +145,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         noise = _Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
         least = FLOOR * noise.gram * math.sqrt(2.0 * (rows.shape[1] + bool(intercept)))
         solution = _solve(moments, size, noise, least, self._ridge(least, radius), n, bool(intercept))
-        self._set_coefficients(solution, _Scale.of(targets.bounds, self.fit_intercept), radius)
+        self._set_coefficients(solution, TargetScale.of(targets.bounds, self.fit_intercept), radius)
         self.y_bounds_, self.data_norm_ = targets.bounds, radius
         self.noise_multiplier_ = plan.mechanism.noise_multiplier
         self._set_alpha(least, radius)
@@ -174,7 +155,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     def _set_alpha(self, least: float, radius: float) -> None:
         """Publish the ridge, where there is one."""
 
-    def _set_coefficients(self, solution: _Solution, scale: _Scale, radius: float) -> None:
+    def _set_coefficients(self, solution: _Solution, scale: TargetScale, radius: float) -> None:
         theta, errors = solution
         d = len(theta) - bool(self.fit_intercept)
         self.coef_, self.coef_std_ = theta[:d] * (scale.half / radius), errors[:d] * (scale.half / radius)
@@ -193,22 +174,6 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _radius(self, n_features: int) -> float:
         return self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
-
-    def _check_y_bounds(self) -> tuple[float, float] | None:
-        """Return the public bounds of the targets, or None if they have to be read from y."""
-        given = self.y_bounds
-        if given is None:
-            return None
-        ends = list(given) if isinstance(given, tuple | list | np.ndarray) else []
-        if len(ends) != 2:
-            raise ValueError(f"y_bounds={show(given)} is no pair of numbers: {_BOUNDS_REMEDY}.")
-        low, high = (
-            check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, remedy=_BOUNDS_REMEDY)
-            for i, end in enumerate(ends)
-        )
-        if not _are_bounds(low, high):
-            raise ValueError(f"y_bounds=({low!r}, {high!r}) is no range: {_BOUNDS_REMEDY}.")
-        return low, high
 
     # --- predictions ---
 
@@ -235,11 +200,6 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         tags.input_tags.sparse = True
         tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
         return tags
-
-
-def _are_bounds(low: float, high: float) -> bool:
-    """Whether there are doubles between the bounds by which targets can be divided."""
-    return 0.5 * high - 0.5 * low > 1e-300
 
 
 def _sum_of_rows(

@@ -17,7 +17,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._classifier import classes_of, number_of_columns
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
@@ -31,6 +30,7 @@ from skdp._fitting.releases import new_release, publish
 from skdp._fitting.rows import check_labels, check_targets
 from skdp._fitting.running import table_shape
 from skdp._fitting.totals import FitPrice
+from skdp._gradient.classifier import classes_of, number_of_columns
 from skdp._random import SecretStream
 from skdp._search.candidates import (
     FitPlan,

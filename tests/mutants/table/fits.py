@@ -6,9 +6,9 @@ from paths import (
     CANDIDATES,
     CELLS,
     CHECKPOINT,
-    CLASSIFIER,
     EVENTS,
     FINDINGS,
+    GRADIENT,
     INPUT,
     JOINT_FIT,
     PAYMENT,
@@ -103,7 +103,7 @@ MUTANTS = [
     mutant(
         "a fit that writes on the user's estimator",
         (
-            CLASSIFIER,
+            GRADIENT,
             "        work = copy(self)\n        terms = work._check_terms()\n        if warm:",
             "        work = self\n        terms = work._check_terms()\n        if warm:",
         ),
@@ -209,7 +209,7 @@ MUTANTS = [
     mutant(
         "a file hidden in a subclass that a pipeline resumes",
         (PIPELINE, 'getattr(step.estimator, "checkpoint", None)', 'step.estimator.get_params().get("checkpoint")'),
-        (CLASSIFIER, "        if self.checkpoint is not None or self.warm_start:\n", "        if False:\n"),
+        (GRADIENT, "        if self.checkpoint is not None or self.warm_start:\n", "        if False:\n"),
         tests="pipeline",
         select="subclass_hides",
     ),
@@ -273,7 +273,7 @@ MUTANTS = [
     ),
     mutant(
         "two runs that resume from one file at once",
-        (CLASSIFIER, "            lock.take()\n", ""),
+        (GRADIENT, "            lock.take()\n", ""),
         tests="run_lock",
         select="second",
     ),
@@ -304,20 +304,20 @@ MUTANTS = [
     ),
     mutant(
         "a run in two parts that pays for one release twice in its price",
-        (CLASSIFIER, "        if checkpoint is not None and checkpoint.continues(earlier):\n", "        if False:\n"),
+        (GRADIENT, "        if checkpoint is not None and checkpoint.continues(earlier):\n", "        if False:\n"),
         tests="checkpoint",
         select="interrupted_instalment",
     ),
     # --- a run on disk ---
     mutant(
         "a run that goes on from a file is charged anew",
-        (CLASSIFIER, "return any(charge.note == plan.note and", "return False and any(charge.note == plan.note and"),
+        (GRADIENT, "return any(charge.note == plan.note and", "return False and any(charge.note == plan.note and"),
         tests="checkpoint",
         select="seeded_run",
     ),
     mutant(
         "a run that goes on from a file is never charged",
-        (CLASSIFIER, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
+        (GRADIENT, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
         tests="checkpoint",
         select="does_not_hold",
     ),

@@ -7,6 +7,7 @@ from paths import (
     BITS,
     CLASS_WEIGHT,
     CLASSIFIER,
+    GRADIENT,
     LINEAR_MODEL,
     MECHANISMS,
     NOISE,
@@ -47,7 +48,7 @@ MUTANTS = [
     mutant(
         "few rows told by the private number of rows",
         (
-            CLASSIFIER,
+            GRADIENT,
             "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
             "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
         ),
@@ -56,7 +57,7 @@ MUTANTS = [
     ),
     mutant(
         "few rows told by the number of classes among the labels",
-        (CLASSIFIER, "if outputs is not None and not warm:", "if not warm:"),
+        (GRADIENT, "if outputs is not None and not warm:", "if not warm:"),
         tests="weak_signal",
         select="among_the_labels",
     ),
@@ -177,7 +178,7 @@ MUTANTS = [
     ),
     mutant(
         "instalments reuse the noise",
-        (CLASSIFIER, 'spawn("from step", before[0])', 'spawn("from step", 0)'),
+        (GRADIENT, 'spawn("from step", before[0])', 'spawn("from step", 0)'),
         tests="neural_network linear_model_runs",
         select="instalments",
     ),

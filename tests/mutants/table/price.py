@@ -9,6 +9,7 @@ from paths import (
     DEFAULT_DELTA,
     EVENTS,
     FILTERS,
+    GRADIENT,
     LEDGER,
     LOG,
     METHODS,
@@ -30,7 +31,7 @@ MUTANTS = [
     mutant(
         "delta of an instalment found anew",
         (
-            CLASSIFIER,
+            GRADIENT,
             "self._settle_delta(terms, shape[0], self.delta_ if warm else None)",
             "self._settle_delta(terms, shape[0])",
         ),
@@ -231,8 +232,8 @@ MUTANTS = [
     ),
     mutant(
         "charge after the data are read",
-        (CLASSIFIER, CHARGE, ""),
-        (CLASSIFIER, "        publish(self, work)\n", f"{CHARGE}        publish(self, work)\n"),
+        (GRADIENT, CHARGE, ""),
+        (GRADIENT, "        publish(self, work)\n", f"{CHARGE}        publish(self, work)\n"),
         tests="guarantees_charges",
         select="charge or ceiling or aborted",
     ),
@@ -265,7 +266,7 @@ MUTANTS = [
     mutant(
         "rate and divisor from a private n",
         (
-            CLASSIFIER,
+            GRADIENT,
             "run = self._plan_run(terms.budget, n, shape[1],",
             "run = self._plan_run(terms.budget, shape[0], shape[1],",
         ),

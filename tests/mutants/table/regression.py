@@ -1,7 +1,7 @@
 """Mistakes in private least squares."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import LEAST_SQUARES, SEARCH
+from paths import BOUNDED_TARGETS, LEAST_SQUARES, SEARCH
 
 MUTANTS = [
     mutant(
@@ -54,7 +54,7 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regression: targets beyond their bounds as they came",
-        (LEAST_SQUARES, "(np.clip(values, *bounds) - scale.middle)", "(values - scale.middle)"),
+        (BOUNDED_TARGETS, "return np.clip(values, *bounds), bounds", "return values, bounds"),
         tests="least_squares",
         select=BY_PROPERTY,
     ),
@@ -72,7 +72,7 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regression: bounds read from y in silence",
-        (LEAST_SQUARES, "            note_leaks(self, Y_BOUNDS_READ)\n", ""),
+        (BOUNDED_TARGETS, "    note_leaks(estimator, Y_BOUNDS_READ)\n", ""),
         tests="least_squares",
         select=BY_PROPERTY,
     ),

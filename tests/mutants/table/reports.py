@@ -1,7 +1,7 @@
 """Mistakes in a privacy report, and in the record of what a fit read."""
 
 from mutant import mutant
-from paths import BASE, CALLERS, CLASSIFIER, LEAKS, REPORT, SEARCH, SEARCH_PLAN
+from paths import BASE, CALLERS, CLASSIFIER, GRADIENT, LEAKS, REPORT, SEARCH, SEARCH_PLAN
 
 FACTS, FIGURES, HTML = REPORT + "facts.py", REPORT + "price.py", REPORT + "as_html.py"
 VALUES, WORDING = REPORT + "values.py", REPORT + "wording.py"
@@ -65,7 +65,7 @@ MUTANTS = [
     ),
     mutant(
         "the record of earlier instalments lost",
-        (CLASSIFIER, "        if warm:  # the state depends on earlier runs too\n", "        if False:\n"),
+        (GRADIENT, "        if warm:  # the state depends on earlier runs too\n", "        if False:\n"),
         tests="report",
         select="instalment_continues",
     ),
@@ -135,7 +135,7 @@ MUTANTS = [
     mutant(
         "the private number of rows kept",
         (
-            CLASSIFIER,
+            GRADIENT,
             "self._fitted_before, self._fitted_n_public = plan.before, plan.n_public",
             "self._fitted_before, self._fitted_n_public = plan.before, rows.shape[0]",
         ),

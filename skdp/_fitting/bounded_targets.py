@@ -1,0 +1,80 @@
+"""Targets of a regressor between public bounds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._config import report_leak
+from skdp._fitting.leaks import Y_BOUNDS_READ, note_leaks
+from skdp._fitting.rows import check_targets
+from skdp._validation import check_real, show
+
+_REMEDY = "give two public numbers, the smaller first, between which targets lie"
+
+TargetBounds = tuple[float, float]
+
+
+class TargetScale(NamedTuple):
+    """Affine map of targets between their bounds into [-1, 1]: (y - middle) / half."""
+
+    middle: float
+    half: float
+
+    @classmethod
+    def of(cls, bounds: TargetBounds, fit_intercept: bool) -> TargetScale:
+        """Scale of targets between `bounds`; without an intercept nothing makes up for what is subtracted."""
+        low, high = bounds
+        if not fit_intercept:
+            return cls(0.0, max(abs(low), abs(high)))
+        half = 0.5 * high - 0.5 * low
+        return cls(low + half, half)
+
+
+def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
+    """Return the public bounds of the targets, or None if they have to be read from y."""
+    if y_bounds is None:
+        return None
+    ends = list(y_bounds) if isinstance(y_bounds, tuple | list | np.ndarray) else []
+    if len(ends) != 2:
+        raise ValueError(f"y_bounds={show(y_bounds)} is no pair of numbers: {_REMEDY}.")
+    low, high = (
+        check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, remedy=_REMEDY) for i, end in enumerate(ends)
+    )
+    if not _are_bounds(low, high):
+        raise ValueError(f"y_bounds=({low!r}, {high!r}) is no range: {_REMEDY}.")
+    return low, high
+
+
+def report_bounds_read(estimator: Any) -> None:
+    """Report and note that an estimator without `y_bounds` reads them from y."""
+    report_leak(
+        "y_bounds=None: the bounds were read from y, which is not paid for; give public bounds, e.g. y_bounds=(0, 100)."
+    )
+    note_leaks(estimator, Y_BOUNDS_READ)
+
+
+def bring_into_bounds(y: Any, n_rows: int, bounds: TargetBounds | None) -> tuple[NDArray[np.float64], TargetBounds]:
+    """Check targets and move those beyond `bounds` to the nearest bound; bounds of None are read from y.
+
+    Returns
+    -------
+    targets : ndarray of shape (n_rows,)
+    bounds : (float, float)
+    """
+    values = check_targets(y, n_rows)
+    if bounds is None:
+        low, high = float(values.min()), float(values.max())
+        width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))
+        bounds = (low - width, high + width)
+    return np.clip(values, *bounds), bounds
+
+
+def _are_bounds(low: float, high: float) -> bool:
+    """Whether there are doubles between the bounds by which targets can be divided."""
+    return 0.5 * high - 0.5 * low > 1e-300
+
+
+__all__ = ["TargetBounds", "TargetScale", "bring_into_bounds", "check_y_bounds", "report_bounds_read"]

@@ -1,0 +1,1 @@
+"""Estimators trained by noisy gradient descent: runs, charge, training and publication; classifiers and regressors."""

@@ -1,0 +1,353 @@
+"""Base of estimators trained by noisy gradient descent: runs, charge, training and publication."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.leaks import begin_record, note_leaks
+from skdp._fitting.releases import Release, publish, releases_of
+from skdp._fitting.rows import check_table
+from skdp._gradient.plan import Plan, Run, Targets
+from skdp._random import SecretStream
+from skdp._sampling import Sampling
+from skdp._training.checkpoint import Checkpoint
+from skdp._training.loop import run_dpsgd
+from skdp._training.optimizers import Vector
+from skdp._training.plan import calibrate_noise, event_of_steps
+from skdp._training.progress import StepProgress
+from skdp._training.run_lock import RunLock
+from skdp._validation import check_count, check_real
+from skdp.accounting import compose, resolve_accountant
+from skdp.base import (
+    Budget,
+    FitTerms,
+    PrivateEstimator,
+    StepPlan,
+    public_shape,
+    refuse_fit_params,
+    warn_of_interrupt,
+    warn_of_weak_delta,
+)
+
+
+class GradientEstimator(PrivateEstimator):
+    """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
+
+    Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
+    lot_size, sampling_rate, max_iter, warm_start, verbose``. They define the model and its outputs by the methods
+    below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
+    """
+
+    n_steps_: int
+    n_iter_: int
+    _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
+
+    # --- methods of subclasses: the model ---
+
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
+        raise NotImplementedError
+
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+        """Decide everything that precedes reading the data; `n` is the public number of rows."""
+        raise NotImplementedError
+
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
+        """Warn where noise decides much of the model, from public numbers alone."""
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """Refuse a warm start if the current parameters do not fit the run."""
+
+    def _start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        """Return the initial parameters: the current ones if `warm`."""
+        raise NotImplementedError
+
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+        """Return a context manager that gives the model of these rows."""
+        raise NotImplementedError
+
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """Publish the result of a run, of which `n_done` steps were made."""
+        raise NotImplementedError
+
+    def _scores(self, X: Any) -> NDArray[np.floating]:
+        """Scores of the outputs, of shape (n_samples, n_outputs)."""
+        raise NotImplementedError
+
+    # --- methods of subclasses: the outputs ---
+
+    def _named_outputs(self) -> Any:
+        """Return the outputs that the constructor names, or None if they have to be read from the targets."""
+        raise NotImplementedError
+
+    def _assumed_outputs(self) -> Any:
+        """Return the outputs to plan with where none are named and no target was read."""
+        raise NotImplementedError
+
+    def _n_outputs_of_step(self) -> int:
+        """Return the number of outputs for which the sampling of a pipeline's step is chosen."""
+        raise NotImplementedError
+
+    def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> Any:
+        """Return the public outputs, or None if they have to be read from the targets: report that leak.
+
+        `named` is what the call itself says of them. Reads no more than the shape of `y`.
+        """
+        raise NotImplementedError
+
+    def _check_outputs(self, outputs: Any) -> None:
+        """Refuse parameters that do not fit the outputs."""
+
+    def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
+        """Return the targets as the loss reads them; `outputs` of None are read from them."""
+        raise NotImplementedError
+
+    def _describe_outputs(self, outputs: Any) -> dict[str, str]:
+        """Return what a checkpoint says of the outputs."""
+        raise NotImplementedError
+
+    def _set_outputs(self, outputs: Any) -> None:
+        """Publish the outputs."""
+        raise NotImplementedError
+
+    # --- a fit ---
+
+    def _has_run(self) -> bool:
+        return hasattr(self, "n_steps_")
+
+    def _fit_run(self, X: Any, y: Any, sample_weight: Any, *, named: Any = None, warm: bool) -> Self:
+        """Fit a copy and publish what it learned, under the lock of the checkpoint."""
+        work = copy(self)
+        terms = work._check_terms()
+        if warm:  # the state depends on earlier runs too
+            now = work._fitted_leaks
+            begin_record(work, self.__dict__.get("_fitted_leaks"))
+            note_leaks(work, *now)
+        with RunLock(work.checkpoint) as lock:
+            lock.take()
+            self._fit_and_publish(work, terms, X, y, sample_weight, named=named, warm=warm)
+        return self
+
+    def _fit_and_publish(
+        self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool
+    ) -> None:
+        """Go through the phases of a fit on `work`, and publish what it learned."""
+        outputs = work._resolve_outputs(y, named, warm=warm)
+        work._note_row_norm(X)
+        shape = public_shape(X)
+        plan = None
+        if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
+            plan = work._plan_next_run(terms, shape, outputs, warm=warm)
+            work._admit_once(plan)  # the ledger is asked before a row is read
+        with work._payment().recording_refusals():
+            rows = work._check_rows(X, reset=not warm)
+            targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
+        if plan is None:  # the outputs are read from the targets
+            plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
+            work._admit_once(plan)
+        warn_of_weak_delta(plan.price.delta, plan.n_public)
+        if outputs is not None and not warm:  # what was read from the targets is private
+            work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
+        if plan.checkpoint is not None:
+            plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
+        work._charge_once(plan)
+        interrupted = work._learn(plan, rows, targets)
+        publish(self, work)
+        # An interrupted run keeps its checkpoint, from which the next fit resumes.
+        if interrupted:
+            warn_of_interrupt(interrupted)
+        elif plan.checkpoint is not None:
+            plan.checkpoint.finish()
+
+    # --- the phases ---
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Targets:
+        """See `PrivateEstimator`."""
+        sample_weight = fit_params.pop("sample_weight", None)
+        refuse_fit_params(fit_params)
+        return self._encode_targets(y, sample_weight, n_samples, self._resolve_outputs(y, None, warm=False))
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`. Asked by pipelines and searches alone, whose runs have no file and no earlier run."""
+        if self.checkpoint is not None or self.warm_start:
+            raise ValueError(
+                f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
+                "fit anew; set checkpoint=None and warm_start=False."
+            )
+        named = self._named_outputs()
+        outputs, n = self._assumed_outputs() if named is None else named, self._public_n_samples(n_samples)
+        if named is not None:
+            self._check_outputs(named)
+        run = self._plan_run(terms.budget, n, n_features or 1, outputs)
+        if n_features is not None and named is not None:
+            self._warn_of_weak_signal(run, n, n_features, outputs)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Targets) -> Plan:
+        """See `PrivateEstimator`."""
+        return self._plan_next_run(terms, (n_samples, n_features), targets.outputs, warm=False)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        if warm and self.adjacency != self.adjacency_:
+            raise ValueError(
+                f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
+                "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
+            )
+        terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
+        self._check_outputs(outputs)
+        n = self._public_n_samples(shape[0])
+        run = self._plan_run(terms.budget, n, shape[1], outputs)
+        earlier = releases_of(self) if warm else ()
+        before = (self.n_steps_, self.n_iter_) if warm else (0, 0)
+        checkpoint = self._make_checkpoint(run, outputs, earlier)
+        if checkpoint is not None and checkpoint.continues(earlier):
+            earlier, before = earlier[:-1], self._fitted_before  # the current state is of this run, interrupted
+        if warm:
+            self._check_present(run, outputs)
+        paid = compose(release.event for release in earlier) if earlier else None
+        price = self._price(run.plan.event, paid, self.delta)  # a run without a price is refused here
+        stream = terms.stream.spawn("from step", before[0])
+        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm)
+
+    def _check_rows(self, X: Any, *, reset: bool = True) -> Any:
+        """See `PrivateEstimator`. What is returned has `shape` and `dtype`; `reset` is False after the first fit."""
+        return check_table(self, X, reset=reset, sparse=True)
+
+    def _make_checkpoint(self, run: Run, outputs: Any, earlier: tuple[Release, ...]) -> Checkpoint | None:
+        """Return the checkpoint of this run, if one was asked for."""
+        if self.checkpoint is None:
+            return None
+        seeded = isinstance(self.random_state, int | np.integer)
+        described = {
+            **{name: repr(value) for name, value in self._public_parameters().items()},
+            "estimator": type(self).__name__, **self._describe_outputs(outputs),
+            "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
+            **({"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}),
+        }  # fmt: skip
+        return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
+
+    def _admit_once(self, plan: Plan) -> None:
+        if self._is_charged(plan):
+            note_leaks(self, *report_foreign_fit(self))
+        else:
+            self._admit(plan.event)
+
+    def _charge_once(self, plan: Plan) -> None:
+        """Charge, unless the run resumes from a file and this ledger already holds its charge."""
+        if not self._is_charged(plan):
+            self._payment().charge(plan.event, plan.note)
+
+    def _is_charged(self, plan: Plan) -> bool:
+        accountant = resolve_accountant(self.accountant)
+        if accountant is None or plan.checkpoint is None or not plan.checkpoint.begun:
+            return False
+        return any(charge.note == plan.note and charge.event == plan.event for charge in accountant.history)
+
+    def _learn(self, plan: Plan, rows: Any, targets: Targets) -> str:
+        """See `PrivateEstimator`."""
+        theta, n_done = self._train(plan, rows, targets)
+        run, (steps, epochs) = plan.run, plan.before
+        self._set_parameters(theta, plan, n_done)
+        self._set_outputs(targets.outputs)
+        self.noise_multiplier_ = run.plan.noise_multiplier
+        self.sampling_rate_ = run.plan.sampling.rate
+        self.max_grad_norm_ = run.plan.max_grad_norm
+        self.data_norm_ = run.radius
+        self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
+        self.n_steps_ = n_done + steps
+        # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
+        self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
+        self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency)))
+        return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
+
+    def _train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
+        """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
+        run = plan.run
+        theta = self._start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
+        progress = self._make_progress(plan)
+        try:
+            with self._bind(rows, targets, _cast_weights(targets.weights, rows.dtype), run) as model:
+                return run_dpsgd(
+                    model, run.plan, run.optimizer, theta, plan.stream,
+                    averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
+                )  # fmt: skip
+        except KeyboardInterrupt:  # before the first step
+            return theta, 0
+        finally:
+            if progress is not None:
+                progress.close()
+
+    # --- checks of parameters ---
+
+    def _check_radius(self, n_features: int) -> float:
+        """Return the norm to which rows are clipped."""
+        if self.data_norm is None:
+            return self._fitted_row_norm or math.sqrt(n_features)
+        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _check_clip(self) -> float | None:
+        """Return `max_grad_norm`, or None for the rule."""
+        if isinstance(self.max_grad_norm, str) and self.max_grad_norm == "auto":
+            return None
+        remedy = "choose a number from 1e-30 to 1e30, or 'auto'"
+        return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`. The sampling is fixed, since its rule may depend on the final number of columns."""
+        n = self._public_n_samples(n_samples)
+        sampling, n_steps = self._sampling_and_steps(n, n_features, self._n_outputs_of_step())
+        fixed = {"lot_size": None, "sampling_rate": sampling.rate}
+        return StepPlan(partial(event_of_steps, sampling, n_steps), fixed)
+
+    def _calibrate_noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
+        """Return the given noise multiplier, or the one that spends epsilon."""
+        if budget.noise_multiplier is not None:
+            return budget.noise_multiplier
+        epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
+        return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
+
+    def _check_max_iter(self) -> int:
+        return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
+
+    def _make_progress(self, plan: Plan) -> StepProgress | None:
+        if not self.verbose:
+            return None
+        paid = compose(release.event for release in plan.earlier) if plan.earlier else None
+
+        def epsilon_of(n_steps: int) -> float:
+            return self._price(plan.run.plan.event_of(n_steps), paid, plan.price.delta).epsilon
+
+        return StepProgress(plan.run.plan.n_steps, epsilon_of)
+
+    # --- predictions ---
+
+    def _score_rows(self, X: Any) -> NDArray[np.floating]:
+        check_is_fitted(self)
+        return self._scores(self._check_rows(X, reset=False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _cast_weights(weights: Any, dtype: Any) -> Any:
+    """Cast weights to the dtype of the rows; a weight beyond its range becomes its largest number, as the clip acts."""
+    if not isinstance(weights, np.ndarray):
+        return weights
+    return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
+
+
+def _ignore(n_done: int) -> None:
+    """Observe a step without doing anything."""
+
+
+__all__ = ["GradientEstimator"]

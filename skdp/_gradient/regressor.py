@@ -1,0 +1,158 @@
+"""Base of regressors trained by noisy gradient descent: bounded targets, and predictions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+
+from skdp._fitting.bounded_targets import (
+    TargetBounds,
+    TargetScale,
+    bring_into_bounds,
+    check_y_bounds,
+    report_bounds_read,
+)
+from skdp._fitting.rows import check_weights
+from skdp._gradient.estimator import GradientEstimator
+from skdp._gradient.plan import Targets
+
+
+class BoundedOutput(NamedTuple):
+    """One output, and the public bounds of its target."""
+
+    bounds: TargetBounds
+    n_outputs: int = 1
+
+
+class GradientRegressor(RegressorMixin, GradientEstimator):
+    """Base class of regressors trained by DP-SGD.
+
+    Subclasses have the constructor parameters of `GradientEstimator` and ``y_bounds``. The values of their `Targets`
+    are numbers in [-1, 1], of shape (n,): targets between their bounds, on the scale of `_target_scale`.
+    """
+
+    y_bounds_: TargetBounds
+
+    def _target_scale(self, bounds: TargetBounds) -> TargetScale:
+        """Return the scale on which the model fits targets between `bounds`."""
+        return TargetScale.of(bounds, fit_intercept=True)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the regressor.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
+        y : array-like of shape (n_samples,)
+            Private targets. Those beyond `y_bounds` are moved to the nearest bound.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights. A weight multiplies the gradient of its row before it is clipped, so a large
+            weight cannot raise a row above the clipping norm. A row of weight 0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return self._fit_run(X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Continue training from the current coefficients, for the steps and the price of one ``fit``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private targets, between the bounds of earlier calls.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, as for ``fit``.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
+        """
+        return self._fit_run(X, y, sample_weight, warm=self._has_run())
+
+    # --- the outputs ---
+
+    def _named_outputs(self) -> BoundedOutput | None:
+        """See `GradientEstimator`."""
+        bounds = check_y_bounds(self.y_bounds)
+        return None if bounds is None else BoundedOutput(bounds)
+
+    def _assumed_outputs(self) -> BoundedOutput:
+        """See `GradientEstimator`."""
+        return BoundedOutput((-1.0, 1.0))
+
+    def _n_outputs_of_step(self) -> int:
+        """See `GradientEstimator`."""
+        return 1
+
+    def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> BoundedOutput | None:
+        """See `GradientEstimator`."""
+        outputs = self._named_outputs()
+        if warm:
+            if outputs is not None and outputs.bounds != self.y_bounds_:
+                raise ValueError(
+                    f"y_bounds={self.y_bounds!r} differs from the {self.y_bounds_!r} of earlier runs: use the same, or "
+                    "start again with fit and warm_start=False."
+                )
+            return BoundedOutput(self.y_bounds_)
+        if outputs is None:
+            report_bounds_read(self)
+        return outputs
+
+    def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
+        """See `GradientEstimator`."""
+        weights = check_weights(sample_weight, n_samples, np.float64)
+        values, bounds = bring_into_bounds(y, n_samples, None if outputs is None else outputs.bounds)
+        scale = self._target_scale(bounds)
+        return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights)
+
+    def _describe_outputs(self, outputs: BoundedOutput) -> dict[str, str]:
+        """See `GradientEstimator`."""
+        return {"y_bounds": repr(outputs.bounds)}
+
+    def _set_outputs(self, outputs: BoundedOutput) -> None:
+        """See `GradientEstimator`."""
+        self.y_bounds_ = outputs.bounds
+
+    # --- predictions ---
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the targets of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted targets, moved into `y_bounds_`.
+        """
+        scores = self._score_rows(X)[:, 0].astype(np.float64)
+        scale = self._target_scale(self.y_bounds_)
+        return np.clip(scale.middle + scale.half * scores, *self.y_bounds_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
+        return tags
+
+
+__all__ = ["BoundedOutput", "GradientRegressor"]
