@@ -105,7 +105,9 @@ def _add_residuals(codes, first_cell, residuals, histograms):
 
 
 @njit(**_OPTIONS)
-def add_rows(codes, rows, first_cell, tables, label, weight, bias, length, max_norm, icpt, start, stop, histograms, icpts):
+def add_rows(
+    codes, rows, first_cell, tables, label, weight, bias, length, max_norm, icpt, start, stop, histograms, icpts
+):
     """Add the clipped residuals of rows to the cells of their codes.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,28 +56,40 @@ class Blocks:
     def code_dtype(self) -> Any:
         return np.uint8 if int(np.diff(self.first_cell).max()) <= _CELLS else np.uint32
 
-    def encode(self, levels: Callable[[int], NDArray[np.integer]], n_rows: int) -> NDArray[Any]:
-        """Return codes of shape (n_codes, n_rows); ``levels(b)`` are those of block b, all within its width."""
-        codes = np.empty((len(self.first_cell) - 1, n_rows), self.code_dtype)
-        for g, (low, high) in enumerate(zip(self.first_block[:-1], self.first_block[1:], strict=True)):
-            code = levels(int(low)).astype(np.int64)
-            for block in range(int(low) + 1, int(high)):
-                code *= self.widths[block]
-                code += levels(block)
-            codes[g] = code
-        return codes
+    def empty_codes(self, n_rows: int) -> NDArray[Any]:
+        """Return codes of so many rows, not written yet."""
+        return np.empty((len(self.first_cell) - 1, n_rows), self.code_dtype)
+
+    def encode(self, levels: Sequence[NDArray[np.integer]], codes: NDArray[Any]) -> None:
+        """Write `codes`, of shape (n_codes, n_rows); ``levels[b]`` are those of block b, all within its width."""
+        for code, low, high in zip(codes, self.first_block[:-1].tolist(), self.first_block[1:].tolist(), strict=True):
+            code[:] = levels[low]
+            for block in range(low + 1, high):
+                code *= code.dtype.type(self.widths[block])
+                np.add(code, levels[block], out=code, casting="unsafe")
 
 
 @dataclass(frozen=True, eq=False)
 class OneHotRows:
-    """Rows as codes: `Blocks.encode`."""
+    """Rows as codes.
+
+    Attributes
+    ----------
+    blocks : Blocks
+    codes : ndarray of shape (n_codes, n_rows)
+        See `Blocks.encode`.
+    n_features : int
+        Columns of the table that the rows were made of.
+    """
 
     blocks: Blocks
     codes: NDArray[Any]
+    n_features: int
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.codes.shape[1], self.blocks.n_columns
+        """Of that table."""
+        return self.codes.shape[1], self.n_features
 
     @property
     def dtype(self) -> Any:
@@ -126,16 +138,27 @@ class OneHotGeometry:
         """Entry of each block in rows of norm 1, before the projection."""
         return self.unit * np.array(self.weights)
 
-    def width(self, n_features: int) -> int:
+    @property
+    def width(self) -> int:
         """Parameters of one output."""
-        return n_features + int(self.fit_intercept)
+        return self.blocks.n_columns + int(self.fit_intercept)
+
+    @cached_property
+    def entries_of_columns(self) -> NDArray[np.float64]:
+        """Entry of the block of each column."""
+        return np.repeat(self.entries, self.blocks.widths)
+
+    @cached_property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each number that `centred` makes of independent ones of standard deviation 1."""
+        widths = np.repeat(self.blocks.widths, self.blocks.widths)
+        return self.entries_of_columns * np.sqrt(1.0 - 1.0 / widths)
 
     def centred(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Project numbers of all columns, the last axis, so that those of each block sum to zero, times its entry."""
         widths = np.array(self.blocks.widths)
-        starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
-        means = np.add.reduceat(columns, starts, axis=-1) / widths
-        return (columns - np.repeat(means, widths, axis=-1)) * np.repeat(self.entries, widths)
+        means = np.add.reduceat(columns, np.cumsum([0, *widths[:-1]]), axis=-1) / widths
+        return (columns - np.repeat(means, widths, axis=-1)) * self.entries_of_columns
 
 
 class OneHotModel:
@@ -179,25 +202,26 @@ class OneHotModel:
         *,
         n_threads: int = 1,
     ) -> None:
-        self.n_rows, self.n_features = rows.shape
+        self.n_rows, self.n_columns = rows.shape[0], rows.blocks.n_columns
         self.n_outputs, self.geometry = n_outputs, geometry
         self._codes, self._blocks = rows.codes, rows.blocks
         self._labels = labels.astype(np.float64)
         self._weights = np.broadcast_to(np.asarray(weights, np.float64), (self.n_rows,)).copy()
         self._widths = np.array(rows.blocks.widths)
-        self._length = 1.0 + (self.n_features + n_outputs + 16) * 2.0**-52
+        self._length = 1.0 + (self.n_columns + n_outputs + 16) * 2.0**-52
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     @property
     def n_parameters(self) -> int:
-        return self.n_outputs * self.geometry.width(self.n_features)
+        return self.n_outputs * self.geometry.width
 
     def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
-        table, geometry, blocks = theta.reshape(self.n_outputs, -1), self.geometry, self._blocks
+        geometry, blocks = self.geometry, self._blocks
+        table = theta.reshape(self.n_outputs, -1).astype(np.float64, copy=False)
         first_cell, n_cells = blocks.first_cell[:-1], int(blocks.first_cell[-1])
         tables = np.empty((self.n_outputs, n_cells))
-        for k, coefs in enumerate(geometry.centred(table[:, : self.n_features])):
+        for k, coefs in enumerate(geometry.centred(table[:, : self.n_columns])):
             kernel.write_tables(coefs, self._widths, blocks.first_block, tables[k])
         bias = table[:, -1].copy() if geometry.fit_intercept else np.zeros(self.n_outputs)
         n = self.n_rows if rows is None else len(rows)
@@ -217,7 +241,7 @@ class OneHotModel:
                 add_segment(segment)
         else:
             list(self._pool.map(add_segment, range(parts)))  # the kernels release the GIL; `list` raises errors
-        sums = np.zeros((self.n_outputs, self.n_features))
+        sums = np.zeros((self.n_outputs, self.n_columns))
         for k, histogram in enumerate(histograms.sum(axis=0)):
             kernel.add_margins(histogram, self._widths, blocks.first_block, sums[k])
         total = geometry.centred(sums)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_PUBLIC = {"PublicTreesEmbedding": "embedding"}
+_PUBLIC = {"DPRandomTreesClassifier": "classifier", "PublicTreesEmbedding": "embedding"}
 
 __all__ = list(_PUBLIC)
 

@@ -1,0 +1,178 @@
+"""A private linear model over the leaves of random trees: what its classifier and its regressor share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.rows import check_schema
+from skdp._gradient.linear import LinearRuns
+from skdp._gradient.plan import Plan, Run, Targets
+from skdp._random import SecretStream
+from skdp._sampling import Sampling
+from skdp._training import defaults as linear_rule
+from skdp._training.one_hot import Blocks, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
+from skdp._training.optimizers import Vector
+from skdp._training.plan import DPSGDPlan
+from skdp._validation import count_threads
+from skdp.base import Budget
+from skdp.ensemble import rules
+from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
+from skdp.preprocessing.blocks import Block
+
+Doubles = NDArray[np.float64]
+
+
+class RandomTreesRuns(LinearRuns):
+    """Base class of linear models over the plain columns of a table and the leaves of trees that read no row.
+
+    Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
+    """
+
+    n_estimators: Any
+    max_depth: Any
+    schema: Any
+    bounds: Any
+    categories: Any
+    n_bins: Any
+    trees_random_state: Any
+    fit_intercept: Any
+
+    embedding_: PublicTreesEmbedding
+    coef_: Doubles
+    intercept_: Doubles
+    coef_noise_: Doubles
+    _fitted_start_noise: Doubles  # of coefficients that the last run started from
+
+    # --- rows ---
+
+    def _embedding(self) -> PublicTreesEmbedding:
+        return PublicTreesEmbedding(
+            self.n_estimators, self.max_depth, schema=self.schema, bounds=self.bounds, categories=self.categories,
+            n_bins=self.n_bins, random_state=self.trees_random_state, n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows:
+        """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
+        check_schema(self, X, reset=reset)
+        if reset:
+            self.embedding_ = self._embedding().fit(X)
+        return self.embedding_.one_hot(X)
+
+    def _form(self, n_features: int) -> tuple[Blocks, list[Block]]:
+        """Return the form of rows, and the plain columns that come first, from the schema alone."""
+        embedding = self._embedding()
+        blocks = embedding.public_blocks([f"x{j}" for j in range(n_features)])
+        return one_hot_form(blocks, int(self.n_estimators), 2 ** int(self.max_depth)), blocks
+
+    # --- the plan of a run ---
+
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """See `GradientEstimator`."""
+        epochs = None if self.max_iter is None else self._check_max_iter()
+        n_entries = n_outputs * (n_features + int(self.n_estimators))
+        sampling = self._chosen_sampling(n) or rules.default_sampling(n, n_entries, epochs or rules.N_STEPS)
+        return sampling, rules.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
+
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+        """See `GradientEstimator`."""
+        form, plain = self._form(n_features)
+        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
+        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        lot_size, n_free = sampling.rate * n, _n_free(plain, outputs)
+        signal = linear_rule.signal_of(sigma, lot_size, n_steps, n_free)
+        clip = self._check_clip() or rules.default_max_grad_norm(signal)
+        geometry = self._geometry(form, len(plain), rules.trees_share(signal))
+        rate = self._check_learning_rate() or rules.default_learning_rate(sigma, clip, lot_size, n_steps, signal)
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
+        penalty = np.zeros((outputs.n_outputs, geometry.width))
+        penalty[:, : form.n_columns] = geometry.entries_of_columns**2
+        return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())
+
+    def _geometry(self, form: Blocks, n_plain: int, share: float) -> OneHotGeometry:
+        n_trees = len(form.widths) - n_plain
+        weights = np.repeat([math.sqrt((1.0 - share) / n_plain), math.sqrt(share / n_trees)], [n_plain, n_trees])
+        return OneHotGeometry(form, tuple(weights.tolist()), rules.INTERCEPT if self.fit_intercept else 0.0)
+
+    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """See `LinearRuns`: the trees share what rows say of the plain columns."""
+        return _n_free(self._form(n_features)[1], outputs)
+
+    # --- parameters of rows of norm 1, and of levels and leaves ---
+
+    def _start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        """See `GradientEstimator`."""
+        geometry: OneHotGeometry = run.shape
+        theta = np.zeros((outputs.n_outputs, geometry.width))
+        if warm:
+            entries = geometry.entries_of_columns
+            np.divide(self.coef_, entries, out=theta[:, : len(entries)], where=entries > 0.0)
+            if geometry.fit_intercept:
+                theta[:, -1] = self.intercept_ / geometry.icpt
+        return theta.ravel()
+
+    def _bind(self, X: OneHotRows, targets: Targets, weights: Any, run: Run) -> OneHotModel:
+        """See `GradientEstimator`."""
+        n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
+        return OneHotModel(X, targets.values, weights, n_outputs, run.shape, n_threads=n_threads)
+
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """See `GradientEstimator`."""
+        run, geometry = plan.run, plan.run.shape
+        self.learning_rate_ = run.learning_rate
+        # A run that resumes starts from where it first did, any other from the current coefficients.
+        resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
+        start = (
+            (self._fitted_start_noise if resumed else self.coef_noise_)
+            if plan.warm
+            else np.zeros((1, geometry.blocks.n_columns))
+        )
+        table = theta.reshape(plan.outputs.n_outputs, -1)
+        self.coef_ = geometry.centred(table[:, : geometry.blocks.n_columns])
+        self.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
+        self.coef_noise_ = np.tile(self._noise_of_coef(run, start, n_done), (len(table), 1))
+        self._fitted_start_noise = start
+
+    def _noise_of_coef(self, run: Run, start: Doubles, n_done: int) -> Doubles:
+        """Standard deviations of coefficients by noise alone; `start` has those that the run starts from."""
+        geometry, noise = run.shape, np.empty(run.shape.blocks.n_columns)
+        for entry in np.unique(geometry.entries):
+            found, each = self._carried(run, n_done, entry**2), geometry.entries_of_columns == entry
+            noise[each] = np.hypot(found.start * start[:, each], found.noise * geometry.deviations[each]).max(axis=0)
+        return noise
+
+    # --- predictions ---
+
+    def _scores(self, X: OneHotRows) -> Doubles:
+        """See `GradientEstimator`."""
+        return one_hot_scores(X, self.coef_) + self.intercept_
+
+    @property
+    def feature_importances_(self) -> Doubles:
+        """Importances of the columns of the table, of shape (`n_features_in_`,).
+
+        The variance of each column's part of the score over its levels, all of them equally likely, and of each split
+        of a tree for the column that it looks at, less what noise alone makes of it; they sum to 1, or are all 0. They
+        are a function of the coefficients and of public quantities, so they cost nothing: frequencies would.
+        """
+        check_is_fitted(self)
+        return self.embedding_.importances(self.coef_, self.coef_noise_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _n_free(plain: list[Block], outputs: Any) -> int:
+    return outputs.n_outputs * (sum(block.width for block in plain) + 1)
+
+
+__all__ = ["RandomTreesRuns"]
