@@ -156,10 +156,9 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     Notes
     -----
     **Rows.** In each plain column a row has one level (a bin, a category, a gap), and one leaf in each tree. Levels and
-    leaves have public weights: the trees together two thirds of the squared norm, the plain columns one third, and
-    where noise would decide all that the trees say, the trees have less or nothing, by a rule in public quantities.
-    In each column and tree the row is projected so that its entries sum to zero, which leaves one and the same norm to
-    all rows.
+    leaves have public weights: the trees together two thirds of the squared norm, the plain columns one third. In each
+    column and tree the row is projected so that its entries sum to zero, which leaves one and the same norm to all
+    rows.
 
     **Guarantees.**
 
