@@ -48,6 +48,10 @@ class RandomTreesRuns(LinearRuns):
     coef_noise_: Doubles
     _fitted_start_noise: Doubles  # of coefficients that the last run started from
 
+    def _loss(self, outputs: Any) -> tuple[int, float]:
+        """Return the number of the loss and its limit, see `skdp._kernels.losses`."""
+        raise NotImplementedError
+
     # --- rows ---
 
     def _embedding(self) -> PublicTreesEmbedding:
@@ -117,8 +121,11 @@ class RandomTreesRuns(LinearRuns):
 
     def _bind(self, X: OneHotRows, targets: Targets, weights: Any, run: Run) -> OneHotModel:
         """See `GradientEstimator`."""
-        n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
-        return OneHotModel(X, targets.values, weights, n_outputs, run.shape, n_threads=n_threads)
+        loss, limit = self._loss(targets.outputs)
+        return OneHotModel(
+            X, targets.values, weights, targets.outputs.n_outputs, run.shape,
+            loss=loss, limit=limit, n_threads=count_threads(self.n_jobs),
+        )  # fmt: skip
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """See `GradientEstimator`."""
