@@ -84,6 +84,10 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         would read the labels and is refused: give ``1 / share`` with public shares of the classes.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
