@@ -168,6 +168,12 @@ SENTENCES = {
             "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
             "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
         ],
+        '``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under '
+        "``add_remove`` not by the number of rows, but by `n_samples_public`.": [
+            "tests/test_tabular.py::test_the_rule_knows_no_private_number_of_rows",
+            "tests/test_tabular.py::test_bins_where_rows_and_budget_are_enough_for_them",
+            "tests/test_tabular.py::test_alone_it_scales",
+        ],
         "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
         "buying them.": [
             "tests/test_vectorizer.py::test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy",

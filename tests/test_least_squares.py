@@ -529,7 +529,7 @@ HOUSING = {
 }
 
 
-@pytest.mark.parametrize("numbers", ["scale", "both"])
+@pytest.mark.parametrize("numbers", ["scale", "both", "auto"])
 def test_housing(numbers):
     """R^2 of .615 at epsilon 1, where least squares without privacy has .63 on the numbers alone.
 
