@@ -254,3 +254,70 @@ def test_a_search_follows_the_rule_at_the_price_of_its_fits():
         assert search.best_estimator_[0].numbers_ == numbers
     search = DPGridSearchCV(model, {"vectorizer__numbers": ["auto", "bins"]}, epsilon=2.0).fit(X, X[:, 0])
     assert search.best_estimator_[0].numbers_ in ("both", "bins")
+
+
+# --- bad input of regressors ------------------------------------------------------------------------------------------
+
+
+def with_target(value, dtype=object):
+    targets = SPENT.astype(dtype)
+    targets[7] = value
+    return targets
+
+
+def weights_with(value):
+    weights = np.ones(len(SPENT))
+    weights[7] = value
+    return {"model__sample_weight": weights}
+
+
+BAD_BOUNDS = [(1, 1), (2, 1), ("0", 1), (0, None), (0, np.nan), (0, np.inf), (1, 2, 3), "01", 7, {0, 1}, (0, "a\nb")]
+NAN, INFINITE = ["y contains NaN", "gaps"], ["y contains infinity", "clip it"]
+BAD_INPUT = {
+    **{
+        f"y_bounds {i}": ({"y_bounds": each}, {}, ["y_bounds", "two public numbers"])
+        for i, each in enumerate(BAD_BOUNDS)
+    },
+    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["no column 'shoe'", "correct the schema"]),
+    "absent columns": ({"schema": {"shoe": (30, 50)}}, {}, ["no column 'shoe'", "X has 'age'"]),
+    "a column too many": ({"schema": {"age": (18, 90)}}, {}, ["does not name column 'job'", "others='drop'"]),
+    "bounds of a column": ({"schema": {**SCHEMA, "age": (90, 18)}}, {}, ["column 'age'", "low below high"]),
+    "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
+    "None in y": ({}, {"y": with_target(None)}, NAN),
+    "pandas' gap in y": ({}, {"y": with_target(pd.NA)}, NAN),
+    "infinity in y": ({}, {"y": with_target(np.inf)}, INFINITE),
+    "a word in y": ({}, {"y": with_target("12.5")}, ["y has labels of several types"]),
+    "words in y": ({}, {"y": SPENT.astype(str)}, ["y has strings"]),
+    "a complex y": ({}, {"y": with_target(1j, complex)}, ["y has complex numbers"]),
+    "dates in y": ({}, {"y": FRAME["since"]}, ["y has dates"]),
+    "two columns of y": ({}, {"y": np.column_stack([SPENT, SPENT])}, ["y should be a 1d array"]),
+    "a y too short": ({}, {"y": SPENT[:-1]}, ["inconsistent numbers of samples"]),
+    "no y": ({}, {"y": None}, ["the target y is None"]),
+    "a negative weight": ({}, weights_with(-12.5), ["sample_weight has negative entries"]),
+    "a gap in weights": ({}, weights_with(np.nan), ["sample_weight contains NaN"]),
+    "no weight": ({}, {"model__sample_weight": np.zeros(len(SPENT))}, ["sample_weight is zero for every row"]),
+}
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_of_a_regressor_is_refused_in_one_line_without_a_charge(case, searched):
+    parameters, given, words = BAD_INPUT[case]
+    if searched and "model__sample_weight" in given:
+        return  # a search takes no weights
+    accountant = PrivacyAccountant()
+    all_given = {"schema": SCHEMA, "y_bounds": BOUNDS, "accountant": accountant, **parameters}
+
+    def fit():
+        made = tabular_pipeline("regressor", **all_given)
+        model = DPGridSearchCV(made, {"model__alpha": ["auto", 1.0]}) if searched else made
+        model.fit(FRAME, **{"y": SPENT, **given})
+
+    with pytest.raises((ValueError, TypeError), match=r"\A[^\n]+\Z") as refusal:
+        fit()
+    message = str(refusal.value)
+    assert all(word in message for word in words), message
+    assert "12.5" not in message
+    assert str(SPENT[7]) not in message
+    assert refusal.value.__context__ is None
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
