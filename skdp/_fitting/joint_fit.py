@@ -20,7 +20,7 @@ from skdp._fitting.running import (
     takes_sparse,
     zero_wild_rows,
 )
-from skdp.accounting import DpEvent, compose
+from skdp.accounting import DpEvent, compose, get_epsilon
 
 _MADE_UP = 12  # rows of a rehearsal
 
@@ -69,7 +69,7 @@ class JointFit:
         fit_params: dict[str, dict[str, Any]] | None = None,
         seed: int | None = None,
     ) -> None:
-        self._fit_params = fit_params or {}
+        self._fit_params, self._allocation, self._delta = fit_params or {}, allocation, delta
         self._private: dict[str, PrivateStep] = {}
         self.steps: list[tuple[str, Any]] = []
         allotted = zip(allocation.plans, allocation.noises, strict=True)
@@ -113,6 +113,7 @@ class JointFit:
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
         self._n, self._y = table_shape(X)[0], y
+        self._tell_of_the_whole()
         name = self.steps[self._first][0]
         first = self._private[name]
         public, are_checked = self.steps[: self._first], False
@@ -129,6 +130,17 @@ class JointFit:
         self._rehearse(self._checked.shape[1])
         for name, private in self._private.items():
             private.check_targets(y, self._n, **self._params_of(name))
+
+    def _tell_of_the_whole(self) -> None:
+        """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
+        following = [step for _, step in self.steps if getattr(step, "_follows_the_whole", bool)()]
+        if not following:
+            return
+        n_public = max(private.public_n_samples(self._n) for private in self._private.values())
+        (adjacency,) = {private.adjacency for private in self._private.values()}
+        epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=adjacency)
+        for step in following:
+            step._note_whole(n_public, epsilon)
 
     def _params_of(self, name: str) -> dict[str, Any]:
         return self._fit_params.get(name, {})

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,10 @@ from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.readings import day_text
 
 NUMBERS = ("bins", "scale", "both")
+"""What becomes of a number."""
+
+BINS_WORTH = 3.0
+"""Rows times epsilon, divided by the squared number of bins, from which bins are worth their noise to a regressor."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +221,32 @@ class Block:
         return made
 
 
+def numbers_by_rule(columns: Iterable[Column], n_bins: int, n_public: int, epsilon: float) -> str:
+    """Return "both" where rows and budget are enough for a regressor to learn from bins too, else "scale".
+
+    Bins follow curves. Their number enters squared, as the second moments of all columns are noisy. The constant was
+    chosen on four fifths each of California housing, wine quality, elevators and Fulton.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+        Complete ones.
+    n_bins : int
+        Of a number without edges of its own.
+    n_public : int
+        Public number of rows.
+    epsilon : float
+        Price of the whole.
+
+    Returns
+    -------
+    str
+    """
+    blocks = [Block("", 0, column, "both", n_bins) for column in columns if column.kind != "drop"]
+    total = sum(block.width - replace(block, numbers="scale").width for block in blocks)
+    return "both" if n_public * epsilon >= BINS_WORTH * total**2 else "scale"
+
+
 def row_norm(blocks: list[Block]) -> float:
     """Return the bound on the norm of rows of these blocks: the root of the number of their entries.
 
@@ -238,4 +268,4 @@ def unique_names(names: list[str]) -> list[str]:
     return made
 
 
-__all__ = ["NUMBERS", "Block", "row_norm", "unique_names"]
+__all__ = ["BINS_WORTH", "NUMBERS", "Block", "numbers_by_rule", "row_norm", "unique_names"]

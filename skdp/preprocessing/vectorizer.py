@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +19,7 @@ from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
+from skdp.preprocessing.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
 from skdp.preprocessing.edges import all_edges
@@ -59,8 +59,11 @@ class DPTableVectorizer(ColumnBuyer):
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `TableSchema` takes. If None, only names and types of the
         columns are public, and all else is bought.
-    numbers : {"bins", "scale", "both"}, default="bins"
+    numbers : {"bins", "scale", "both", "auto"}, default="bins"
         Numbers and dates as bins; as one column scaled to [-1, 1], in which a gap is 0; or as both. Ordinals likewise.
+        "auto" is for least squares behind it in a pipeline with one budget (`skdp.allocate_budget`): "both" where the
+        public number of rows times epsilon is at least three times the squared number of bins, else "scale". In any
+        other place it is "scale".
     n_bins : int, default=16
         Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
     sparse_output : bool or "auto", default="auto"
@@ -97,6 +100,8 @@ class DPTableVectorizer(ColumnBuyer):
     ----------
     schema_ : TableSchema
         Schema of all columns, with what was bought. As `schema` of another vectorizer it costs nothing.
+    numbers_ : {"bins", "scale", "both"}
+        What numbers became.
     row_norm_ : float
         Bound on the norm of a row of the output, which no row exceeds.
     noise_multiplier_ : float
@@ -130,6 +135,8 @@ class DPTableVectorizer(ColumnBuyer):
       from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are dates, anything
       else is a category, truth values too (of which one gap makes objects). A list of rows has no types, so its columns
       are numbers. Categories are never read from a type.
+    - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
+      ``add_remove`` not by the number of rows, but by `n_samples_public`.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
@@ -152,6 +159,8 @@ class DPTableVectorizer(ColumnBuyer):
     >>> model[0].epsilon_, bool(model[-1].data_norm_ == np.sqrt(2))
     (0.0, True)
     """
+
+    _whole: tuple[int, float] | None = None
 
     def __init__(
         self,
@@ -223,6 +232,7 @@ class DPTableVectorizer(ColumnBuyer):
         work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
         work.adjacency_ = work.adjacency
         publish(self, work)
+        self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one
         return self
 
     # --- the phases of a fit that buys ---
@@ -288,7 +298,7 @@ class DPTableVectorizer(ColumnBuyer):
 
     def _check_own_parameters(self) -> None:
         self._given_schema()
-        check_choice("numbers", self.numbers, NUMBERS)
+        check_choice("numbers", self.numbers, (*NUMBERS, "auto"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
@@ -305,12 +315,27 @@ class DPTableVectorizer(ColumnBuyer):
         self.schema_ = TableSchema(complete)
         self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
+        self.numbers_ = self._chosen_numbers(complete.values())
         self._fitted_blocks = [
-            Block(name, j, complete[name], self.numbers, int(self.n_bins))
+            Block(name, j, complete[name], self.numbers_, int(self.n_bins))
             for name, j, _ in columns
             if complete[name].kind != "drop"
         ]
         self.row_norm_ = row_norm(self._fitted_blocks)
+
+    def _follows_the_whole(self) -> bool:
+        """Whether `_note_whole` is wanted, by a pipeline that fits this one."""
+        return isinstance(self.numbers, str) and self.numbers == "auto"
+
+    def _note_whole(self, n_public: int, epsilon: float) -> None:
+        """Keep public numbers of the pipeline that fits this one, for a rule."""
+        self._whole = n_public, epsilon
+
+    def _chosen_numbers(self, columns: Iterable[Column]) -> str:
+        if not self._follows_the_whole():
+            return str(self.numbers)
+        # Alone, it knows no adjacency but its own: the number of rows may be private to what comes next.
+        return "scale" if self._whole is None else numbers_by_rule(columns, int(self.n_bins), *self._whole)
 
     # --- rows ---
 
