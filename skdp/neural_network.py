@@ -475,7 +475,7 @@ class DPMLPClassifier(GradientClassifier):
 
     def _check_present(self, run: Run, outputs: Outputs) -> None:
         architecture: Architecture = run.shape.architecture
-        out_activation = architecture.out_activation
+        out_activation = architecture.loss
         if out_activation != self.out_activation_:
             raise ValueError(
                 f"y asks for {out_activation!r} outputs where those of earlier runs are "
@@ -496,7 +496,7 @@ class DPMLPClassifier(GradientClassifier):
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> NetworkModel:
         shape: _Shape = run.shape
         labels = targets.values
-        if shape.architecture.out_activation == "logistic":
+        if shape.architecture.loss == "logistic":
             labels = labels.reshape(len(labels), targets.outputs.n_outputs).astype(np.float32)
         return NetworkModel(
             X, labels, weights, shape.architecture, shape.clip,
@@ -511,7 +511,7 @@ class DPMLPClassifier(GradientClassifier):
         self.intercepts_ = [table[-1].copy() for table in tables]
         self.n_layers_ = len(tables) + 1
         self.n_outputs_ = plan.outputs.n_outputs
-        self.out_activation_ = run.shape.architecture.out_activation
+        self.out_activation_ = run.shape.architecture.loss
         self.learning_rate_init_ = run.learning_rate
 
     # --- predictions ---

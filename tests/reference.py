@@ -210,12 +210,34 @@ def least_squares_solution(gram, product, least: float, ridge: float, intercept:
 SUMMED_BLOCK = 256  # rows whose products are added up in the dtype of the rows
 
 
+def loss_of_score(name: str, z: float, target: float, limit: float = math.inf) -> float:
+    """Of one output: "logistic", "squared_error", "huber" (1964), or "poisson", a straight line where e**z > limit."""
+    if name == "logistic":
+        return float(np.logaddexp(0.0, z)) - target * z
+    if name == "poisson":
+        return (math.exp(z) if z <= math.log(limit) else limit * (1.0 + z - math.log(limit))) - target * z
+    off = abs(z - target)
+    if name == "huber" and off > limit:
+        return limit * (off - limit / 2.0)
+    return off**2 / 2.0
+
+
+def residual(name: str, z: float, target: float, limit: float = math.inf) -> float:
+    """Derivative of `loss_of_score` by the score."""
+    if name == "logistic":
+        return float(probabilities([z])[0]) - target
+    if name == "poisson":
+        return min(math.exp(min(z, 700.0)), limit) - target
+    return max(-limit, min(limit, z - target)) if name == "huber" else z - target
+
+
 class Network(NamedTuple):
-    """Widths from input to output, the activation of the hidden layers, and "softmax" or "logistic" outputs."""
+    """Widths from input to output, the activation of the hidden layers, "softmax" or a loss of each output."""
 
     widths: tuple[int, ...]
     activation: str
-    out_activation: str
+    loss: str
+    limit: float = math.inf
 
     @property
     def n_parameters(self) -> int:
@@ -264,22 +286,25 @@ def layer_values(row, network: Network, theta) -> list[np.ndarray]:
 
 
 def network_loss(row, target, weight: float, network: Network, theta) -> float:
-    """Of one row: `target` is the number of a class for the softmax, else one 0 or 1 an output."""
+    """Of one row: `target` is the number of a class for the softmax, else one number an output."""
     scores = layer_values(row, network, theta)[-1]
-    if network.out_activation == "softmax":
+    if network.loss == "softmax":
         return weight * float(np.logaddexp.reduce(scores) - scores[target])
-    return weight * float(np.sum(np.logaddexp(0.0, scores) - np.asarray(target) * scores))
+    return weight * sum(
+        loss_of_score(network.loss, z, t, network.limit) for z, t in zip(scores, np.asarray(target, float), strict=True)
+    )
 
 
 def network_gradient(row, target, weight: float, network: Network, theta) -> list[np.ndarray]:
     """Of `network_loss`, a table a layer: backpropagation by hand (Rumelhart, Hinton & Williams 1986)."""
     tables, values = network.tables(theta), layer_values(row, network, theta)
     inputs = [row] + [activated(network.activation, z) for z in values[:-1]]
-    if network.out_activation == "softmax":
+    if network.loss == "softmax":
         truth = np.eye(len(values[-1]))[target]
         delta = weight * (probabilities(values[-1]) - truth)
     else:
-        delta = weight * (np.concatenate([probabilities([z]) for z in values[-1]]) - np.asarray(target))
+        pairs = zip(values[-1], np.asarray(target, float), strict=True)
+        delta = weight * np.array([residual(network.loss, z, t, network.limit) for z, t in pairs])
     found = []
     for layer in range(len(tables) - 1, -1, -1):
         found.insert(0, np.outer(np.append(inputs[layer], 1.0), delta))

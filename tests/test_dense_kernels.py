@@ -74,50 +74,6 @@ def test_nothing_of_a_row_with_scale_zero_is_gathered(content):
     np.testing.assert_array_equal(chunk, 0.0)
 
 
-# --- residuals ---
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "start"), [(None, 2), (ROWS, 0), (ROWS, 1)])
-def test_residuals_are_those_of_the_plain_losses(rows, start, dtype):
-    rng = np.random.default_rng(1)
-    m, weights = 4, rng.uniform(0.0, 3.0, 8).astype(dtype)
-    labels, targets = rng.integers(0, 3, 8), rng.integers(0, 2, (8, 3)).astype(np.float32)
-    scores = (rng.normal(size=(m, 3)) * 5).astype(dtype)
-    picked = np.arange(start, start + m) if rows is None else rows[start : start + m]
-    softmax, logistic = scores.copy(), scores.copy()
-    _dense.softmax_residuals(softmax, labels, weights, rows, start)
-    _dense.logistic_residuals(logistic, targets, weights, rows, start)
-    for i, row in enumerate(picked):
-        p = reference.probabilities(scores[i].astype(float))
-        each = np.array([float(reference.probabilities([z])[0]) for z in scores[i].astype(float)])
-        tolerance = {"rtol": 0, "atol": 64 * float(np.finfo(dtype).eps)}
-        np.testing.assert_allclose(softmax[i], weights[row] * (p - np.eye(3)[labels[row]]), **tolerance)
-        np.testing.assert_allclose(logistic[i], weights[row] * (each - targets[row]), **tolerance)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_residuals_of_extreme_scores_are_those_of_the_limit(dtype):
-    top = np.finfo(dtype).max
-    scores = np.array([[top, -top, 0.0], [-top, -top, -top], [1e4, 1e4, 0.0]], dtype)
-    softmax, logistic = scores.copy(), scores.copy()
-    _dense.softmax_residuals(softmax, np.array([1, 0, 2]), np.ones(3, dtype), None, 0)
-    _dense.logistic_residuals(logistic, np.zeros((3, 3), np.float32), np.ones(3, dtype), None, 0)
-    np.testing.assert_allclose(softmax, [[1, -1, 0], [-2 / 3, 1 / 3, 1 / 3], [0.5, 0.5, -1]], atol=1e-6)
-    np.testing.assert_allclose(logistic, [[1, 0, 0.5], [0, 0, 0], [1, 1, 0.5]], atol=1e-6)
-
-
-@pytest.mark.parametrize("score", [np.nan, np.inf])
-def test_scores_that_are_lost_give_residuals_that_are_not_finite(score):
-    """The guard of the clip must see them: a softmax of NaN, or of infinity less infinity, is not made up."""
-    softmax = np.array([[score, 0.0, 1.0]])
-    _dense.softmax_residuals(softmax, np.zeros(1, np.int64), np.ones(1), None, 0)
-    assert not np.all(np.isfinite(softmax))
-    logistic = np.array([[np.nan]])
-    _dense.logistic_residuals(logistic, np.zeros((1, 1), np.float32), np.ones(1), None, 0)
-    assert np.isnan(logistic[0, 0])
-
-
 # --- derivatives ---
 
 

@@ -68,7 +68,7 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "trees", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "losses", "trees", "updates"),),
     "_training": (
         ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
         ("checkpoint",),

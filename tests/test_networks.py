@@ -19,13 +19,16 @@ from skdp._training.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, N
 
 DTYPES = [np.float32, np.float64]
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}
-OUTPUTS = {"binary": ("logistic", 1), "classes": ("softmax", 3), "labels": ("logistic", 3)}
+OUTPUTS = {
+    "binary": ("logistic", 1), "classes": ("softmax", 3), "labels": ("logistic", 3),
+    "squared_error": ("squared_error", 1), "huber": ("huber", 1, 0.5), "poisson": ("poisson", 1, 3.0),
+}  # fmt: skip
 RADIUS, UNIT = 1.5, 2.0
 
 
 def network(hidden=(6,), d=5, loss="classes", activation="tanh"):
-    out_activation, n_outputs = OUTPUTS[loss]
-    return Architecture((d, *hidden, n_outputs), activation, out_activation)
+    name, n_outputs, *limit = OUTPUTS[loss]
+    return Architecture((d, *hidden, n_outputs), activation, name, *limit)
 
 
 def shares(n_layers, kind="flat"):
@@ -47,14 +50,17 @@ def people(n, net, *, dtype=np.float64, seed=0):
     rng = np.random.default_rng(seed)
     d, k = net.widths[0], net.widths[-1]
     X = (rng.normal(size=(n, d)) * rng.choice([0.1, 1.0, 3.0], size=(n, 1)) / np.sqrt(d)).astype(dtype)
-    targets = rng.integers(0, k, n) if net.out_activation == "softmax" else rng.integers(0, 2, (n, k)).astype("f4")
+    targets = rng.integers(0, k, n) if net.loss == "softmax" else rng.integers(0, 2, (n, k)).astype("f4")
+    if net.loss not in ("softmax", "logistic"):  # from -1 to 1, or from 0 to the limit
+        low, high = (0.0, net.limit) if net.loss == "poisson" else (-1.0, 1.0)
+        targets = np.random.default_rng(seed + 1).uniform(low, high, (n, k)).astype(dtype)
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], n, p=[0.1, 0.2, 0.5, 0.2])
     return X, targets, weights, rng.normal(size=net.n_parameters).astype(dtype)
 
 
 def plain_rows(X, targets, weights, theta, net, kind, max_norm, *, radius=RADIUS, unit=UNIT):
     """The clipped gradients of the plain reading, where C leaves room for the rounding of X's dtype."""
-    plain = reference.Network(net.widths, net.activation, net.out_activation)
+    plain = reference.Network(net.widths, net.activation, net.loss, net.limit)
     bounds = max_norm * np.array(shares(net.n_layers, kind)) / reference.room_for_rounding(X.dtype, net.widths)
     rows = X.toarray() if sp.issparse(X) else X
     return reference.network_clipped_gradients(
@@ -100,7 +106,7 @@ def test_unclipped_sum_is_the_gradient_of_the_loss(activation, loss):
     """Central differences of the plain loss: error h**2 f'''/6 and eps f/h, together below 1e-8 a row at h = 1e-5."""
     net = network((4, 3), d=3, loss=loss, activation=activation)
     X, targets, weights, theta = people(15, net)
-    plain = reference.Network(net.widths, net.activation, net.out_activation)
+    plain = reference.Network(net.widths, net.activation, net.loss, net.limit)
     rows = [reference.input_row(x, RADIUS, UNIT) for x in X]
     near_kink = min(np.abs(z).min() for row in rows for z in reference.layer_values(row, plain, theta)[:-1])
     assert near_kink > 1e-3  # the derivative of relu is not asked for across its kink
@@ -210,7 +216,7 @@ def norm_of(vector):
 
 def contribution(x, target, weight, theta, net, kind, max_norm, *, dtype=np.float64, radius=RADIUS, unit=UNIT):
     """What one row adds to the sum: the sum over that row alone."""
-    targets = np.array([target]) if net.out_activation == "softmax" else np.full((1, net.widths[-1]), target, "f4")
+    targets = np.array([target]) if net.loss == "softmax" else np.full((1, net.widths[-1]), target, "f4")
     model = model_of(np.asarray(x)[None], targets, np.array([weight]), net, kind, dtype=dtype, radius=radius, unit=unit)
     return model.clipped_gradient_sum(np.asarray(theta, dtype), None, max_norm)
 

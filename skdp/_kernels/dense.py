@@ -92,59 +92,6 @@ def sparse_row_squares(data, indptr, scale, squares):
 
 
 @njit(**_OPTIONS)
-def softmax_residuals(scores, labels, weights, rows, start):
-    """Replace scores by the derivatives of the multinomial loss: probability less 1 for the label, times the weight.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k)
-        Read and written.
-    labels : ndarray of shape (n,), int64
-    weights : ndarray of shape (n,)
-    rows : ndarray of int64 or None
-    start : int
-        As for `gather_rows`.
-    """
-    m, k = scores.shape
-    for i in range(m):
-        row = start + i if rows is None else rows[start + i]
-        top = scores[i, 0]  # subtracted from all scores, so that no exponential overflows
-        for j in range(1, k):
-            top = max(top, scores[i, j])
-        total = 0.0
-        for j in range(k):
-            scores[i, j] = np.exp(scores[i, j] - top)
-            total += scores[i, j]
-        scale = weights[row] / total
-        for j in range(k):
-            scores[i, j] *= scale
-        scores[i, labels[row]] -= weights[row]
-
-
-@njit(**_OPTIONS)
-def logistic_residuals(scores, targets, weights, rows, start):
-    """Replace scores by the derivatives of logistic losses: probability less target, times the weight.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m, k)
-        Read and written.
-    targets : ndarray of shape (n, k)
-        0 or 1.
-    weights : ndarray of shape (n,)
-    rows : ndarray of int64 or None
-    start : int
-        As for `gather_rows`.
-    """
-    m, k = scores.shape
-    for i in range(m):
-        row = start + i if rows is None else rows[start + i]
-        for j in range(k):
-            probability = 1.0 / (1.0 + np.exp(-scores[i, j]))  # exp may overflow to infinity: the quotient is 0
-            scores[i, j] = (probability - targets[row, j]) * weights[row]
-
-
-@njit(**_OPTIONS)
 def multiply_by_derivative(activation, outputs, deltas):
     """Multiply `deltas` by the derivative of the activation, which is a function of the activation's output.
 

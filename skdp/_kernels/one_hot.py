@@ -1,4 +1,4 @@
-"""Clipped gradient sums of linear models over one-hot rows, by lookups in small tables.
+"""Scores and sums of linear models over one-hot rows, by lookups in small tables.
 
 A row is a handful of level numbers, one for each block of columns, with a public weight for each block. Consecutive
 blocks of few levels share one code, so that a byte stands for a pair of trees of 16 leaves. A score is then a sum of
@@ -10,13 +10,9 @@ The scores are float64, and so are the sums (see `skdp._kernels.linear`).
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
-from skdp._kernels.linear import _residuals, _sum
-
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
-_ROWS = 2048
 
 
 @njit(**_OPTIONS)
@@ -69,8 +65,28 @@ def add_margins(histograms, widths, first_block, sums):
 
 
 @njit(**_OPTIONS)
+def take_rows(codes, rows, start, taken):
+    """Copy the codes of ``rows[start:]``, as many as `taken` has room for."""
+    for g in range(len(codes)):
+        each = codes[g]
+        for i in range(taken.shape[1]):
+            taken[g, i] = each[rows[start + i]]
+
+
+@njit(**_OPTIONS)
 def add_scores(codes, first_cell, tables, z):
-    """z += the entries of the tables, four codes at a time."""
+    """Add what the codes of each row say to its score, four codes at a time.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_codes, m), unsigned
+    first_cell : ndarray of shape (n_codes + 1,), int64
+        Where the table of a code starts.
+    tables : ndarray of shape (n_cells,), float64
+        See `write_tables`.
+    z : ndarray of shape (m,), float64
+        Added to.
+    """
     n_codes, m = codes.shape
     for g in range(0, n_codes - n_codes % 4, 4):
         c0, c1, c2, c3 = codes[g], codes[g + 1], codes[g + 2], codes[g + 3]
@@ -85,8 +101,18 @@ def add_scores(codes, first_cell, tables, z):
 
 
 @njit(**_OPTIONS)
-def _add_residuals(codes, first_cell, residuals, histograms):
-    """Add the residual of each row to the cells of its codes, four codes at a time."""
+def add_residuals(codes, first_cell, residuals, histograms):
+    """Add the residual of each row to the cells of its codes, four codes at a time.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_codes, m), unsigned
+    first_cell : ndarray of shape (n_codes + 1,), int64
+        Where the histogram of a code starts.
+    residuals : ndarray of shape (m,), float64
+    histograms : ndarray of shape (n_cells,), float64
+        Added to.
+    """
     n_codes, m = codes.shape
     for g in range(0, n_codes - n_codes % 4, 4):
         c0, c1, c2, c3 = codes[g], codes[g + 1], codes[g + 2], codes[g + 3]
@@ -102,60 +128,3 @@ def _add_residuals(codes, first_cell, residuals, histograms):
         c0, h0 = codes[g], histograms[first_cell[g] :]
         for i in range(m):
             h0[c0[i]] += residuals[i]
-
-
-@njit(**_OPTIONS)
-def add_rows(
-    codes, rows, first_cell, tables, label, weight, bias, length, max_norm, icpt, start, stop, histograms, icpts
-):
-    """Add the clipped residuals of rows to the cells of their codes.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_codes, n), unsigned
-    rows : ndarray of int64 or None
-        Numbers of the rows of a lot, None for all rows; `start` and `stop` count within it.
-    first_cell : ndarray of shape (n_codes,), int64
-    tables : ndarray of shape (n_outputs, n_cells), float64
-        See `write_tables`. One output is the logistic loss, more are the multinomial one.
-    label, weight : ndarray of shape (n,), float64
-    bias : ndarray of shape (n_outputs,), float64
-    length : float
-        Norm of every row, the value of the intercept's column included, rounded up.
-    max_norm : float
-        C: no row adds residuals of a norm above ``max_norm / length``.
-    icpt : float
-        Value of the intercept's column, 0 for none.
-    start, stop : int
-    histograms : ndarray of shape (n_outputs, n_cells), float64
-        Added to.
-    icpts : ndarray of shape (n_outputs,), float64
-        Added to.
-    """
-    n_outputs, n_codes = len(tables), len(codes)
-    step = max(1, min(_ROWS, stop - start))
-    z, feature_part, icpt_part = np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
-    ones, lengths = np.ones(step), np.full(step, length)
-    some = np.empty((n_codes if rows is not None else 0, step), codes.dtype)
-    some_label, some_weight = np.empty(step), np.empty(step)
-    for low in range(start, stop, step):
-        high = min(low + step, stop)
-        m = high - low
-        if rows is None:
-            block, labels, weights = codes[:, low:high], label[low:high], weight[low:high]
-        else:
-            for g in range(n_codes):
-                each = codes[g]
-                for i in range(m):
-                    some[g, i] = each[rows[low + i]]
-            for i in range(m):
-                some_label[i], some_weight[i] = label[rows[low + i]], weight[rows[low + i]]
-            block, labels, weights = some[:, :m], some_label[:m], some_weight[:m]
-        for k in range(n_outputs):
-            z[k, :m] = 0.0
-            icpt_part[k, :m] = bias[k] * icpt
-            add_scores(block, first_cell, tables[k], z[k, :m])
-        _residuals(z[:, :m], labels, weights, ones[:m], lengths[:m], max_norm, icpt, feature_part, icpt_part)
-        for k in range(n_outputs):
-            _add_residuals(block, first_cell, feature_part[k, :m], histograms[k])
-            icpts[k] += _sum(icpt_part[k], m)

@@ -17,6 +17,7 @@ float64.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -25,11 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import dense as kernel
+from skdp._kernels import losses
 from skdp._training.linear import row_scales
 from skdp._training.optimizers import Vector
 
 ACTIVATIONS = {
     "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,
+}  # fmt: skip
+LOSSES = {
+    "logistic": losses.LOGISTIC, "softmax": losses.MULTINOMIAL, "squared_error": losses.SQUARED,
+    "huber": losses.HUBER, "poisson": losses.POISSON,
 }  # fmt: skip
 CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
 
@@ -42,15 +48,16 @@ Rows = NDArray[np.int64] | None
 
 @dataclass(frozen=True)
 class Architecture:
-    """Widths of a dense network's layers, input and output included, its activation and its loss.
+    """Widths of a dense network's layers, input and output included, its activation and its loss, one of `LOSSES`.
 
-    A layer's parameters are a table of shape (inputs + 1, outputs) whose last row is the intercepts; the tables follow
-    one another in the flat vector.
+    `limit` is that of the losses that have one (`skdp._kernels.losses`). A layer's parameters are a table of shape
+    (inputs + 1, outputs) whose last row is the intercepts; the tables follow one another in the flat vector.
     """
 
     widths: tuple[int, ...]
     activation: str
-    out_activation: str
+    loss: str
+    limit: float = math.inf
 
     @property
     def n_layers(self) -> int:
@@ -111,13 +118,13 @@ class Clip:
 
 
 class NetworkModel:
-    """Rows, targets and weights of a dense classifier, ready for clipped gradient sums.
+    """Rows, targets and weights of a dense network, ready for clipped gradient sums.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
     targets : ndarray of shape (n,), int64, or (n, k)
-        Numbers of the classes for the softmax, 0 and 1 for logistic outputs.
+        Numbers of the classes for the softmax, one column an output for other losses.
     weights : ndarray of shape (n,) or float
         Act inside the clip; 0 makes a row a null record.
     architecture : Architecture
@@ -205,9 +212,13 @@ class NetworkModel:
         np.matmul(inputs[-1], tables[-1], out=deltas[-1])
 
     def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
-        # Labels and weights are looked up by row, so a lot needs no copy of them.
-        loss = kernel.softmax_residuals if self.architecture.out_activation == "softmax" else kernel.logistic_residuals
-        loss(scores, self._targets, self._weights, rows, start)
+        # Targets and weights are looked up by row, so a lot needs no copy of them.
+        targets, weights = self._targets, self._weights
+        name, limit = self.architecture.loss, self.architecture.limit
+        if name == "softmax":
+            losses.multinomial_row_residuals(scores, targets, weights, rows, start)
+        else:
+            losses.row_residuals(LOSSES[name], scores, targets, weights, rows, start, limit)
 
     def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
         code = ACTIVATIONS[self.architecture.activation]

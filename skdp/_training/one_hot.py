@@ -12,11 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._kernels import losses
 from skdp._kernels import one_hot as kernel
 from skdp._training.linear import n_segments
 from skdp._training.optimizers import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
+_ROWS = 2048  # of a block, which stays in cache
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Blocks:
     @property
     def n_columns(self) -> int:
         return sum(self.widths)
+
+    @cached_property
+    def level_counts(self) -> NDArray[np.int64]:
+        """`widths` as an array."""
+        return np.array(self.widths)
 
     @cached_property
     def first_block(self) -> NDArray[np.int64]:
@@ -162,53 +169,58 @@ class OneHotGeometry:
 
 
 class OneHotModel:
-    """One-hot rows, labels and weights of a linear model, ready for clipped gradient sums.
+    """One-hot rows, targets and weights of a linear model, ready for clipped gradient sums.
 
     Parameters
     ----------
     rows : OneHotRows
-    labels : ndarray of shape (n,)
-        Numbers of the classes, from 0.
+    targets : ndarray of shape (n,)
+        Numbers of the classes from 0, or numbers.
     weights : ndarray of shape (n,) or float
         Act inside the clip; 0 makes a row a null record.
     n_outputs : int
-        1 for the logistic loss (two classes), else the number of classes.
+        More than 1 for the multinomial loss alone.
     geometry : OneHotGeometry
+    loss : int
+        See `skdp._kernels.losses`.
+    limit : float
+        Of the losses that have one.
     n_threads : int
         Number of threads. The result does not depend on it.
 
     Notes
     -----
-    **Guarantees.** A row adds at most C (1 + 8 u), with u = 2**-53, and exactly nothing if its weight is 0.
+    **Guarantees.** A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.
 
     Proof. Let P be the orthogonal projection onto vectors that sum to zero in each block, the identity at the
     intercept, and u = P D e the projected row: e has a 1 for each level, D holds entries. The gradient of a row at
-    parameters P theta is r u', with r the derivative of the loss by the scores, and its norm |r| |u| is that of r, as
-    all rows have norm 1. The residual is clipped to ``C / LENGTH``, where `LENGTH` is 1 with room for the rounding of
-    the norm and of products. What a row adds to histograms is its clipped residual, once in each block, and sums are
-    P D times those of all rows: by linearity the same as the sum of the clipped gradients r u'. So one row moves the
-    sum by at most C. The release adds isotropic noise to this sum, also along the directions that P removes, and the
-    scores of the next step are taken at P theta: a function of the release. (Noise that is projected without the sum
-    would publish the part of the sum that P removes.)
+    parameters P theta is r u', with r the derivative of the loss by the scores, and its norm \\|r\\| \\|u\\| is that of
+    r, as all rows have norm 1. `losses.clip_residuals` shortens r to C, with `_length` in the place of 1: room for the
+    rounding of the norm and of products. What a row adds to histograms is its clipped residual, once in each block, and
+    sums are P D times those of all rows: by linearity the same as the sum of the clipped gradients r u'. So one row
+    moves the sum by at most C. The release adds isotropic noise to this sum, also along the directions that P removes,
+    and the scores of the next step are taken at P theta: a function of the release. (Noise that is projected without
+    the sum would publish the part of the sum that P removes.)
     """
 
     def __init__(
         self,
         rows: OneHotRows,
-        labels: NDArray[np.int64],
+        targets: NDArray[Any],
         weights: NDArray[np.floating] | float,
         n_outputs: int,
         geometry: OneHotGeometry,
         *,
+        loss: int,
+        limit: float = 0.0,
         n_threads: int = 1,
     ) -> None:
         self.n_rows, self.n_columns = rows.shape[0], rows.blocks.n_columns
         self.n_outputs, self.geometry = n_outputs, geometry
-        self._codes, self._blocks = rows.codes, rows.blocks
-        self._labels = labels.astype(np.float64)
+        self._codes, self._blocks, self._loss, self._limit = rows.codes, rows.blocks, loss, limit
+        self._targets = targets.astype(np.float64)
         self._weights = np.broadcast_to(np.asarray(weights, np.float64), (self.n_rows,)).copy()
-        self._widths = np.array(rows.blocks.widths)
-        self._length = 1.0 + (self.n_columns + n_outputs + 16) * 2.0**-52
+        self._lengths = np.full(_ROWS, 1.0 + (self.n_columns + n_outputs + 16) * 2.0**-52)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     @property
@@ -217,36 +229,66 @@ class OneHotModel:
 
     def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
-        geometry, blocks = self.geometry, self._blocks
-        table = theta.reshape(self.n_outputs, -1).astype(np.float64, copy=False)
-        first_cell, n_cells = blocks.first_cell[:-1], int(blocks.first_cell[-1])
-        tables = np.empty((self.n_outputs, n_cells))
-        for k, coefs in enumerate(geometry.centred(table[:, : self.n_columns])):
-            kernel.write_tables(coefs, self._widths, blocks.first_block, tables[k])
-        bias = table[:, -1].copy() if geometry.fit_intercept else np.zeros(self.n_outputs)
+        tables, bias = self._tables(theta)
         n = self.n_rows if rows is None else len(rows)
-        parts = n_segments(n, self.n_outputs * n_cells)
+        parts = n_segments(n, tables.size)
         # One histogram per segment, so that threads never write to the same memory.
-        histograms, icpts = np.zeros((parts, self.n_outputs, n_cells)), np.zeros((parts, self.n_outputs))
+        histograms, icpts = np.zeros((parts, *tables.shape)), np.zeros((parts, self.n_outputs))
 
         def add_segment(segment: int) -> None:
             start, stop = n * segment // parts, n * (segment + 1) // parts
-            kernel.add_rows(
-                self._codes, rows, first_cell, tables, self._labels, self._weights, bias, self._length, max_norm,
-                geometry.icpt, start, stop, histograms[segment], icpts[segment],
-            )  # fmt: skip
+            for low in range(start, stop, _ROWS):
+                chosen = slice(low, min(low + _ROWS, stop))
+                codes, where = self._chosen(rows, chosen)
+                residuals = self._clipped_residuals(codes, where, tables, bias, max_norm)
+                for k, each in enumerate(residuals):
+                    kernel.add_residuals(codes, self._blocks.first_cell, each, histograms[segment, k])
+                icpts[segment] += residuals.sum(axis=1)
 
         if self._pool is None or parts == 1:
             for segment in range(parts):
                 add_segment(segment)
         else:
             list(self._pool.map(add_segment, range(parts)))  # the kernels release the GIL; `list` raises errors
-        sums = np.zeros((self.n_outputs, self.n_columns))
-        for k, histogram in enumerate(histograms.sum(axis=0)):
-            kernel.add_margins(histogram, self._widths, blocks.first_block, sums[k])
-        total = geometry.centred(sums)
-        if geometry.fit_intercept:
-            total = np.hstack([total, icpts.sum(axis=0)[:, None]])
+        return self._gradients(histograms.sum(axis=0), icpts.sum(axis=0))
+
+    def _tables(self, theta: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each code adds to the scores, of shape (n_outputs, n_cells), and what the intercept does."""
+        table, blocks = theta.reshape(self.n_outputs, -1).astype(np.float64, copy=False), self._blocks
+        tables = np.empty((self.n_outputs, int(blocks.first_cell[-1])))
+        for k, coefs in enumerate(self.geometry.centred(table[:, : self.n_columns])):
+            kernel.write_tables(coefs, blocks.level_counts, blocks.first_block, tables[k])
+        bias = table[:, -1] * self.geometry.icpt if self.geometry.fit_intercept else np.zeros(self.n_outputs)
+        return tables, bias
+
+    def _chosen(self, rows: NDArray[np.int64] | None, chosen: slice) -> tuple[NDArray[Any], Any]:
+        """Codes of some rows, and where these rows are."""
+        if rows is None:
+            return self._codes[:, chosen], chosen
+        taken = np.empty((len(self._codes), chosen.stop - chosen.start), self._codes.dtype)
+        kernel.take_rows(self._codes, rows, chosen.start, taken)
+        return taken, rows[chosen]
+
+    def _clipped_residuals(
+        self, codes: NDArray[Any], where: Any, tables: NDArray[np.float64], bias: NDArray[np.float64], max_norm: float
+    ) -> NDArray[np.float64]:
+        """Clipped derivatives of the loss by the scores, of shape (n_outputs, m)."""
+        m = codes.shape[1]
+        found = np.repeat(bias[:, None], m, axis=1)
+        for k in range(self.n_outputs):
+            kernel.add_scores(codes, self._blocks.first_cell, tables[k], found[k])
+        losses.residuals(self._loss, found, self._targets[where], self._weights[where], self._limit)
+        losses.clip_residuals(found, self._lengths[:m], max_norm)
+        return found
+
+    def _gradients(self, histograms: NDArray[np.float64], icpts: NDArray[np.float64]) -> Vector:
+        """The sum of gradients r u' from the sums of r over the rows of each cell, and over all rows."""
+        sums, blocks = np.zeros((self.n_outputs, self.n_columns)), self._blocks
+        for k, histogram in enumerate(histograms):
+            kernel.add_margins(histogram, blocks.level_counts, blocks.first_block, sums[k])
+        total = self.geometry.centred(sums)
+        if self.geometry.fit_intercept:
+            total = np.hstack([total, icpts[:, None] * self.geometry.icpt])
         return total.ravel()
 
     def __enter__(self) -> Self:
@@ -264,8 +306,8 @@ def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64]) -> NDArray[np.fl
     scores = np.zeros((len(coef), n))
     table = np.empty(int(blocks.first_cell[-1]))
     for k, each in enumerate(coef):
-        kernel.write_tables(each, np.array(blocks.widths), blocks.first_block, table)
-        kernel.add_scores(rows.codes, blocks.first_cell[:-1], table, scores[k])
+        kernel.write_tables(each, blocks.level_counts, blocks.first_block, table)
+        kernel.add_scores(rows.codes, blocks.first_cell, table, scores[k])
     return scores.T
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._gradient.classifier import GradientClassifier
+from skdp._gradient.classifier import GradientClassifier, Outputs
+from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
 
@@ -83,6 +84,10 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         would read the labels and is refused: give ``1 / share`` with public shares of the classes.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
@@ -156,10 +161,9 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     Notes
     -----
     **Rows.** In each plain column a row has one level (a bin, a category, a gap), and one leaf in each tree. Levels and
-    leaves have public weights: the trees together two thirds of the squared norm, the plain columns one third, and
-    where noise would decide all that the trees say, the trees have less or nothing, by a rule in public quantities.
-    In each column and tree the row is projected so that its entries sum to zero, which leaves one and the same norm to
-    all rows.
+    leaves have public weights: the trees together two thirds of the squared norm, the plain columns one third. In each
+    column and tree the row is projected so that its entries sum to zero, which leaves one and the same norm to all
+    rows.
 
     **Guarantees.**
 
@@ -260,6 +264,10 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _loss(self, outputs: Outputs) -> tuple[int, float]:
+        """See `RandomTreesRuns`."""
+        return (LOGISTIC if outputs.n_outputs == 1 else MULTINOMIAL), 0.0
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict confidence scores for samples.

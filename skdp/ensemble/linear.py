@@ -48,6 +48,10 @@ class RandomTreesRuns(LinearRuns):
     coef_noise_: Doubles
     _fitted_start_noise: Doubles  # of coefficients that the last run started from
 
+    def _loss(self, outputs: Any) -> tuple[int, float]:
+        """Return the number of the loss and its limit, see `skdp._kernels.losses`."""
+        raise NotImplementedError
+
     # --- rows ---
 
     def _embedding(self) -> PublicTreesEmbedding:
@@ -86,15 +90,15 @@ class RandomTreesRuns(LinearRuns):
         lot_size, n_free = sampling.rate * n, _n_free(plain, outputs)
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, n_free)
         clip = self._check_clip() or rules.default_max_grad_norm(signal)
-        geometry = self._geometry(form, len(plain), rules.trees_share(signal))
+        geometry = self._geometry(form, len(plain))
         rate = self._check_learning_rate() or rules.default_learning_rate(sigma, clip, lot_size, n_steps, signal)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.n_columns] = geometry.entries_of_columns**2
         return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())
 
-    def _geometry(self, form: Blocks, n_plain: int, share: float) -> OneHotGeometry:
-        n_trees = len(form.widths) - n_plain
+    def _geometry(self, form: Blocks, n_plain: int) -> OneHotGeometry:
+        n_trees, share = len(form.widths) - n_plain, rules.TREES_SHARE
         weights = np.repeat([math.sqrt((1.0 - share) / n_plain), math.sqrt(share / n_trees)], [n_plain, n_trees])
         return OneHotGeometry(form, tuple(weights.tolist()), rules.INTERCEPT if self.fit_intercept else 0.0)
 
@@ -117,8 +121,11 @@ class RandomTreesRuns(LinearRuns):
 
     def _bind(self, X: OneHotRows, targets: Targets, weights: Any, run: Run) -> OneHotModel:
         """See `GradientEstimator`."""
-        n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
-        return OneHotModel(X, targets.values, weights, n_outputs, run.shape, n_threads=n_threads)
+        loss, limit = self._loss(targets.outputs)
+        return OneHotModel(
+            X, targets.values, weights, targets.outputs.n_outputs, run.shape,
+            loss=loss, limit=limit, n_threads=count_threads(self.n_jobs),
+        )  # fmt: skip
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """See `GradientEstimator`."""

@@ -16,15 +16,13 @@ SMALLEST_LOT = 4096
 
 TREES_SHARE = 2.0 / 3.0
 """Share of the trees in the squared norm of a row without its intercept; the plain columns have the rest."""
-FEWEST_SIGNAL, ENOUGH_SIGNAL = 8.0, 16.0
-"""Between these signals the share of the trees rises from 0: noise alone decides what they would say of fewer rows."""
 
 INTERCEPT = 0.2
 """Entry of the intercept where the rest of a row has norm 1."""
 
 LOW_CLIP, HIGH_CLIP = 0.35, 0.7
-LOW_STEP, HIGH_STEP = 1.4, 0.6
-LOW_SIGNAL, HIGH_SIGNAL = 30.0, 300.0  # of steps and clips
+LOW_STEP, HIGH_STEP = 1.4, 0.7
+LOW_SIGNAL, HIGH_SIGNAL = 50.0, 300.0  # of steps and clips
 LARGEST_STEP = 200.0
 
 
@@ -36,11 +34,6 @@ def default_sampling(n: int, n_entries: int, n_steps: int) -> Sampling:
     if n * n_entries * n_steps <= AFFORDABLE or n <= SMALLEST_LOT:
         return sampling_at(1.0)
     return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
-
-
-def trees_share(signal: float) -> float:
-    """Share of the trees in the squared norm of a row, from `skdp._training.defaults.signal_of` the plain columns."""
-    return TREES_SHARE * _rise(signal, FEWEST_SIGNAL, ENOUGH_SIGNAL)
 
 
 def default_max_grad_norm(signal: float) -> float:
@@ -71,5 +64,4 @@ __all__ = [
     "default_learning_rate",
     "default_max_grad_norm",
     "default_sampling",
-    "trees_share",
 ]

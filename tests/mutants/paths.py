@@ -61,6 +61,7 @@ BITS = "skdp/_kernels/bits.py"
 DENSE = "skdp/_kernels/dense.py"
 GRAM_KERNEL = "skdp/_kernels/gram.py"
 KERNEL = "skdp/_kernels/linear.py"
+LOSSES = "skdp/_kernels/losses.py"
 TREES_KERNEL = "skdp/_kernels/trees.py"
 UPDATES = "skdp/_kernels/updates.py"
 

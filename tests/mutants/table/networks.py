@@ -77,8 +77,8 @@ MUTANTS = [
         "network: weight applied after the clip",
         (
             NETWORKS,
-            "loss(scores, self._targets, self._weights, rows, start)",
-            "loss(scores, self._targets, np.minimum(self._weights, 1), rows, start)",
+            "targets, weights = self._targets, self._weights\n",
+            "targets, weights = self._targets, np.minimum(self._weights, 1)\n",
         ),
         (
             NETWORKS,

@@ -1,0 +1,199 @@
+"""The losses: their derivatives by the scores, which are what is clipped, and the clip itself for linear models.
+
+With score z, target t and weight w, a row's residual is w times the derivative of its loss by z:
+
+- `LOGISTIC`: loss log(1 + e**z) - t z, derivative 1 / (1 + e**-z) - t, in [-1, 1] for t in [0, 1]; an output each.
+- `MULTINOMIAL`: log(sum of e**z_k) - z_t, derivative softmax(z) less 1 at the label, of norm at most sqrt(2).
+- `SQUARED`: (z - t)**2 / 2, derivative z - t, without a bound.
+- `HUBER`: the same up to \\|z - t\\| = `limit` and a straight line beyond (Huber 1964), derivative z - t held within
+  `limit`.
+- `POISSON`: e**z - t z up to e**z = `limit` and a straight line beyond, derivative min(e**z, limit) - t. The loss is
+  convex and a Poisson likelihood wherever the mean e**z is below `limit`, the public bound on counts. Its derivative
+  stays in [-t, limit - t], where e**z alone has no bound.
+
+**What is fed to the clip.** The clip is of the whole gradient, whose norm is \\|r\\| \\|u\\| with r the residuals and u
+the row (a function of both layer by layer, in a network). It needs nothing of the loss but that r is a function of the
+scores, the target and the weight of the row itself, and that NaN and infinity are seen. Every derivative here is NaN
+where a score is NaN: comparisons are written so that NaN passes through them. An infinite score is NaN or infinite in
+`MULTINOMIAL` and infinite in `SQUARED`, and a number in the three others, whose derivatives have that limit. A row
+whose residuals are not finite is a null row after the clip: after `clip_residuals` here, for networks after
+`skdp._kernels.dense.clip_factors`. Weights multiply residuals before the clip, so none lifts a row above it.
+
+`skdp._kernels.linear` has the logistic and multinomial residuals in its own loops over blocks, since no kernel calls
+one in another file. ``fastmath`` is off.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+LOGISTIC, MULTINOMIAL, SQUARED, HUBER, POISSON = 0, 1, 2, 3, 4
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip
+
+
+@njit(**_OPTIONS)
+def _derivative(loss, score, target, limit):
+    """Derivative of a loss of one score; NaN stays NaN."""
+    if loss == LOGISTIC:
+        return 1.0 / (1.0 + np.exp(-score)) - target  # exp may overflow to infinity: the quotient is 0
+    if loss == POISSON:
+        mean = np.exp(score)
+        return (limit if mean > limit else mean) - target
+    difference = score - target
+    if loss == HUBER:
+        difference = limit if difference > limit else difference
+        difference = -limit if difference < -limit else difference
+    return difference
+
+
+# --- linear models: an array of scores for each output ---
+
+
+@njit(**_OPTIONS)
+def residuals(loss, scores, targets, weights, limit):
+    """Replace scores by the derivatives of the loss by them, times the weights.
+
+    Parameters
+    ----------
+    loss : int
+        `MULTINOMIAL` for several outputs; any other loss has one.
+    scores : ndarray of shape (n_outputs, m), float64
+        Read and written.
+    targets : ndarray of shape (m,)
+        Numbers of the classes for `MULTINOMIAL`, 0 and 1 for `LOGISTIC`, numbers for the others.
+    weights : ndarray of shape (m,)
+    limit : float
+        Of `HUBER` and `POISSON`, see above.
+    """
+    if loss == MULTINOMIAL:
+        _multinomial_residuals(scores, targets, weights)
+        return
+    for i in range(scores.shape[1]):
+        scores[0, i] = _derivative(loss, scores[0, i], targets[i], limit) * weights[i]
+
+
+@njit(**_OPTIONS)
+def _multinomial_residuals(scores, labels, weights):
+    n_outputs, m = scores.shape
+    highest, total = np.full(m, -np.inf), np.zeros(m)
+    for k in range(n_outputs):
+        for i in range(m):
+            highest[i] = max(highest[i], scores[k, i])  # subtracted below, so that no exponential overflows
+    for k in range(n_outputs):
+        for i in range(m):
+            scores[k, i] = np.exp(scores[k, i] - highest[i])
+            total[i] += scores[k, i]
+    for k in range(n_outputs):
+        for i in range(m):
+            truth = 1.0 if labels[i] == k else 0.0
+            scores[k, i] = (scores[k, i] / total[i] - truth) * weights[i]
+
+
+@njit(**_OPTIONS)
+def _norm(values):
+    """Euclidean norm, without overflow or underflow on the way; infinity where a value is NaN or infinite."""
+    top = 0.0
+    for k in range(len(values)):
+        if not abs(values[k]) < np.inf:
+            return np.inf
+        top = max(top, abs(values[k]))
+    if len(values) == 1 or top == 0.0:
+        return top
+    square = 0.0
+    for k in range(len(values)):
+        square += (values[k] / top) ** 2
+    return top * math.sqrt(square)
+
+
+@njit(**_OPTIONS)
+def clip_residuals(residuals, lengths, max_norm):
+    """Shorten residuals so that none of the gradients, residuals times rows, is longer than `max_norm`.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_outputs, m), float64
+        Read and written. Those of a row with NaN or infinity among them become 0.
+    lengths : ndarray of shape (m,), float64
+        Norms of the rows, or upper bounds on them.
+    max_norm : float
+        C.
+
+    Notes
+    -----
+    **Guarantees.** What is left has a norm of at most C (1 + 8 u) / length over the outputs, u = 2**-53.
+
+    Proof. `_norm` of K numbers has a relative error of at most (K / 2 + 4) u, and the products with the length and with
+    `room` have one of u each: `room` makes the size at least the true one, denormal sizes apart, which are below C. The
+    quotient and the product that follow have an error of u each. A factor below the normal numbers, which have lost
+    digits, becomes 0, and so do denormal residuals and the quotient with a size of infinity.
+    """
+    n_outputs, m = residuals.shape
+    room = 1.0 + (n_outputs + 16) * 2.0**-52
+    for i in range(m):
+        size = _norm(residuals[:, i]) * lengths[i] * room
+        factor = 1.0 if size <= max_norm else max_norm / size
+        kept = factor >= _SMALLEST_NORMAL
+        for k in range(n_outputs):
+            value = residuals[k, i] * factor if kept else 0.0  # infinity times 0 would be NaN
+            residuals[k, i] = value if abs(value) >= _SMALLEST_NORMAL else 0.0
+
+
+# --- networks: a row of scores for each row, in the dtype of the network, with targets looked up ---
+
+
+@njit(**_OPTIONS)
+def row_residuals(loss, scores, targets, weights, rows, start, limit):
+    """Replace scores by the derivatives of the loss of each output, times the weight; for all but `MULTINOMIAL`.
+
+    Parameters
+    ----------
+    loss : int
+    scores : ndarray of shape (m, k)
+        Read and written.
+    targets : ndarray of shape (n, k)
+    weights : ndarray of shape (n,)
+    rows : ndarray of int64 or None
+    start : int
+        As for `skdp._kernels.dense.gather_rows`.
+    limit : float
+    """
+    m, k = scores.shape
+    for i in range(m):
+        row = start + i if rows is None else rows[start + i]
+        for j in range(k):
+            scores[i, j] = _derivative(loss, scores[i, j], targets[row, j], limit) * weights[row]
+
+
+@njit(**_OPTIONS)
+def multinomial_row_residuals(scores, labels, weights, rows, start):
+    """Replace scores by the derivatives of the multinomial loss, times the weight.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k)
+        Read and written.
+    labels : ndarray of shape (n,), int64
+    weights : ndarray of shape (n,)
+    rows : ndarray of int64 or None
+    start : int
+        As for `skdp._kernels.dense.gather_rows`.
+    """
+    m, k = scores.shape
+    for i in range(m):
+        row = start + i if rows is None else rows[start + i]
+        top = scores[i, 0]  # subtracted from all scores, so that no exponential overflows
+        for j in range(1, k):
+            top = max(top, scores[i, j])
+        total = 0.0
+        for j in range(k):
+            scores[i, j] = np.exp(scores[i, j] - top)
+            total += scores[i, j]
+        scale = weights[row] / total
+        for j in range(k):
+            scores[i, j] *= scale
+        scores[i, labels[row]] -= weights[row]
