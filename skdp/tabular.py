@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 from skdp._fitting.private_step import is_private
 from skdp._fitting.running import takes_sparse
-from skdp.linear_model import DPLinearRegression, DPLogisticRegression, DPRidge
+from skdp.ensemble import DPRandomTreesClassifier
+from skdp.linear_model import DPLinearRegression, DPRidge
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
 
@@ -34,10 +35,11 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `DPLogisticRegression`, "regressor" a `DPRidge`. An instance is a private estimator; it is
-        copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and
-        `random_state` hold for the whole pipeline. Before `DPRidge` and `DPLinearRegression` numbers are scaled, and
-        have bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer).
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a `DPRidge`. An instance is a private
+        estimator; it is copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its `adjacency`,
+        `n_samples_public` and `random_state` hold for the whole pipeline. Before `DPRidge` and `DPLinearRegression`
+        numbers are scaled, and have bins beside that where rows and budget are enough for them (``numbers="auto"`` of
+        the vectorizer). Models of random trees get codes (``numbers="codes"``) and their schema.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -94,13 +96,17 @@ def tabular_pipeline(
         shared["sparse_output"] = False
     if isinstance(model, DPLinearRegression | DPRidge):
         shared["numbers"] = "auto"
-    steps = [("vectorizer", DPTableVectorizer(schema, **shared)), ("model", model)]
-    return allocate_budget(PrivatePipeline(steps), epsilon, delta)
+    elif model._takes_codes():
+        shared["numbers"] = "codes"
+    vectorizer = DPTableVectorizer(schema, **shared)
+    if model._takes_codes():
+        vectorizer.set_output(transform="default")  # no frame carries the schema, whatever sklearn.set_config says
+    return allocate_budget(PrivatePipeline([("vectorizer", vectorizer), ("model", model)]), epsilon, delta)
 
 
 def _default_model(name: str) -> Any:
     """The model that a name stands for."""
-    return {"classifier": DPLogisticRegression, "regressor": DPRidge}[name]()
+    return {"classifier": DPRandomTreesClassifier, "regressor": DPRidge}[name]()
 
 
 def _make_model(estimator: Any, parameters: dict[str, Any]) -> Any:

@@ -70,9 +70,10 @@ def test_a_full_schema_buys_nothing():
 
 
 def test_the_model_knows_the_norm_of_its_rows():
-    model = tabular_pipeline(schema=SCHEMA, classes=CLASSES).fit(FRAME, LABELS)[-1]
+    given = DPLogisticRegression(classes=CLASSES)
+    model = tabular_pipeline(given, schema=SCHEMA).fit(FRAME, LABELS)[-1]
     assert model.data_norm_ == 2.0  # one 1 in each of four blocks
-    assert tabular_pipeline(classes=CLASSES).fit(FRAME, LABELS)[-1].data_norm_ == 2.0
+    assert tabular_pipeline(given).fit(FRAME, LABELS)[-1].data_norm_ == 2.0
 
 
 def test_an_instance_keeps_its_parameters_and_shares_those_of_the_unit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -94,6 +95,7 @@ class JointFit:
     def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
         """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
         self._check_sparse()
+        self._check_places()
         for number, (name, _) in enumerate(self.steps):
             if name in self._private:
                 self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
@@ -109,6 +111,13 @@ class JointFit:
                 )
             if name in self._private:
                 giving = name if self._private[name].estimator._may_give_sparse_rows() else ""
+
+    def _check_places(self) -> None:
+        """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
+        for (_, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
+            fault = step._fault_behind(before) if name in self._private else ""
+            if fault:
+                raise ValueError(f"step {name!r}: {fault}")
 
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
@@ -163,13 +172,18 @@ class JointFit:
             private.check_parameters(self._n, table_shape(rows)[1])
             if number == len(behind) - 1 or not private.width_is_public:
                 return
-            rows = self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP)
+            rows = zero_wild_rows(self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP))
 
     def _handed_on(self, name: str, rows: Any, n: int) -> Any:
-        """What a private step gives to the next one: a row for each row, those with NaN or infinity as zeros."""
+        """What a private step gives to the next one: a row for each row."""
         if table_shape(rows)[0] != n:
             raise ValueError(f"step {name!r} returns another number of rows than it is given: keep them one for one.")
-        return zero_wild_rows(rows)
+        return rows
+
+    def _fit_for(self, number: int, rows: Any) -> Any:
+        """Rows for a step: those with NaN or infinity as zeros, unless it takes codes, in which NaN is a gap."""
+        private = self._private.get(self.steps[number][0])
+        return rows if private is not None and private.estimator._takes_codes() else zero_wild_rows(rows)
 
     def learn(
         self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
@@ -184,7 +198,8 @@ class JointFit:
                 if private is not None:
                     checked = self._checked if number == self._first else private.check_rows(rows)
                     interrupted = private.learn(checked, self._n) or interrupted
-                    rows = rows if number == last else self._handed_on(name, step.transform(rows), self._n)
+                    if number < last:
+                        rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n))
                 else:
                     made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
                     rows = made if number < last else rows

@@ -22,6 +22,7 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
+from skdp._fitting.norms import row_schema_of, with_row_schema
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_rules import takes_any_types
@@ -466,7 +467,8 @@ def _last_of(pipeline: PrivatePipeline) -> Any:
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    """Some rows, with the public schema that all of them carry: a try would be refused without it."""
+    return X.iloc[rows] if hasattr(X, "iloc") else with_row_schema(X[rows], row_schema_of(X))
 
 
 @contextlib.contextmanager

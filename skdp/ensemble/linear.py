@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.norms import row_schema_of
+from skdp._fitting.private_step import is_private
 from skdp._fitting.rows import check_schema
 from skdp._gradient.linear import LinearRuns
 from skdp._gradient.plan import Plan, Run, Targets
@@ -19,10 +22,12 @@ from skdp._training.one_hot import Blocks, OneHotGeometry, OneHotModel, OneHotRo
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
 from skdp._validation import count_threads
-from skdp.base import Budget
+from skdp.base import Budget, FitTerms
 from skdp.ensemble import rules
 from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
 from skdp.preprocessing.blocks import Block
+from skdp.preprocessing.buying import check_bounds
+from skdp.preprocessing.schema import TableSchema
 
 Doubles = NDArray[np.float64]
 
@@ -32,6 +37,8 @@ class RandomTreesRuns(LinearRuns):
 
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
     """
+
+    _fitted_row_schema: TableSchema | None = None
 
     n_estimators: Any
     max_depth: Any
@@ -54,9 +61,35 @@ class RandomTreesRuns(LinearRuns):
 
     # --- rows ---
 
+    def _takes_codes(self) -> bool:
+        """See `PrivateEstimator`: where no parameter says what is public of the columns, the rows have to."""
+        return self.schema is None and self.bounds is None and self.categories is None
+
+    def _fault_behind(self, step: Any) -> str:
+        """See `PrivateEstimator`."""
+        if self._takes_codes():
+            if is_private(step) and getattr(step, "_gives_codes", bool)():
+                return ""
+            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
+        if self.schema is None and self.categories is None and not isinstance(check_bounds(self.bounds), list):
+            return ""  # any columns
+        return (
+            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
+            "put DPTableVectorizer(schema, numbers='codes') directly before it."
+        )
+
+    def _note_rows(self, X: Any) -> None:
+        """See `PrivateEstimator`."""
+        super()._note_rows(X)
+        found = row_schema_of(X)
+        self._fitted_row_schema = found if type(found) is TableSchema else None
+
     def _embedding(self) -> PublicTreesEmbedding:
+        schema = self._fitted_row_schema if self._takes_codes() else self.schema
+        if schema is None and self._takes_codes():
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
         return PublicTreesEmbedding(
-            self.n_estimators, self.max_depth, schema=self.schema, bounds=self.bounds, categories=self.categories,
+            self.n_estimators, self.max_depth, schema=schema, bounds=self.bounds, categories=self.categories,
             n_bins=self.n_bins, random_state=self.trees_random_state, n_jobs=self.n_jobs,
         )  # fmt: skip
 
@@ -74,6 +107,25 @@ class RandomTreesRuns(LinearRuns):
         return one_hot_form(blocks, int(self.n_estimators), 2 ** int(self.max_depth)), blocks
 
     # --- the plan of a run ---
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`. Where columns or their number are not known yet, one of numbers stands for them."""
+        known, width = self, n_features
+        if self.schema is None and (n_features is None or (self._takes_codes() and self._fitted_row_schema is None)):
+            known, width = copy(self), None
+            known.bounds, known.categories = (0.0, 1.0), None
+        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, width)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """See `GradientEstimator`. Trees that are there already keep the schema that they were drawn from."""
+        if warm and self._takes_codes():
+            if self._fitted_row_schema not in (None, self.embedding_.schema_):
+                raise ValueError(
+                    "X carries another schema than the rows of earlier runs did: transform it with the same fitted "
+                    "DPTableVectorizer, or start again with fit and warm_start=False."
+                )
+            self._fitted_row_schema = self.embedding_.schema_
+        return super()._plan_next_run(terms, shape, outputs, warm=warm)
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """See `GradientEstimator`."""
@@ -105,6 +157,11 @@ class RandomTreesRuns(LinearRuns):
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `LinearRuns`: the trees share what rows say of the plain columns."""
         return _n_free(self._form(n_features)[1], outputs)
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """See `GradientEstimator`."""
+        schema = self._fitted_row_schema if self._takes_codes() else None
+        return super()._describe_rows() | ({} if schema is None else {"row_schema": schema.to_json()})
 
     # --- parameters of rows of norm 1, and of levels and leaves ---
 
@@ -176,6 +233,13 @@ class RandomTreesRuns(LinearRuns):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
+_REMEDY = (
+    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
+    "directly before it"
+)
 
 
 def _n_free(plain: list[Block], outputs: Any) -> int:
