@@ -92,9 +92,9 @@ def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
     """
     if schema is None:
         return rows
-    rows = rows.view(NormedRows)
-    rows._row_schema = schema
-    return rows
+    made = rows.view(NormedRows)
+    made._row_schema = schema
+    return made
 
 
 def row_schema_of(rows: Any) -> Any:

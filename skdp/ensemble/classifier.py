@@ -41,8 +41,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     n_bins : int, default=16
         Number of bins of a plain column of numbers or dates, of equal width between public bounds.
     trees_random_state : int, default=0
-        Seed of the trees, which is public. It has nothing to do with the noise, and neither seed is derived from the
-        other. To choose among seeds by a score on private rows is a search, and is paid for.
+        Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise, and neither
+        seed is derived from the other. To choose among seeds by a score on private rows is a search, and is paid for.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -122,7 +122,7 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     coef_noise_ : ndarray of the shape of `coef_`
         Standard deviation that the noise alone gives to each coefficient: exactly that of a fit to null records. It is
         computed from public quantities.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
         Share of each column in the variance of the score, from coefficients and public quantities.
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
@@ -145,6 +145,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         Sampling rate of the last run.
     max_grad_norm_ : float
         Clipping norm of the last run.
+    data_norm_ : float
+        Norm of every row, 1.0.
     learning_rate_ : float
         Step size of the last run.
     n_iter_ : int

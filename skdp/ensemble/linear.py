@@ -7,7 +7,6 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.norms import row_schema_of
@@ -15,21 +14,20 @@ from skdp._fitting.private_step import is_private
 from skdp._fitting.rows import check_schema
 from skdp._gradient.linear import LinearRuns
 from skdp._gradient.plan import Plan, Run, Targets
+from skdp._gram import Doubles
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as linear_rule
 from skdp._training.one_hot import Blocks, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
-from skdp._validation import count_threads
+from skdp._validation import check_count, count_threads
 from skdp.base import Budget, FitTerms
 from skdp.ensemble import rules
 from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
 from skdp.preprocessing.blocks import Block
 from skdp.preprocessing.buying import check_bounds
 from skdp.preprocessing.schema import TableSchema
-
-Doubles = NDArray[np.float64]
 
 
 class RandomTreesRuns(LinearRuns):
@@ -85,52 +83,68 @@ class RandomTreesRuns(LinearRuns):
         self._fitted_row_schema = found if type(found) is TableSchema else None
 
     def _embedding(self) -> PublicTreesEmbedding:
+        """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
+        # No generator: what it gave the trees is public, and the noise might be drawn from it too.
+        remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
+        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
         schema = self._fitted_row_schema if self._takes_codes() else self.schema
-        if schema is None and self._takes_codes():
-            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
-        return PublicTreesEmbedding(
+        embedding = PublicTreesEmbedding(
             self.n_estimators, self.max_depth, schema=schema, bounds=self.bounds, categories=self.categories,
-            n_bins=self.n_bins, random_state=self.trees_random_state, n_jobs=self.n_jobs,
+            n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
+        embedding._check_parameters()
+        return embedding
+
+    def _refuse_unknown_columns(self) -> None:
+        if self._takes_codes() and self._fitted_row_schema is None:
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        if not self._embedding()._gives_columns_of(self.embedding_):
+            raise ValueError(
+                "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
+                "them: set n_estimators, max_depth, n_bins, trees_random_state and what is public of the columns as "
+                "before, or start again with fit and warm_start=False."
+            )
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         check_schema(self, X, reset=reset)
         if reset:
+            self._refuse_unknown_columns()
             self.embedding_ = self._embedding().fit(X)
-        return self.embedding_.one_hot(X)
+        return self.embedding_._one_hot(X)
 
     def _form(self, n_features: int) -> tuple[Blocks, list[Block]]:
         """Return the form of rows, and the plain columns that come first, from the schema alone."""
+        self._refuse_unknown_columns()
         embedding = self._embedding()
-        blocks = embedding.public_blocks([f"x{j}" for j in range(n_features)])
+        blocks = embedding._public_blocks([f"x{j}" for j in range(n_features)])
         return one_hot_form(blocks, int(self.n_estimators), 2 ** int(self.max_depth)), blocks
 
     # --- the plan of a run ---
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `PrivateEstimator`. Where columns or their number are not known yet, one of numbers stands for them."""
-        known, width = self, n_features
-        if self.schema is None and (n_features is None or (self._takes_codes() and self._fitted_row_schema is None)):
-            known, width = copy(self), None
-            known.bounds, known.categories = (0.0, 1.0), None
-        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, width)
+        """See `GradientEstimator`. Before the codes are there, columns of numbers stand for them."""
+        known = self
+        if self._takes_codes() and self._fitted_row_schema is None:
+            known, n_features = copy(self), None
+            known.bounds = (0.0, 1.0)
+        elif n_features is None and self.schema is None:  # a list says how many columns there are
+            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
+        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, n_features)
 
     def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
-        """See `GradientEstimator`. Trees that are there already keep the schema that they were drawn from."""
-        if warm and self._takes_codes():
-            if self._fitted_row_schema not in (None, self.embedding_.schema_):
-                raise ValueError(
-                    "X carries another schema than the rows of earlier runs did: transform it with the same fitted "
-                    "DPTableVectorizer, or start again with fit and warm_start=False."
-                )
+        """See `GradientEstimator`. Trees that are there already were drawn from the schema of earlier rows."""
+        if warm and self._takes_codes() and self._fitted_row_schema is None:
             self._fitted_row_schema = self.embedding_.schema_
         return super()._plan_next_run(terms, shape, outputs, warm=warm)
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """See `GradientEstimator`."""
         epochs = None if self.max_iter is None else self._check_max_iter()
-        n_entries = n_outputs * (n_features + int(self.n_estimators))
+        n_entries = n_outputs * (n_features + int(self._embedding().n_estimators))
         sampling = self._chosen_sampling(n) or rules.default_sampling(n, n_entries, epochs or rules.N_STEPS)
         return sampling, rules.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
 
@@ -224,7 +238,7 @@ class RandomTreesRuns(LinearRuns):
         are a function of the coefficients and of public quantities, so they cost nothing: frequencies would.
         """
         check_is_fitted(self)
-        return self.embedding_.importances(self.coef_, self.coef_noise_)
+        return self.embedding_._importances(self.coef_, self.coef_noise_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
