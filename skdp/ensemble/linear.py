@@ -23,6 +23,7 @@ from skdp.base import Budget, FitTerms
 from skdp.ensemble import rules
 from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
 from skdp.preprocessing.blocks import Block
+from skdp.preprocessing.columns import Table
 
 
 class RandomTreesRuns(LinearRuns):
@@ -81,7 +82,7 @@ class RandomTreesRuns(LinearRuns):
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
-        check_schema(self, X, reset=reset)
+        check_schema(self, Table(X).source, reset=reset)
         if reset:
             self.embedding_ = self._embedding().fit(X)
         return self.embedding_._one_hot(X)
