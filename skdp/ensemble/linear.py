@@ -27,6 +27,7 @@ from skdp.ensemble import rules
 from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
 from skdp.preprocessing.blocks import Block
 from skdp.preprocessing.buying import check_bounds
+from skdp.preprocessing.columns import Table
 from skdp.preprocessing.schema import TableSchema
 
 
@@ -110,7 +111,7 @@ class RandomTreesRuns(LinearRuns):
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
-        check_schema(self, X, reset=reset)
+        check_schema(self, Table(X).source, reset=reset)
         if reset:
             self._refuse_unknown_columns()
             self.embedding_ = self._embedding().fit(X)
