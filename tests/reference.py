@@ -134,6 +134,32 @@ def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scalin
     return np.array(found).reshape(len(X), table.size)
 
 
+# --- one-hot rows ---
+
+
+def one_hot_row(levels, widths, weights, intercept: float) -> np.ndarray:
+    """The row whose block b has its weight at ``levels[b]``, less the mean of the block; of norm 1, intercept included."""
+    parts = []
+    for level, width, weight in zip(levels, widths, weights, strict=True):
+        block = np.zeros(width)
+        block[level] = weight
+        parts.append(block - block.mean())
+    row = np.concatenate([*parts, [intercept]])
+    return (row / np.linalg.norm(row))[: len(row) - (intercept == 0.0)]
+
+
+def one_hot_clipped_gradients(rows, targets, weights, theta, n_outputs: int, max_norm: float, name: str, limit: float):
+    """One clipped gradient a projected row, of shape (n, n_outputs * p); the loss `name` where it has one output."""
+    table, found = np.asarray(theta, np.float64).reshape(n_outputs, -1), []
+    for u, target, weight in zip(rows, targets, weights, strict=True):
+        if n_outputs > 1:
+            g = gradient(u, int(target), weight, table)
+        else:
+            g = np.outer([weight * residual(name, float(table[0] @ u), float(target), limit)], u)
+        found.append(clipped(g, max_norm).ravel())
+    return np.array(found).reshape(len(rows), table.size)
+
+
 # --- training ---
 
 

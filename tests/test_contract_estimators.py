@@ -17,7 +17,7 @@ from skdp import (
     DPRandomizedSearchCV,
     DPRidge,
 )
-from skdp.ensemble import PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileBinner,
@@ -69,6 +69,21 @@ ESTIMATORS = [
     DPSimpleImputer("most_frequent", epsilon=None, noise_multiplier=0.5),
     DPSimpleImputer("constant"),
     PublicTreesEmbedding(5, bounds=(-5.0, 5.0)),
+    DPRandomTreesClassifier(20, bounds=(-5.0, 5.0), epsilon=8.0),
+    DPRandomTreesClassifier(
+        5,
+        2,
+        bounds=(-5.0, 5.0),
+        epsilon=None,
+        noise_multiplier=0.1,
+        sampling_rate=0.5,
+        max_iter=50,
+        fit_intercept=False,
+        average=False,
+        adjacency="replace_one",
+        accounting="rdp",
+        n_jobs=2,
+    ),
     DPTableVectorizer(),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]
@@ -85,7 +100,9 @@ WITHOUT_INTERCEPT = {
 
 
 def expected_failures(estimator):
-    return EXPECTED_FAILED_CHECKS | ({} if getattr(estimator, "fit_intercept", True) else WITHOUT_INTERCEPT)
+    # Levels of a column and leaves of a tree cover all rows, so that trees need no intercept for it.
+    passes = getattr(estimator, "fit_intercept", True) or isinstance(estimator, DPRandomTreesClassifier)
+    return EXPECTED_FAILED_CHECKS | ({} if passes else WITHOUT_INTERCEPT)
 
 
 # The checks leave `classes` to be read from y and seed the estimator: both are leaks, and warned of.

@@ -18,12 +18,13 @@ from skdp import (
 )
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
-from skdp._search.scores import PrivateScore
+from skdp._search.scores import Errors, PrivateScore
 from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
+from skdp._training.one_hot import OneHotModel
 from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
-from skdp.ensemble import PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
@@ -167,6 +168,12 @@ SENTENCES = {
         "Categories are never read from a type.": [
             "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
             "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+        ],
+        '``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under '
+        "``add_remove`` not by the number of rows, but by `n_samples_public`.": [
+            "tests/test_tabular.py::test_the_rule_knows_no_private_number_of_rows",
+            "tests/test_tabular.py::test_bins_where_rows_and_budget_are_enough_for_them",
+            "tests/test_tabular.py::test_alone_it_scales",
         ],
         "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
         "buying them.": [
@@ -322,6 +329,50 @@ SENTENCES = {
             "tests/test_linear_kernels.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
+    OneHotModel: {
+        "A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.": [
+            "tests/test_one_hot.py::test_one_row_adds_at_most_the_clip",
+            "tests/test_one_hot.py::test_one_changed_row_moves_the_sum_by_its_own_gradients",
+            "tests/test_one_hot.py::test_weight_zero_is_the_null_record",
+            "tests/test_one_hot.py::test_every_row_has_norm_1",
+        ],
+    },
+    DPRandomTreesClassifier: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is "
+        "given and `random_state` is None.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/test_random_trees.py::test_instalments_have_noise_of_their_own",
+        ],
+        "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+        ],
+        "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
+            "tests/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
+        "steps done.": [
+            "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
+            "tests/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
+        ],
+        "Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any "
+        "charge.": [
+            "tests/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+        "`embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the "
+        "trees, and of the coefficients.": [
+            "tests/test_random_trees.py::test_trees_follow_from_what_is_public",
+            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
+        ],
+    },
     DPMLPClassifier: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is "
         "given and `random_state` is None.": [
@@ -397,6 +448,14 @@ SENTENCES = {
             "tests/test_model_selection.py::test_contributions_outside_the_bound_are_cut_off",
             "tests/test_model_selection.py::test_what_is_no_finite_number_counts_as_the_worst",
             "tests/test_model_selection.py::test_an_exchanged_row_moves_releases_by_twice_their_sensitivity",
+        ],
+    },
+    Errors: {
+        "A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power of the "
+        "distance between the bounds, which parameters alone decide.": [
+            "tests/test_search_regressors.py::test_one_row_moves_a_total_by_at_most_the_sensitivity",
+            "tests/test_search_regressors.py::test_an_exchanged_row_moves_its_own_releases_alone",
+            "tests/test_search_regressors.py::test_the_noise_is_in_the_units_of_its_bound",
         ],
     },
     SearchPlan: {

@@ -68,13 +68,24 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "trees", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
     "_training": (
-        ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
+        (
+            "averaging",
+            "defaults",
+            "linear",
+            "network",
+            "noise",
+            "one_hot",
+            "optimizers",
+            "plan",
+            "progress",
+            "run_lock",
+        ),
         ("checkpoint",),
         ("loop",),
     ),
-    "_gradient": (("plan",), ("estimator",), ("classifier", "regressor")),
+    "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor")),
     "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
@@ -97,7 +108,7 @@ FLOORS = {
         ("document",),
         ("reported",),
     ),
-    "ensemble": (("trees",), ("embedding",)),
+    "ensemble": (("rules", "trees"), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
@@ -196,7 +207,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (29, 8, 111), "accounting": (15, 8, 49)}
+    assert found == {"": (29, 8, 118), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -33,7 +33,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         Depth of every tree, which has ``2 ** max_depth`` leaves.
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
-        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it.
+        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
+        are None too, the schema that the rows carry, as those of ``DPTableVectorizer(numbers="codes")`` do.
     bounds : (float, float), list of (float, float) or None, or None, default=None
         Public bounds of all columns, or of each. None is for a column with `categories`.
     categories : list of (list or None) or None, default=None
@@ -41,8 +42,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     n_bins : int, default=16
         Number of bins of a plain column of numbers or dates, of equal width between public bounds.
     trees_random_state : int, default=0
-        Seed of the trees, which is public. It has nothing to do with the noise, and neither seed is derived from the
-        other. To choose among seeds by a score on private rows is a search, and is paid for.
+        Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise, and neither
+        seed is derived from the other. To choose among seeds by a score on private rows is a search, and is paid for.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -122,7 +123,7 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     coef_noise_ : ndarray of the shape of `coef_`
         Standard deviation that the noise alone gives to each coefficient: exactly that of a fit to null records. It is
         computed from public quantities.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
         Share of each column in the variance of the score, from coefficients and public quantities.
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
@@ -145,6 +146,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         Sampling rate of the last run.
     max_grad_norm_ : float
         Clipping norm of the last run.
+    data_norm_ : float
+        Norm of every row, 1.0.
     learning_rate_ : float
         Step size of the last run.
     n_iter_ : int
@@ -177,7 +180,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     - Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any charge.
       Such a refusal depends on the data and is not covered.
     - `embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the trees,
-      and of the coefficients.
+      and of the coefficients. Where the schema was bought, that is post-processing, and the price is that of the
+      purchase.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that average

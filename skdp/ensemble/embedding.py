@@ -196,19 +196,6 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         publish(self, work)
         return self
 
-    def _check_parameters(self) -> None:
-        check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
-        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 4")
-        if self.max_depth > 24 or self.n_estimators << int(self.max_depth) > _MOST_LEAVES:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} trees of max_depth={self.max_depth} have more than {_MOST_LEAVES} "
-                "leaves: choose fewer trees, or a smaller depth, such as 4."
-            )
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        remedy = "choose a share of the squared norm in [0, 1), such as 0.5"
-        check_real("plain_share", self.plain_share, at_least=0, below=1, remedy=remedy)
-        count_threads(self.n_jobs)
-
     def _blocks(self, columns: list[tuple[str, int, Column]]) -> list[Block]:
         """Return what becomes of columns: name, position and what is public of each."""
         return [
@@ -310,18 +297,41 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
     # --- for estimators that have an embedding of their own ---
 
-    def public_blocks(self, names: list[str]) -> list[Block]:
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are no numbers of their kind. No table is looked at."""
+        check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
+        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 4")
+        if self.max_depth > 24 or self.n_estimators << int(self.max_depth) > _MOST_LEAVES:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} trees of max_depth={self.max_depth} have more than {_MOST_LEAVES} "
+                "leaves: choose fewer trees, or a smaller depth, such as 4."
+            )
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        remedy = "choose a share of the squared norm in [0, 1), such as 0.5"
+        check_real("plain_share", self.plain_share, at_least=0, below=1, remedy=remedy)
+        count_threads(self.n_jobs)
+
+    def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
+        """Whether a fit by these parameters to the table of `fitted` would give the columns that it gives."""
+        names = ("n_estimators", "max_depth", "n_bins", "plain_share")
+        if any(getattr(self, name) != getattr(fitted, name) for name in names):
+            return False
+        schemas = (self._read_schema(list(fitted.schema_)), fitted.schema_)
+        one, other = ([each for each in schema.items() if each[1].kind != "drop"] for schema in schemas)
+        return one == other and _public_seed(self.random_state) == fitted.seed_
+
+    def _public_blocks(self, names: list[str]) -> list[Block]:
         """Return the blocks of a table, from parameters alone; `names` are used where there is no schema."""
         return self._blocks([(name, j, column) for j, (name, column) in enumerate(self._read_schema(names).items())])
 
-    def importances(self, coef: Doubles, noise: Doubles) -> Doubles:
+    def _importances(self, coef: Doubles, noise: Doubles) -> Doubles:
         """Return the importance of each column of the table, see `skdp.ensemble.importances`."""
         found = np.zeros(self.n_features_in_)
         shares = importances(self._fitted_plain, self._fitted_blocks, self._fitted_trees, coef, noise)
         found[[block.position for block in self._fitted_blocks]] = shares
         return found
 
-    def one_hot(self, X: Any) -> OneHotRows:
+    def _one_hot(self, X: Any) -> OneHotRows:
         """Return bins, levels and leaves of a table as one-hot rows without weights."""
         codes = self._codes(X)
         trees, n_plain, n = self._fitted_trees, len(self._fitted_plain), len(codes[0])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skdp._gram import Doubles
 from skdp.ensemble.trees import Trees
 from skdp.preprocessing.blocks import Block
-
-Doubles = NDArray[np.float64]
 
 
 def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Doubles, noise: Doubles) -> Doubles:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.norms import row_schema_of
+from skdp._fitting.private_step import is_private
 from skdp._fitting.rows import check_schema
 from skdp._gradient.linear import LinearRuns
 from skdp._gradient.plan import Plan, Run, Targets
+from skdp._gram import Doubles
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as linear_rule
 from skdp._training.one_hot import Blocks, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
-from skdp._validation import count_threads
-from skdp.base import Budget
+from skdp._validation import check_count, count_threads
+from skdp.base import Budget, FitTerms
 from skdp.ensemble import rules
 from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
 from skdp.preprocessing.blocks import Block
-
-Doubles = NDArray[np.float64]
+from skdp.preprocessing.buying import check_bounds
+from skdp.preprocessing.columns import Table
+from skdp.preprocessing.schema import TableSchema
 
 
 class RandomTreesRuns(LinearRuns):
@@ -34,6 +38,7 @@ class RandomTreesRuns(LinearRuns):
     """
 
     _rule: rules.Rule
+    _fitted_row_schema: TableSchema | None = None
 
     n_estimators: Any
     max_depth: Any
@@ -56,31 +61,92 @@ class RandomTreesRuns(LinearRuns):
 
     # --- rows ---
 
+    def _takes_codes(self) -> bool:
+        """See `PrivateEstimator`: where no parameter says what is public of the columns, the rows have to."""
+        return self.schema is None and self.bounds is None and self.categories is None
+
+    def _fault_behind(self, step: Any) -> str:
+        """See `PrivateEstimator`."""
+        if self._takes_codes():
+            if is_private(step) and getattr(step, "_gives_codes", bool)():
+                return ""
+            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
+        if self.schema is None and self.categories is None and not isinstance(check_bounds(self.bounds), list):
+            return ""  # any columns
+        return (
+            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
+            "put DPTableVectorizer(schema, numbers='codes') directly before it."
+        )
+
+    def _note_rows(self, X: Any) -> None:
+        """See `PrivateEstimator`."""
+        super()._note_rows(X)
+        found = row_schema_of(X)
+        self._fitted_row_schema = found if type(found) is TableSchema else None
+
     def _embedding(self) -> PublicTreesEmbedding:
-        return PublicTreesEmbedding(
-            self.n_estimators, self.max_depth, schema=self.schema, bounds=self.bounds, categories=self.categories,
-            n_bins=self.n_bins, random_state=self.trees_random_state, n_jobs=self.n_jobs,
+        """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
+        # No generator: what it gave the trees is public, and the noise might be drawn from it too.
+        remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
+        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
+        schema = self._fitted_row_schema if self._takes_codes() else self.schema
+        embedding = PublicTreesEmbedding(
+            self.n_estimators, self.max_depth, schema=schema, bounds=self.bounds, categories=self.categories,
+            n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
+        embedding._check_parameters()
+        return embedding
+
+    def _refuse_unknown_columns(self) -> None:
+        if self._takes_codes() and self._fitted_row_schema is None:
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        if not self._embedding()._gives_columns_of(self.embedding_):
+            raise ValueError(
+                "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
+                "them: set n_estimators, max_depth, n_bins, trees_random_state and what is public of the columns as "
+                "before, or start again with fit and warm_start=False."
+            )
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
-        check_schema(self, X, reset=reset)
+        check_schema(self, Table(X).source, reset=reset)
         if reset:
+            self._refuse_unknown_columns()
             self.embedding_ = self._embedding().fit(X)
-        return self.embedding_.one_hot(X)
+        return self.embedding_._one_hot(X)
 
     def _form(self, n_features: int) -> tuple[Blocks, list[Block]]:
         """Return the form of rows, and the plain columns that come first, from the schema alone."""
+        self._refuse_unknown_columns()
         embedding = self._embedding()
-        blocks = embedding.public_blocks([f"x{j}" for j in range(n_features)])
+        blocks = embedding._public_blocks([f"x{j}" for j in range(n_features)])
         return one_hot_form(blocks, int(self.n_estimators), 2 ** int(self.max_depth)), blocks
 
     # --- the plan of a run ---
 
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `GradientEstimator`. Before the codes are there, columns of numbers stand for them."""
+        known = self
+        if self._takes_codes() and self._fitted_row_schema is None:
+            known, n_features = copy(self), None
+            known.bounds = (0.0, 1.0)
+        elif n_features is None and self.schema is None:  # a list says how many columns there are
+            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
+        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, n_features)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """See `GradientEstimator`. Trees that are there already were drawn from the schema of earlier rows."""
+        if warm and self._takes_codes() and self._fitted_row_schema is None:
+            self._fitted_row_schema = self.embedding_.schema_
+        return super()._plan_next_run(terms, shape, outputs, warm=warm)
+
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """See `GradientEstimator`."""
         epochs = None if self.max_iter is None else self._check_max_iter()
-        n_entries = n_outputs * (n_features + int(self.n_estimators))
+        n_entries = n_outputs * (n_features + int(self._embedding().n_estimators))
         sampling = self._chosen_sampling(n) or rules.default_sampling(n, n_entries, epochs or rules.N_STEPS)
         return sampling, rules.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
 
@@ -107,6 +173,11 @@ class RandomTreesRuns(LinearRuns):
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `LinearRuns`: the trees share what rows say of the plain columns."""
         return _n_free(self._form(n_features)[1], outputs)
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """See `GradientEstimator`."""
+        schema = self._fitted_row_schema if self._takes_codes() else None
+        return super()._describe_rows() | ({} if schema is None else {"row_schema": schema.to_json()})
 
     # --- parameters of rows of norm 1, and of levels and leaves ---
 
@@ -169,7 +240,7 @@ class RandomTreesRuns(LinearRuns):
         are a function of the coefficients and of public quantities, so they cost nothing: frequencies would.
         """
         check_is_fitted(self)
-        return self.embedding_.importances(self.coef_, self.coef_noise_)
+        return self.embedding_._importances(self.coef_, self.coef_noise_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -178,6 +249,13 @@ class RandomTreesRuns(LinearRuns):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
+_REMEDY = (
+    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
+    "directly before it"
+)
 
 
 def _n_free(plain: list[Block], outputs: Any) -> int:
