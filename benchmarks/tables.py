@@ -44,6 +44,19 @@ def load(name: str, folder: str | Path) -> Table:
     return TABLES[name](Path(folder))
 
 
+def read_entry(entry: Any) -> tuple[str, list[Any]]:
+    """Kind of a column of a schema, and its bounds (the first and the last of its edges) or its values."""
+    if entry == "flag":
+        return "category", [0, 1]
+    if isinstance(entry, list):
+        return "category", entry
+    if isinstance(entry, tuple):
+        return "number", list(entry)
+    return (
+        ("number", list(entry["bounds"])) if "bounds" in entry else (entry.get("kind", "category"), entry["categories"])
+    )
+
+
 def held_out(name: str) -> NDArray[np.int64]:
     """Row numbers of the fifth of a table on which no default is chosen, in order."""
     return np.load(_held_out_path(name))["rows"].astype(np.int64)
@@ -126,15 +139,16 @@ _FULTON_FLAGS = (
 
 
 def _fulton(folder: Path, label: str = "married", without: tuple[str, ...] = ("divorced",)) -> Table:
-    """Who is married, from all that varies; `divorced` says who is not."""
+    """Who is married, from all that varies but `divorced`, which says who is not."""
     table = pd.read_csv(folder / "pums_fulton_ga.csv.gz")
-    flags = {name: "flag" for name in _FULTON_FLAGS.split() if name not in (label, *without)}
-    return _labelled(table, table[label].to_numpy(), {**_FULTON, **flags})
+    schema = _FULTON | dict.fromkeys(_FULTON_FLAGS.split(), "flag")
+    kept = {name: entry for name, entry in schema.items() if name not in (label, *without)}
+    return _labelled(table, table[label].to_numpy(), kept)
 
 
 def _fulton_employed(folder: Path) -> Table:
-    """Who is employed, from all that varies."""
-    return _fulton(folder, "employed", ())
+    """Who is employed, from all that `skdp.datasets.load_pums` has: without income, which says it, and area."""
+    return _fulton(folder, "employed", ("income", "puma"))
 
 
 def _colorado(folder: Path) -> Table:
@@ -145,7 +159,7 @@ def _colorado(folder: Path) -> Table:
         "COW": list(range(1, 10)),
         "SCHL": _ordinal(1, 24),
         "MAR": list(range(1, 6)),
-        "OCCP": (0, 10_000),  # codes of occupations and of places have an order: neighbours are alike
+        "OCCP": {"edges": list(range(0, 10_001, 200))},  # neighbours in the code list are alike, here and below
         "POBP": (0, 560),
         "RELP": list(range(18)),
         "WKHP": (1, 99),
