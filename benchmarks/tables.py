@@ -118,10 +118,10 @@ _ADULT_NUMBERS = {
 def _adult(folder: Path) -> Table:
     """The training file: income above 50,000 dollars."""
     table = pd.read_csv(folder / "adult_train.csv.gz")
-    schema = {
-        name: _ADULT_NUMBERS.get(name) or {"categories": _ADULT_WORDS[name].split(), "gaps": ["?"]}
-        for name in table.columns.drop("income")
-    }
+    schema: dict[str, Any] = {name: _ADULT_NUMBERS.get(name) for name in table.columns.drop("income")}
+    schema |= {name: words.split() for name, words in _ADULT_WORDS.items()}
+    for name in ("workclass", "occupation", "native-country"):
+        schema[name] = {"categories": schema[name], "gaps": ["?"]}
     return _labelled(table, (table["income"] == ">50K").to_numpy(), schema, 1e-6)
 
 
