@@ -17,6 +17,7 @@ Each fit is written to the file of results at once. What is there is not fitted 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -135,6 +136,19 @@ def ask(worker: subprocess.Popen[str], start: dict[str, Any]) -> Callable[[dict[
     return answer
 
 
+def fit_tables(run: Run, names: list[str], models: list[str], epsilons: list[float]) -> bool:
+    """Fit all that has an environment, and return whether all of it could be fitted."""
+    failures = []
+    for name, model in itertools.product(names, models):
+        if run.homes[MODELS[model].home]:
+            try:
+                fit_all(run, name, model, epsilons)
+            except ChildProcessError as failure:
+                failures.append(failure)
+                print(failure, file=sys.stderr)
+    return not failures
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of the tables")
@@ -155,6 +169,7 @@ def main() -> None:
     arguments = parse()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     homes = {"here": sys.executable, "ebm": arguments.ebm, "diffprivlib": arguments.diffprivlib}
+    failed = False
     for protocol in PROTOCOLS:
         repeats = getattr(arguments, protocol.replace("-", "_"))
         file = arguments.results / f"{protocol}.json"
@@ -162,15 +177,13 @@ def main() -> None:
             if arguments.data is None:
                 sys.exit("SKDP_DATA is not set: name the folder of the tables with --data or SKDP_DATA.")
             run = Run(protocol, repeats, Path(arguments.data), file, homes)
-            for name in arguments.tables:
-                for model in arguments.models:
-                    if homes[MODELS[model].home]:
-                        fit_all(run, name, model, arguments.epsilons)
+            failed |= not fit_tables(run, arguments.tables, arguments.models, arguments.epsilons)
         if arguments.paired and file.exists():
             print(f"{protocol}: {' minus '.join(arguments.paired)}")
             print(tables_report.paired(read(file), *arguments.paired))
     if arguments.report:
         tables_report.write(arguments.results)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

@@ -45,16 +45,17 @@ def load(name: str, folder: str | Path) -> Table:
 
 
 def read_entry(entry: Any) -> tuple[str, list[Any]]:
-    """Kind of a column of a schema, and its bounds (the first and the last of its edges) or its values."""
+    """Kind of a column of a schema, and its values or, of a number, its bounds."""
     if entry == "flag":
         return "category", [0, 1]
     if isinstance(entry, list):
         return "category", entry
     if isinstance(entry, tuple):
         return "number", list(entry)
-    return (
-        ("number", list(entry["bounds"])) if "bounds" in entry else (entry.get("kind", "category"), entry["categories"])
-    )
+    if "categories" in entry:
+        return entry.get("kind", "category"), entry["categories"]
+    ends = entry.get("edges", entry.get("bounds"))
+    return "number", [ends[0], ends[-1]]
 
 
 def held_out(name: str) -> NDArray[np.int64]:

@@ -80,6 +80,13 @@ def test_the_schema_is_complete_and_names_every_category(named):
     assert vectorizer.epsilon_ == 0.0
     others = [i for i, each in enumerate(vectorizer.get_feature_names_out()) if each.endswith("=other")]
     assert not rows[:, others].sum()
+    for column, entry in TableSchema(table.schema).items():
+        kind, values = tables.read_entry(table.schema[column])
+        assert kind == (entry.kind if entry.kind != "flag" else "category")
+        if kind == "number":
+            assert tuple(values) == entry.bounds
+        else:
+            assert tuple(map(str, values)) == (entry.categories or ("0", "1"))
     trees = PublicTreesEmbedding(4, schema=table.schema, random_state=0).fit(table.X)
     assert trees.transform(table.X.head(100)).shape[0] == 100
 
