@@ -20,6 +20,7 @@ _PUBLIC = {
     "DPLinearRegression": "skdp.linear_model",
     "DPLogisticRegression": "skdp.linear_model",
     "DPMLPClassifier": "skdp.neural_network",
+    "DPMLPRegressor": "skdp.neural_network",
     "DPOneHotEncoder": "skdp.preprocessing",
     "DPPCA": "skdp.decomposition",
     "DPQuantileBinner": "skdp.preprocessing",

@@ -10,23 +10,32 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.neural_network import MLPClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, DPRandomizedSearchCV, allocate_budget
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPRandomizedSearchCV,
+    allocate_budget,
+)
 from skdp._fitting.foreign_parameters import REPLACEMENTS
 from skdp.base import PrivateEstimator
 
 OURS = {
     DPLogisticRegression: ((), {"C", "cv", "early_stopping", "tol", "penalty", "solver", "n_iter_no_change"}),
     DPMLPClassifier: ((), {"C", "tol", "early_stopping", "validation_fraction", "n_iter_no_change", "shuffle"}),
+    DPMLPRegressor: ((), {"tol", "early_stopping", "shuffle"}),
     DPPCA: ((), {"svd_solver", "tol", "copy", "iterated_power"}),
     DPGridSearchCV: ((DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
     DPRandomizedSearchCV: ((DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
 }
 CASES = [(cls, arguments, name) for cls, (arguments, names) in OURS.items() for name in sorted(names)]
 PEERS = {
-    DPLogisticRegression: LogisticRegression, DPMLPClassifier: MLPClassifier, DPPCA: PCA,
+    DPLogisticRegression: LogisticRegression, DPMLPClassifier: MLPClassifier, DPMLPRegressor: MLPRegressor, DPPCA: PCA,
     DPGridSearchCV: GridSearchCV, DPRandomizedSearchCV: RandomizedSearchCV,
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPMLPRegressor,
     DPRidge,
     privacy_report,
 )
@@ -411,6 +412,44 @@ SENTENCES = {
         "The initial weights are random and depend on no row.": [
             "tests/test_neural_network.py::test_start_depends_on_no_row",
             "tests/test_neural_network.py::test_start_is_random_scaled_by_the_inputs_and_zero_in_the_last_layer",
+        ],
+    },
+    DPMLPRegressor: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is "
+        "given and `random_state` is None.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_mlp_regressor.py::test_targets_beyond_their_bounds_are_moved_to_the_nearest",
+            "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+            "tests/test_mlp_regressor.py::test_spread_of_a_step_on_null_records",
+            "tests/test_mlp_regressor.py::test_instalments_go_on_and_are_billed_jointly",
+        ],
+        "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the "
+        "rounding of the sum included.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_in_single_precision_in_a_network",
+            "tests/test_guarantees_neighbours.py::test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip",
+            "tests/test_networks.py::test_one_row_adds_at_most_the_clip",
+            "tests/test_networks.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/test_networks.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+        ],
+        "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
+            "tests/test_mlp_regressor.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/test_mlp_regressor.py::test_spread_of_a_step_on_null_records",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
+        "steps done.": [
+            "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
+            "tests/test_mlp_regressor.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
+        ],
+        "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge.": [
+            "tests/test_mlp_regressor.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+        "The initial weights are random and depend on no row.": [
+            "tests/test_mlp_regressor.py::test_start_depends_on_no_row",
         ],
     },
     Clip: {

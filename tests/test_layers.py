@@ -86,6 +86,7 @@ FLOORS = {
         ("loop",),
     ),
     "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor")),
+    "neural_network": (("network",), ("classifier", "regressor")),
     "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
