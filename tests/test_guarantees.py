@@ -27,6 +27,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
+from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
@@ -189,6 +190,25 @@ SENTENCES = {
         'Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at '
         "most the root of the number of these entries, with equality for bins.": [
             "tests/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
+        ],
+    },
+    DPGaussianNB: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given "
+        "and `random_state` is None.": [
+            "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+            "tests/test_naive_bayes.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
+            "tests/test_naive_bayes.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of one noisy release and of public quantities.": [
+            "tests/test_naive_bayes.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/test_naive_bayes.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+            "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
     },
     DPPCA: {
