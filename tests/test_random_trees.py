@@ -617,3 +617,33 @@ def test_training_sees_rows_as_codes_alone(monkeypatch):
     assert rows.codes.dtype == np.uint8
     assert rows.codes.shape == (8, len(X))
     assert set(vars(rows)) == {"blocks", "codes", "n_features"}
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"schema": TableSchema({**SCHEMA, "age": (0, 50)})}, "schema"),
+        ({"trees_random_state": 1}, "trees_random_state"),
+        ({"max_depth": 2}, "max_depth"),
+    ],
+)
+def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, tmp_path):
+    X, y = people()
+    accountant, path = PrivacyAccountant(), tmp_path / "run.npz"
+
+    def interrupt(n_done):
+        raise KeyboardInterrupt
+
+    def make(**own):
+        return model_of(checkpoint=path, accountant=accountant, max_iter=10, **{"schema": TableSchema(SCHEMA), **own})
+
+    stopped = make()
+    stopped._make_progress = lambda plan: type(
+        "Bar", (), {"__call__": staticmethod(interrupt), "close": lambda self: None}
+    )()
+    assert stopped.fit(X, y).n_steps_ == 1
+    with pytest.raises(ValueError, match=f"is of another run .its {name} differs"):
+        make(**other).fit(X, y)
+    assert make().fit(X, y).n_steps_ == 10
+    assert len(accountant.history) == 1

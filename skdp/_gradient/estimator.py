@@ -70,6 +70,10 @@ class GradientEstimator(PrivateEstimator):
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
 
+    def _describe_rows(self) -> dict[str, str]:
+        """Return what a checkpoint says of parameters that their representation does not tell apart."""
+        return {}
+
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
         raise NotImplementedError
@@ -226,7 +230,7 @@ class GradientEstimator(PrivateEstimator):
             return None
         seeded = isinstance(self.random_state, int | np.integer)
         described = {
-            **{name: repr(value) for name, value in self._public_parameters().items()},
+            **{name: repr(value) for name, value in self._public_parameters().items()}, **self._describe_rows(),
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
             **({"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}),

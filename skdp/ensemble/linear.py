@@ -93,6 +93,10 @@ class RandomTreesRuns(LinearRuns):
         blocks = embedding._public_blocks([f"x{j}" for j in range(n_features)])
         return one_hot_form(blocks, int(self.n_estimators), 2 ** int(self.max_depth)), blocks
 
+    def _describe_rows(self) -> dict[str, str]:
+        """See `GradientEstimator`. A schema is represented by the names of its columns alone."""
+        return {} if self.schema is None else {"schema": self._embedding()._read_schema([]).to_json()}
+
     # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
