@@ -18,7 +18,7 @@ from skdp import (
 )
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
-from skdp._search.scores import PrivateScore
+from skdp._search.scores import Errors, PrivateScore
 from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
 from skdp._training.one_hot import OneHotModel
@@ -168,6 +168,12 @@ SENTENCES = {
         "Categories are never read from a type.": [
             "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
             "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+        ],
+        '``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under '
+        "``add_remove`` not by the number of rows, but by `n_samples_public`.": [
+            "tests/test_tabular.py::test_the_rule_knows_no_private_number_of_rows",
+            "tests/test_tabular.py::test_bins_where_rows_and_budget_are_enough_for_them",
+            "tests/test_tabular.py::test_alone_it_scales",
         ],
         "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
         "buying them.": [
@@ -442,6 +448,14 @@ SENTENCES = {
             "tests/test_model_selection.py::test_contributions_outside_the_bound_are_cut_off",
             "tests/test_model_selection.py::test_what_is_no_finite_number_counts_as_the_worst",
             "tests/test_model_selection.py::test_an_exchanged_row_moves_releases_by_twice_their_sensitivity",
+        ],
+    },
+    Errors: {
+        "A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power of the "
+        "distance between the bounds, which parameters alone decide.": [
+            "tests/test_search_regressors.py::test_one_row_moves_a_total_by_at_most_the_sensitivity",
+            "tests/test_search_regressors.py::test_an_exchanged_row_moves_its_own_releases_alone",
+            "tests/test_search_regressors.py::test_the_noise_is_in_the_units_of_its_bound",
         ],
     },
     SearchPlan: {

@@ -145,7 +145,7 @@ class GradientEstimator(PrivateEstimator):
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
         outputs = work._resolve_outputs(y, named, warm=warm)
-        work._note_row_norm(X)
+        work._note_rows(X)
         shape = public_shape(X)
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
@@ -233,9 +233,13 @@ class GradientEstimator(PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()}, **self._describe_rows(),
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
-            **({"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}),
+            **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """Return what a checkpoint says of what is public of the rows and came with them."""
+        return {"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}
 
     def _admit_once(self, plan: Plan) -> None:
         if self._is_charged(plan):

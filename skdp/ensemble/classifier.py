@@ -11,6 +11,7 @@ from skdp._gradient.classifier import GradientClassifier, Outputs
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
+from skdp.ensemble.rules import CLASSIFIER
 
 
 class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
@@ -32,7 +33,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         Depth of every tree, which has ``2 ** max_depth`` leaves.
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
-        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it.
+        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
+        are None too, the schema that the rows carry, as those of ``DPTableVectorizer(numbers="codes")`` do.
     bounds : (float, float), list of (float, float) or None, or None, default=None
         Public bounds of all columns, or of each. None is for a column with `categories`.
     categories : list of (list or None) or None, default=None
@@ -178,7 +180,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     - Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any charge.
       Such a refusal depends on the data and is not covered.
     - `embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the trees,
-      and of the coefficients.
+      and of the coefficients. Where the schema was bought, that is post-processing, and the price is that of the
+      purchase.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that average
@@ -201,6 +204,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
     (True, True)
     """
+
+    _rule = CLASSIFIER
 
     def __init__(
         self,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.norms import row_schema_of
+from skdp._fitting.private_step import is_private
 from skdp._fitting.rows import check_schema
 from skdp._gradient.linear import LinearRuns
 from skdp._gradient.plan import Plan, Run, Targets
@@ -23,7 +26,9 @@ from skdp.base import Budget, FitTerms
 from skdp.ensemble import rules
 from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_form
 from skdp.preprocessing.blocks import Block
+from skdp.preprocessing.buying import check_bounds
 from skdp.preprocessing.columns import Table
+from skdp.preprocessing.schema import TableSchema
 
 
 class RandomTreesRuns(LinearRuns):
@@ -31,6 +36,9 @@ class RandomTreesRuns(LinearRuns):
 
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
     """
+
+    _rule: rules.Rule
+    _fitted_row_schema: TableSchema | None = None
 
     n_estimators: Any
     max_depth: Any
@@ -53,23 +61,45 @@ class RandomTreesRuns(LinearRuns):
 
     # --- rows ---
 
+    def _takes_codes(self) -> bool:
+        """See `PrivateEstimator`: where no parameter says what is public of the columns, the rows have to."""
+        return self.schema is None and self.bounds is None and self.categories is None
+
+    def _fault_behind(self, step: Any) -> str:
+        """See `PrivateEstimator`."""
+        if self._takes_codes():
+            if is_private(step) and getattr(step, "_gives_codes", bool)():
+                return ""
+            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
+        if self.schema is None and self.categories is None and not isinstance(check_bounds(self.bounds), list):
+            return ""  # any columns
+        return (
+            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
+            "put DPTableVectorizer(schema, numbers='codes') directly before it."
+        )
+
+    def _note_rows(self, X: Any) -> None:
+        """See `PrivateEstimator`."""
+        super()._note_rows(X)
+        found = row_schema_of(X)
+        self._fitted_row_schema = found if type(found) is TableSchema else None
+
     def _embedding(self) -> PublicTreesEmbedding:
-        """Return the embedding that the parameters describe, which are checked."""
+        """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
         # No generator: what it gave the trees is public, and the noise might be drawn from it too.
         remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
         seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
+        schema = self._fitted_row_schema if self._takes_codes() else self.schema
         embedding = PublicTreesEmbedding(
-            self.n_estimators, self.max_depth, schema=self.schema, bounds=self.bounds, categories=self.categories,
+            self.n_estimators, self.max_depth, schema=schema, bounds=self.bounds, categories=self.categories,
             n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
         embedding._check_parameters()
         return embedding
 
-    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `GradientEstimator`."""
-        if n_features is None and self.schema is None:  # a list says how many columns there are
-            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
-        super()._check_parameters(terms, n_samples, n_features)
+    def _refuse_unknown_columns(self) -> None:
+        if self._takes_codes() and self._fitted_row_schema is None:
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
 
     def _check_present(self, run: Run, outputs: Any) -> None:
         """See `GradientEstimator`."""
@@ -84,11 +114,13 @@ class RandomTreesRuns(LinearRuns):
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         check_schema(self, Table(X).source, reset=reset)
         if reset:
+            self._refuse_unknown_columns()
             self.embedding_ = self._embedding().fit(X)
         return self.embedding_._one_hot(X)
 
     def _form(self, n_features: int) -> tuple[Blocks, list[Block]]:
         """Return the form of rows, and the plain columns that come first, from the schema alone."""
+        self._refuse_unknown_columns()
         embedding = self._embedding()
         blocks = embedding._public_blocks([f"x{j}" for j in range(n_features)])
         return one_hot_form(blocks, int(self.n_estimators), 2 ** int(self.max_depth)), blocks
@@ -98,6 +130,22 @@ class RandomTreesRuns(LinearRuns):
         return {} if self.schema is None else {"schema": self._embedding()._read_schema([]).to_json()}
 
     # --- the plan of a run ---
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `GradientEstimator`. Before the codes are there, columns of numbers stand for them."""
+        known = self
+        if self._takes_codes() and self._fitted_row_schema is None:
+            known, n_features = copy(self), None
+            known.bounds = (0.0, 1.0)
+        elif n_features is None and self.schema is None:  # a list says how many columns there are
+            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
+        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, n_features)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """See `GradientEstimator`. Trees that are there already were drawn from the schema of earlier rows."""
+        if warm and self._takes_codes() and self._fitted_row_schema is None:
+            self._fitted_row_schema = self.embedding_.schema_
+        return super()._plan_next_run(terms, shape, outputs, warm=warm)
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """See `GradientEstimator`."""
@@ -113,10 +161,10 @@ class RandomTreesRuns(LinearRuns):
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size, n_free = sampling.rate * n, _n_free(plain, outputs)
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, n_free)
-        clip = self._check_clip() or rules.default_max_grad_norm(signal)
+        clip = self._check_clip() or self._rule.max_grad_norm(signal)
         geometry = self._geometry(form, len(plain))
-        rate = self._check_learning_rate() or rules.default_learning_rate(sigma, clip, lot_size, n_steps, signal)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
+        rate = self._check_learning_rate() or self._rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.n_columns] = geometry.entries_of_columns**2
         return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())
@@ -129,6 +177,11 @@ class RandomTreesRuns(LinearRuns):
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `LinearRuns`: the trees share what rows say of the plain columns."""
         return _n_free(self._form(n_features)[1], outputs)
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """See `GradientEstimator`."""
+        schema = self._fitted_row_schema if self._takes_codes() else None
+        return super()._describe_rows() | ({} if schema is None else {"row_schema": schema.to_json()})
 
     # --- parameters of rows of norm 1, and of levels and leaves ---
 
@@ -200,6 +253,13 @@ class RandomTreesRuns(LinearRuns):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
+_REMEDY = (
+    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
+    "directly before it"
+)
 
 
 def _n_free(plain: list[Block], outputs: Any) -> int:

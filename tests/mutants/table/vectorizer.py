@@ -1,7 +1,7 @@
 """Mistakes in reading raw tables, in what a vectorizer buys, and in the norm that it hands on."""
 
 from mutant import mutant
-from paths import BLOCKS, COLUMNS, PUBLIC, READINGS, RUNNING, VECTORIZER
+from paths import BLOCKS, COLUMNS, JOINT_FIT, PUBLIC, READINGS, RUNNING, VECTORIZER
 
 MUTANTS = [
     mutant(
@@ -96,5 +96,25 @@ MUTANTS = [
         (BLOCKS, "math.sqrt(sum(block.n_entries for block in blocks))", "math.sqrt(len(blocks))"),
         tests="vectorizer",
         select="norm_of_a_row_is_at_most",
+    ),
+    mutant(
+        "bins chosen by a private number of rows",
+        (
+            JOINT_FIT,
+            "n_public = max(private.public_n_samples(self._n) for private in self._private.values())",
+            "n_public = self._n",
+        ),
+        tests="tabular",
+        select="private_number_of_rows",
+    ),
+    mutant(
+        "bins chosen by the rows that a vectorizer sees alone",
+        (
+            VECTORIZER,
+            'return "scale" if self._whole is None else numbers_by_rule(columns, int(self.n_bins), *self._whole)',
+            "return numbers_by_rule(columns, int(self.n_bins), *(self._whole or (5000, 1.0)))",
+        ),
+        tests="tabular",
+        select="alone",
     ),
 ]
