@@ -539,13 +539,15 @@ def test_a_raw_table_goes_through_a_private_pipeline():
         allocate_budget(make_pipeline(model_of(warm_start=True)), 2.0)
 
 
-@pytest.mark.parametrize("own", [{"bounds": [(-1, 1)] * 2}, {"bounds": (-1, 1)}])
-def test_trees_over_bought_columns(own):
-    """The number of columns is known from lists before the fit, and where it is not, they are asked for at the fit."""
-    rng = np.random.default_rng(0)
+def test_trees_over_private_components():
+    """Their number is not known before the fit: bounds of all columns will do, and lists are refused."""
+    rng, accountant = np.random.default_rng(0), PrivacyAccountant()
     rows, labels = rng.uniform(-1, 1, (2000, 4)), np.arange(2000) % 2
-    trees = model_of(schema=None, random_state=None, **own)
-    pipe = allocate_budget(make_pipeline(DPPCA(2, center=False), trees), 2.0).fit(rows, labels)
+    pca, trees = DPPCA(2, center=False), model_of(schema=None, random_state=None, accountant=accountant)
+    with pytest.raises(ValueError, match="schema, bounds or categories are for columns that"):
+        allocate_budget(make_pipeline(pca, trees.set_params(bounds=[(-1, 1)] * 2)), 2.0).fit(rows, labels)
+    assert accountant.history == ()
+    pipe = allocate_budget(make_pipeline(pca, trees.set_params(bounds=(-1, 1))), 2.0).fit(rows, labels)
     assert 1.99 < pipe.epsilon_ <= 2.0
     assert pipe[-1].n_features_in_ == 2
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
 from skdp._fitting.rows import check_table
@@ -69,10 +70,6 @@ class GradientEstimator(PrivateEstimator):
     def _start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
-
-    def _describe_rows(self) -> dict[str, str]:
-        """Return what a checkpoint says of parameters that their representation does not tell apart."""
-        return {}
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
@@ -230,7 +227,7 @@ class GradientEstimator(PrivateEstimator):
             return None
         seeded = isinstance(self.random_state, int | np.integer)
         described = {
-            **{name: repr(value) for name, value in self._public_parameters().items()}, **self._describe_rows(),
+            **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
             **self._describe_rows(),
@@ -339,6 +336,7 @@ class GradientEstimator(PrivateEstimator):
 
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
+        report_inspection(self)
         return self._scores(self._check_rows(X, reset=False))
 
     def __sklearn_tags__(self) -> Any:
