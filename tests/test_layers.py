@@ -98,6 +98,7 @@ FLOORS = {
         ("findings", "joint_fit"),
         ("stack",),
         ("callers",),
+        ("inspections",),
     ),
     "_report": (
         ("values", "price"),
