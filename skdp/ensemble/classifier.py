@@ -11,6 +11,7 @@ from skdp._gradient.classifier import GradientClassifier, Outputs
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
+from skdp.ensemble.rules import CLASSIFIER
 
 
 class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
@@ -203,6 +204,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
     (True, True)
     """
+
+    _rule = CLASSIFIER
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class RandomTreesRuns(LinearRuns):
     """
 
     _fitted_row_schema: TableSchema | None = None
+    _rule: rules.Rule
 
     n_estimators: Any
     max_depth: Any
@@ -156,10 +157,10 @@ class RandomTreesRuns(LinearRuns):
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size, n_free = sampling.rate * n, _n_free(plain, outputs)
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, n_free)
-        clip = self._check_clip() or rules.default_max_grad_norm(signal)
+        clip = self._check_clip() or self._rule.max_grad_norm(signal)
         geometry = self._geometry(form, len(plain))
-        rate = self._check_learning_rate() or rules.default_learning_rate(sigma, clip, lot_size, n_steps, signal)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
+        rate = self._check_learning_rate() or self._rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.n_columns] = geometry.entries_of_columns**2
         return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())

@@ -9,6 +9,7 @@ from skdp._gradient.regressor import BoundedOutput, GradientRegressor
 from skdp._kernels.losses import SQUARED
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
+from skdp.ensemble.rules import REGRESSOR
 
 
 class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
@@ -196,6 +197,8 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.7)
     (True, True)
     """
+
+    _rule = REGRESSOR
 
     def __init__(
         self,

@@ -7,8 +7,10 @@ They were chosen on rows outside the held-out fifths of four tables, whole and c
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from skdp._sampling import Sampling, sampling_at
+from skdp._training.plan import DPSGDPlan
 
 N_STEPS = 100
 AFFORDABLE = 2e10  # lookups of a fit, some seconds of one core
@@ -20,10 +22,42 @@ TREES_SHARE = 2.0 / 3.0
 INTERCEPT = 0.2
 """Entry of the intercept where the rest of a row has norm 1."""
 
-LOW_CLIP, HIGH_CLIP = 0.35, 0.7
-LOW_STEP, HIGH_STEP = 1.4, 0.7
-LOW_SIGNAL, HIGH_SIGNAL = 50.0, 300.0  # of steps and clips
-LARGEST_STEP = 200.0
+LOW_SIGNAL, HIGH_SIGNAL = 50.0, 300.0
+
+
+class Rule(NamedTuple):
+    """Clips and steps of a loss, from the signal of the plain columns (`skdp._training.defaults.signal_of`).
+
+    Pairs are values at a low and at a high signal; between `LOW_SIGNAL` and `HIGH_SIGNAL` they are linear in its
+    logarithm.
+
+    Attributes
+    ----------
+    clip : (float, float)
+        C: a small clip where noise dominates, a large one where the bias of clipping does.
+    step : (float, float)
+        s in eta = s L / (sigma C sqrt(T)), which fixes how far noise alone carries the parameters.
+    largest_step : float
+        eta C is at most this.
+    """
+
+    clip: tuple[float, float]
+    step: tuple[float, float]
+    largest_step: float
+
+    def max_grad_norm(self, signal: float) -> float:
+        """C."""
+        return _between(self.clip, signal)
+
+    def learning_rate(self, plan: DPSGDPlan, signal: float) -> float:
+        """eta."""
+        by_noise = plan.expected_lot_size / (plan.noise_multiplier * math.sqrt(plan.n_steps))
+        return min(_between(self.step, signal) * by_noise, self.largest_step) / plan.max_grad_norm
+
+
+CLASSIFIER = Rule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
+REGRESSOR = Rule(clip=(0.3, 0.3), step=(0.25, 0.3), largest_step=20.0)
+"""Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
 
 
 def default_sampling(n: int, n_entries: int, n_steps: int) -> Sampling:
@@ -36,32 +70,9 @@ def default_sampling(n: int, n_entries: int, n_steps: int) -> Sampling:
     return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
 
 
-def default_max_grad_norm(signal: float) -> float:
-    """A small clip where noise dominates, a large one where the bias of clipping does: C from 0.35 to 0.7."""
-    return LOW_CLIP + (HIGH_CLIP - LOW_CLIP) * _rise(signal, LOW_SIGNAL, HIGH_SIGNAL)
+def _between(ends: tuple[float, float], signal: float) -> float:
+    share = math.log(max(signal, 1e-300) / LOW_SIGNAL) / math.log(HIGH_SIGNAL / LOW_SIGNAL)
+    return ends[0] + (ends[1] - ends[0]) * min(1.0, max(0.0, share))
 
 
-def default_learning_rate(
-    noise_multiplier: float, max_grad_norm: float, lot_size: float, n_steps: int, signal: float
-) -> float:
-    """eta = s L / (sigma C sqrt(T)), which fixes how far noise alone carries the parameters; eta C is at most 200.
-
-    s falls with the logarithm of the signal of the plain columns.
-    """
-    length = LOW_STEP + (HIGH_STEP - LOW_STEP) * _rise(signal, LOW_SIGNAL, HIGH_SIGNAL)
-    return min(length * lot_size / (noise_multiplier * math.sqrt(n_steps)), LARGEST_STEP) / max_grad_norm
-
-
-def _rise(signal: float, low: float, high: float) -> float:
-    """Return 0 below `low`, 1 above `high`, and what is linear in the logarithm between them."""
-    return min(1.0, max(0.0, math.log(max(signal, 1e-300) / low) / math.log(high / low)))
-
-
-__all__ = [
-    "INTERCEPT",
-    "N_STEPS",
-    "TREES_SHARE",
-    "default_learning_rate",
-    "default_max_grad_norm",
-    "default_sampling",
-]
+__all__ = ["CLASSIFIER", "INTERCEPT", "N_STEPS", "REGRESSOR", "TREES_SHARE", "Rule", "default_sampling"]
