@@ -377,6 +377,9 @@ SENTENCES = {
             "tests/test_random_trees.py::test_trees_follow_from_what_is_public",
             "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
         ],
+        "Where the schema was bought, that is post-processing, and the price is that of the purchase.": [
+            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
     },
     DPMLPClassifier: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is "
