@@ -261,7 +261,8 @@ def test_bounds_of_any_column_need_no_schema():
 
 def test_each_candidate_of_a_search_has_a_schema_before_the_charge():
     accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
-    search = DPGridSearchCV(trees(accountant=accountant), {"schema": [KINDS, None]}, epsilon=1.0, delta=1e-5)
+    model = trees(schema=KINDS, accountant=accountant)
+    search = DPGridSearchCV(model, {"schema": [KINDS, None]}, epsilon=1.0, delta=1e-5)
     with pytest.raises(ValueError, match="say nothing about the columns, and X carries none"):
         quiet(lambda: search.fit(FRAME, Y))
     assert accountant.history == ()

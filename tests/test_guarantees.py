@@ -191,6 +191,11 @@ SENTENCES = {
         "most the root of the number of these entries, with equality for bins.": [
             "tests/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
         ],
+        "Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a "
+        "function of `schema_`.": [
+            "tests/test_codes.py::test_codes_are_bought_like_bins",
+            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
     },
     DPGaussianNB: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given "
@@ -392,6 +397,9 @@ SENTENCES = {
         "trees, and of the coefficients.": [
             "tests/test_random_trees.py::test_trees_follow_from_what_is_public",
             "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
+        ],
+        "Where the schema was bought, that is post-processing, and the price is that of the purchase.": [
+            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
         ],
     },
     DPMLPClassifier: {
