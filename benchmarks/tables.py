@@ -132,7 +132,7 @@ _FULTON: dict[str, Any] = {
     "puma": list(range(1101, 1108)),
     "age": (18, 93),
     "educ": _ordinal(1, 16),
-    "income": _log(-20_000, 500_000),
+    "income": (0, 150_000),
 }
 _FULTON_FLAGS = (
     "sex latino black asian married divorced uscitizen children disability militaryservice employed englishability"
