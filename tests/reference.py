@@ -138,7 +138,7 @@ def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scalin
 
 
 def one_hot_row(levels, widths, weights, intercept: float) -> np.ndarray:
-    """The row whose block b has its weight at ``levels[b]``, less the mean of the block; of norm 1, intercept included."""
+    """The row whose block b has its weight at ``levels[b]``, less its mean, and the intercept; of norm 1."""
     parts = []
     for level, width, weight in zip(levels, widths, weights, strict=True):
         block = np.zeros(width)

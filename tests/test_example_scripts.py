@@ -1,4 +1,4 @@
-"""Examples about networks, regression and trees, run as a user runs them, at the CI size; `test_examples.py` has the demo."""
+"""Examples run as a user runs them, at the CI size; `test_examples.py` has the demo."""
 
 from __future__ import annotations
 

@@ -97,6 +97,7 @@ FLOORS = {
         ("findings", "joint_fit"),
         ("stack",),
         ("callers",),
+        ("inspections",),
     ),
     "_report": (
         ("values", "price"),

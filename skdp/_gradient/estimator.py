@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
 from skdp._fitting.rows import check_table
@@ -335,6 +336,7 @@ class GradientEstimator(PrivateEstimator):
 
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
+        report_inspection(self)
         return self._scores(self._check_rows(X, reset=False))
 
     def __sklearn_tags__(self) -> Any:

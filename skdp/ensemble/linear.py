@@ -175,9 +175,12 @@ class RandomTreesRuns(LinearRuns):
         return _n_free(self._form(n_features)[1], outputs)
 
     def _describe_rows(self) -> dict[str, Any]:
-        """See `GradientEstimator`."""
-        schema = self._fitted_row_schema if self._takes_codes() else None
-        return super()._describe_rows() | ({} if schema is None else {"row_schema": schema.to_json()})
+        """See `GradientEstimator`. A schema alone is represented by the names of its columns."""
+        if self._takes_codes():
+            name, schema = "row_schema", self._fitted_row_schema
+        else:
+            name, schema = "schema", None if self.schema is None else self._embedding()._read_schema([])
+        return super()._describe_rows() | ({} if schema is None else {name: schema.to_json()})
 
     # --- parameters of rows of norm 1, and of levels and leaves ---
 

@@ -118,7 +118,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     coef_noise_ : ndarray of the shape of `coef_`
         Standard deviation that the noise alone gives to each coefficient: exactly that of a fit to null records. It is
         computed from public quantities.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
         Share of each column in the variance of the score, from coefficients and public quantities.
     y_bounds_ : (float, float)
         Bounds on targets and predictions.

@@ -56,7 +56,7 @@ class Rule(NamedTuple):
 
 
 CLASSIFIER = Rule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
-REGRESSOR = Rule(clip=(0.3, 0.3), step=(0.25, 0.3), largest_step=20.0)
+REGRESSOR = Rule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
 """Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
 
 
