@@ -108,9 +108,8 @@ for epsilon, models, auroc in zip(display.epsilons, display.estimators_, display
     accuracy = [fitted.score(X_test, y_test) for fitted in models]
     show(f"{epsilon:g}", f"{max(fitted.epsilon_ for fitted in models):.4f}", auroc, accuracy)
 auroc = [roc_auc_score(y_test, fitted.decision_function(X_test)) for fitted in trees]
-show(
-    "1, trees", f"{max(fitted.epsilon_ for fitted in trees):.4f}", auroc, [each.score(X_test, y_test) for each in trees]
-)
+accuracy = [fitted.score(X_test, y_test) for fitted in trees]
+show("1, trees", f"{max(fitted.epsilon_ for fitted in trees):.4f}", auroc, accuracy)
 fits, repeats = [*trees, *(fitted for models in display.estimators_ for fitted in models)], display.scores.shape[1]
 total = get_epsilon(compose(fitted.privacy_event_ for fitted in fits), 1e-5) + 0.005  # rounded up
 plain_sum = repeats * sum(display.epsilons) + len(trees)

@@ -92,7 +92,7 @@ class DPGridSearchCV(PrivateSearch):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the best estimator.
+        Class labels known to the best estimator. Defined only for classifiers.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -251,7 +251,7 @@ class DPRandomizedSearchCV(PrivateSearch):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the best estimator.
+        Class labels known to the best estimator. Defined only for classifiers.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skdp._fitting.private_step import is_private
 from skdp._fitting.running import takes_sparse
-from skdp.ensemble import DPRandomTreesClassifier
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model import DPLinearRegression, DPRidge
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
@@ -35,11 +35,12 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a `DPRidge`. An instance is a private
-        estimator; it is copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its `adjacency`,
-        `n_samples_public` and `random_state` hold for the whole pipeline. Before `DPRidge` and `DPLinearRegression`
-        numbers are scaled, and have bins beside that where rows and budget are enough for them (``numbers="auto"`` of
-        the vectorizer). Models of random trees get codes (``numbers="codes"``) and their schema.
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
+        `skdp.ensemble.DPRandomTreesRegressor`. An instance is a private estimator; it is copied. Its `epsilon`, `delta`
+        and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
+        pipeline. Before `DPRidge` and `DPLinearRegression` numbers are scaled, and have bins beside that where rows and
+        budget are enough for them (``numbers="auto"`` of the vectorizer). Models of random trees get codes
+        (``numbers="codes"``) and their schema.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -106,7 +107,7 @@ def tabular_pipeline(
 
 def _default_model(name: str) -> Any:
     """The model that a name stands for."""
-    return {"classifier": DPRandomTreesClassifier, "regressor": DPRidge}[name]()
+    return {"classifier": DPRandomTreesClassifier, "regressor": DPRandomTreesRegressor}[name]()
 
 
 def _make_model(estimator: Any, parameters: dict[str, Any]) -> Any:

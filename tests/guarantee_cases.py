@@ -10,12 +10,12 @@ import numpy as np
 from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
+    DPMLPRegressor,
 )
 from skdp._training.linear import LinearModel
 from skdp._training.network import NetworkModel
 from skdp._training.one_hot import OneHotModel
 from skdp.ensemble import DPRandomTreesClassifier
-from skdp.ensemble.linear import RandomTreesRuns
 
 FALSE_ALARM = 1e-6
 POISSON = {"sampling_rate": 0.5, "max_iter": 20}
@@ -24,21 +24,23 @@ ESTIMATORS = {
     "linear": (DPLogisticRegression, LinearModel, {}),
     "network": (DPMLPClassifier, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
     "trees": (DPRandomTreesClassifier, OneHotModel, {"n_estimators": 9, "max_depth": 3, "bounds": (-1.0, 1.0)}),
+    "regression": (DPMLPRegressor, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
 }
-BINDERS = {DPRandomTreesClassifier: RandomTreesRuns}  # those that bind rows in a base class
 
 
 def seeded(n_classes=2, kind="linear", **parameters):
     estimator, _, defaults = ESTIMATORS[kind]
     if parameters.get("lot_size"):
         defaults = {**defaults, "sampling_rate": None}
-    return estimator(**{"classes": range(n_classes), "random_state": 0, **defaults, **parameters})
+    # A regressor is given the numbers of the classes as targets.
+    public = {"y_bounds": (0, n_classes - 1)} if kind == "regression" else {"classes": range(n_classes)}
+    return estimator(**{**public, "random_state": 0, **defaults, **parameters})
 
 
 def model_place(kind):
     """The module that binds rows to a model, and the name by which it does."""
     estimator, model, _ = ESTIMATORS[kind]
-    return inspect.getmodule(BINDERS.get(estimator, estimator)), model.__name__
+    return inspect.getmodule(estimator._bind), model.__name__
 
 
 PROPERTIES = {"feature_importances_"}  # computed from other attributes whenever they are asked for
@@ -75,7 +77,6 @@ def assert_only_releases_differ(one, other, bound):
 
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 ALL_PUBLISH = {
-    "classes_": "the parameter `classes`; read from y only with a warning",
     "n_features_in_": "the schema is public",
     "feature_names_in_": "the schema is public",
     "epsilon_": "function of the plan",
@@ -96,14 +97,23 @@ ALL_KEEP = {
     "_fitted_releases": "the plans, each with a random name",
     "_fitted_row_norm": "of rows from DPTableVectorizer: a function of its schema",
 }
+CLASSES = {"classes_": "the parameter `classes`; read from y only with a warning"}
+NETWORK = {
+    "coefs_": "post-processing of noisy sums",
+    "intercepts_": "post-processing of noisy sums",
+    "learning_rate_init_": "the parameter, or a rule in public n, epsilon, delta",
+    "n_layers_": "the parameter `hidden_layer_sizes`",
+}
 UNDOCUMENTED = {
     DPLogisticRegression: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
     DPMLPClassifier: ALL_KEEP,
     DPRandomTreesClassifier: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
+    DPMLPRegressor: ALL_KEEP,
 }
 PUBLISHED = {
     DPLogisticRegression: {
         **ALL_PUBLISH,
+        **CLASSES,
         "coef_": "post-processing of noisy sums",
         "intercept_": "post-processing of noisy sums",
         "coef_noise_": "function of the plan",
@@ -111,10 +121,8 @@ PUBLISHED = {
     },
     DPMLPClassifier: {
         **ALL_PUBLISH,
-        "coefs_": "post-processing of noisy sums",
-        "intercepts_": "post-processing of noisy sums",
-        "learning_rate_init_": "the parameter, or a rule in public n, epsilon, delta",
-        "n_layers_": "the parameter `hidden_layer_sizes`",
+        **CLASSES,
+        **NETWORK,
         "n_outputs_": "the number of classes, or of columns of y",
         "out_activation_": "the number of columns of y, and of the classes",
     },
@@ -127,5 +135,12 @@ PUBLISHED = {
         "coef_noise_": "function of the plan",
         "feature_importances_": "a property: function of `coef_`, `coef_noise_` and `embedding_`",
         "learning_rate_": "rule in public n, epsilon, delta",
+    },
+    DPMLPRegressor: {
+        **ALL_PUBLISH,
+        **NETWORK,
+        "n_outputs_": "one",
+        "out_activation_": "the parameter `loss`",
+        "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
     },
 }

@@ -231,6 +231,23 @@ def least_squares_solution(gram, product, least: float, ridge: float, intercept:
     return np.linalg.solve(raised, product)
 
 
+# --- naive Bayes ---
+
+
+def naive_bayes_release(X, codes, n_classes: int, bounds, count_share: float) -> np.ndarray:
+    """Count, sums of t and of t**2 - 1/2 of each class, row after row and column after column."""
+    d = X.shape[1]
+    total = np.zeros((n_classes, 1 + 2 * d))
+    for x, code in zip(X, codes, strict=True):
+        total[code, 0] += math.sqrt(count_share * d)
+        for j in range(d):
+            low, high = bounds[j]
+            t = 2.0 * (min(max(x[j], low), high) - low) / (high - low) - 1.0
+            total[code, 1 + j] += t
+            total[code, 1 + d + j] += t**2 - 0.5
+    return total
+
+
 # --- dense networks ---
 
 SUMMED_BLOCK = 256  # rows whose products are added up in the dtype of the rows

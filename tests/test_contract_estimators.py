@@ -10,10 +10,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import (
     DPPCA,
+    DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPMLPRegressor,
     DPRandomizedSearchCV,
     DPRidge,
 )
@@ -41,12 +43,25 @@ ESTIMATORS = [
         epsilon=None,
         noise_multiplier=0.1,
     ),
+    DPMLPRegressor((8,)),
+    DPMLPRegressor(
+        (8, 4),
+        "tanh",
+        loss="huber",
+        y_bounds=(-5.0, 5.0),
+        clipping="per_layer",
+        average=None,
+        adjacency="replace_one",
+    ),
     DPPCA(),
     DPRidge(),
     DPLinearRegression((-5.0, 5.0), fit_intercept=False, adjacency="replace_one", accounting="rdp"),
     DPRidge(0.5, y_bounds=(-300.0, 300.0), epsilon=None, noise_multiplier=0.01),
+    DPGaussianNB(),
+    DPGaussianNB(bounds=(-10.0, 10.0), epsilon=None, noise_multiplier=0.01, adjacency="replace_one", accounting="rdp"),
     DPPCA("auto", center=False, normalize=True, whiten=True),
     DPGridSearchCV(DPLogisticRegression(max_iter=5), {"alpha": [0.0, 0.1]}, epsilon=50.0, random_state=0),
+    DPGridSearchCV(DPRidge(y_bounds=(-300.0, 300.0)), {"alpha": [0.0, 1.0]}, epsilon=50.0, random_state=0),
     DPRandomizedSearchCV(
         DPLogisticRegression(max_iter=5),
         {"alpha": [0.0, 0.1, 0.2]},

@@ -13,6 +13,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPMLPRegressor,
     DPRidge,
     privacy_report,
 )
@@ -26,6 +27,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
+from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
@@ -193,6 +195,25 @@ SENTENCES = {
         "function of `schema_`.": [
             "tests/test_codes.py::test_codes_are_bought_like_bins",
             "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
+    },
+    DPGaussianNB: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given "
+        "and `random_state` is None.": [
+            "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+            "tests/test_naive_bayes.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
+            "tests/test_naive_bayes.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of one noisy release and of public quantities.": [
+            "tests/test_naive_bayes.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/test_naive_bayes.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+            "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
     },
     DPPCA: {
@@ -419,6 +440,44 @@ SENTENCES = {
         "The initial weights are random and depend on no row.": [
             "tests/test_neural_network.py::test_start_depends_on_no_row",
             "tests/test_neural_network.py::test_start_is_random_scaled_by_the_inputs_and_zero_in_the_last_layer",
+        ],
+    },
+    DPMLPRegressor: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is "
+        "given and `random_state` is None.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_mlp_regressor.py::test_targets_beyond_their_bounds_are_moved_to_the_nearest",
+            "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+            "tests/test_mlp_regressor.py::test_spread_of_a_step_on_null_records",
+            "tests/test_mlp_regressor.py::test_instalments_go_on_and_are_billed_jointly",
+        ],
+        "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the "
+        "rounding of the sum included.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_in_single_precision_in_a_network",
+            "tests/test_guarantees_neighbours.py::test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip",
+            "tests/test_networks.py::test_one_row_adds_at_most_the_clip",
+            "tests/test_networks.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/test_networks.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+        ],
+        "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
+            "tests/test_mlp_regressor.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/test_mlp_regressor.py::test_spread_of_a_step_on_null_records",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
+        "steps done.": [
+            "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
+            "tests/test_mlp_regressor.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
+        ],
+        "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge.": [
+            "tests/test_mlp_regressor.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+        "The initial weights are random and depend on no row.": [
+            "tests/test_mlp_regressor.py::test_start_depends_on_no_row",
         ],
     },
     Clip: {

@@ -27,7 +27,7 @@ from guarantee_cases import (
 
 import skdp._gradient.estimator
 import skdp.linear_model
-import skdp.neural_network
+import skdp.neural_network.network
 from skdp import (
     DPMLPClassifier,
     PrivacyAccountant,
@@ -176,6 +176,10 @@ FORMS = [
         "trees", np.asarray, 2,
         {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": False, **FULL},
     ),
+    ("regression", np.asarray, 2, FULL),
+    ("regression", np.asarray, 3, {**POISSON, "loss": "huber", "clipping": "automatic"}),
+    ("regression", sp.csr_array, 3, {**FULL, "loss": "poisson", "data_norm": 0.5, "max_grad_norm": 2.0}),
+    ("regression", sp.csr_array, 3, {**FULL, "y_bounds": (-1.0, 0.5), "clipping": "per_layer"}),
 ]  # fmt: skip
 
 
@@ -225,11 +229,12 @@ def test_muting_a_row_in_single_precision(draw, replay, kind, parameters):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("parameters", [{"clipping": "flat"}, {"clipping": "per_layer", **POISSON}], ids=str)
-def test_muting_a_row_in_single_precision_in_a_network(draw, replay, kind, parameters):
+@pytest.mark.parametrize("estimator", ["network", "regression"])
+def test_muting_a_row_in_single_precision_in_a_network(draw, replay, kind, parameters, estimator):
     """Whose sums are rounded, and whose clip leaves room for it: C is C here."""
     X, y = draw(60)
     case = kind(X.astype(np.float32), y)
-    one, other = replay(lambda: seeded(kind="network", **parameters), *muted(case, np.asarray))
+    one, other = replay(lambda: seeded(kind=estimator, **parameters), *muted(case, np.asarray))
     clip = one.attributes["max_grad_norm_"]
     assert max(assert_only_releases_differ(one, other, bound=clip)) <= clip
 
@@ -326,8 +331,10 @@ def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw, kind):
     seeded(kind=kind, accountant=accountant).fit(X, y, alone)
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
         seeded(kind=kind, accountant=accountant).fit(X, y, np.zeros(60))
-    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="classes were read from the labels"):
-        seeded(kind=kind, classes=None, random_state=None, accountant=accountant).fit(X, y)
+    told = {"y_bounds": "bounds were read from y"} if kind == "regression" else {"classes": "read from the labels"}
+    for name, message in told.items():
+        with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
+            seeded(kind=kind, **{name: None}, random_state=None, accountant=accountant).fit(X, y)
     assert len(accountant.history) == 1
 
 

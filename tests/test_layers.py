@@ -26,7 +26,7 @@ FLOORS = {
         ("report",),
         ("base",),
         ("_gradient", "_least_squares", "decomposition", "preprocessing"),
-        ("datasets", "ensemble", "linear_model", "neural_network", "pipeline"),
+        ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline"),
         ("_search", "tabular"),
         ("model_selection", "plotting"),
     ),
@@ -86,6 +86,7 @@ FLOORS = {
         ("loop",),
     ),
     "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor")),
+    "neural_network": (("network",), ("classifier", "regressor")),
     "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
@@ -125,7 +126,7 @@ FLOORS = {
 SKLEARN = {
     *("_training", "_fitting", "base", "_gradient", "_least_squares", "decomposition", "linear_model"),
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
-    *("tabular", "_report"),
+    *("tabular", "_report", "naive_bayes"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -209,6 +210,7 @@ def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
     assert found == {"": (29, 8, 118), "accounting": (15, 8, 49)}
+    assert found == {"": (30, 8, 119), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

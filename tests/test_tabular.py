@@ -23,6 +23,7 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
+from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
@@ -147,7 +148,7 @@ def test_from_a_raw_frame_to_numbers(schema):
     schema = TableSchema(schema, others="buy") if schema else None
     with warnings.catch_warnings(action="error"):
         model = tabular_pipeline("regressor", schema=schema, epsilon=4.0, y_bounds=BOUNDS).fit(FRAME, SPENT)
-    assert isinstance(model[-1], DPRidge)
+    assert isinstance(model[-1], DPRandomTreesRegressor)
     assert model.score(FRAME, SPENT) > 0.9
     assert 3.99 < model.epsilon_ <= 4.0
     assert model[-1].y_bounds_ == (0.0, 100.0)
@@ -180,19 +181,21 @@ def test_what_is_not_for_a_model_is_refused(estimator, given):
     assert tabular_pipeline(DPRidge(), y_bounds=BOUNDS)[-1].y_bounds == BOUNDS
 
 
-def numbers_of(n=400, *, epsilon=1.0, schema=None, estimator="regressor", **parameters):
+def numbers_of(n=400, *, epsilon=1.0, schema=None, estimator=None, **parameters):
     """What numbers became in a pipeline that is fitted to n rows of two numbers and an ordinal."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.uniform(0, 1, n), "b": rng.uniform(0, 1, n), "c": rng.integers(0, 3, n)})
     schema = {"a": (0, 1), "b": (0, 1), "c": {"kind": "ordinal", "categories": [0, 1, 2]}} if schema is None else schema
-    model = tabular_pipeline(estimator, schema=schema, epsilon=epsilon, y_bounds=(0, 1)).set_params(**parameters)
+    model = tabular_pipeline(estimator or DPRidge(), schema=schema, epsilon=epsilon, y_bounds=(0, 1)).set_params(
+        **parameters
+    )
     model.fit(X, X["a"])
     assert model[0].numbers == "auto"
     return model[0].numbers_
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
-@pytest.mark.parametrize("estimator", ["regressor", DPLinearRegression()])
+@pytest.mark.parametrize("estimator", [DPRidge(), DPLinearRegression()])
 def test_bins_where_rows_and_budget_are_enough_for_them(estimator):
     """Three times the squared number of bins: 16 each of two numbers, and the three of the ordinal."""
     rows = 3 * 35**2
@@ -208,7 +211,7 @@ def test_bins_where_rows_and_budget_are_enough_for_them(estimator):
 
 
 def test_the_rule_follows_the_budget_that_is_set_last():
-    model = tabular_pipeline("regressor", schema={"x0": (0, 1)}, y_bounds=(0, 1))
+    model = tabular_pipeline(DPRidge(), schema={"x0": (0, 1)}, y_bounds=(0, 1))
     X = np.random.default_rng(0).uniform(size=(1000, 1))
     assert model.fit(X, X[:, 0])[0].numbers_ == "both"
     assert model.set_params(epsilon=0.5).fit(X, X[:, 0])[0].numbers_ == "scale"
@@ -241,7 +244,7 @@ def test_the_rule_knows_no_private_number_of_rows(schema, adjacency):
 def test_alone_it_scales():
     """No one then says what the number of rows may be used for."""
     X = np.random.default_rng(0).uniform(size=(5000, 1))
-    model = tabular_pipeline("regressor", schema={"x0": (0, 1)}, y_bounds=(0, 1)).fit(X, X[:, 0])
+    model = tabular_pipeline(DPRidge(), schema={"x0": (0, 1)}, y_bounds=(0, 1)).fit(X, X[:, 0])
     assert model[0].numbers_ == "both"
     for alone in (DPTableVectorizer({"x0": (0, 1)}, numbers="auto"), DPTableVectorizer(numbers="auto"), model[0]):
         assert alone.fit(X).numbers_ == "scale"
@@ -249,7 +252,7 @@ def test_alone_it_scales():
 
 def test_a_search_follows_the_rule_at_the_price_of_its_fits():
     X = np.random.default_rng(0).uniform(size=(5000, 1))
-    model = tabular_pipeline("regressor", schema={"x0": (0, 1)}, y_bounds=(0, 1))
+    model = tabular_pipeline(DPRidge(), schema={"x0": (0, 1)}, y_bounds=(0, 1))
     for epsilon, numbers in ((1.0, "both"), (0.15, "scale")):
         search = DPGridSearchCV(model, {"model__alpha": ["auto", 1.0]}, epsilon=epsilon).fit(X, X[:, 0])
         assert search.best_estimator_[0].numbers_ == numbers
@@ -311,7 +314,7 @@ def test_bad_input_of_a_regressor_is_refused_in_one_line_without_a_charge(case, 
 
     def fit():
         made = tabular_pipeline("regressor", **all_given)
-        model = DPGridSearchCV(made, {"model__alpha": ["auto", 1.0]}) if searched else made
+        model = DPGridSearchCV(made, {"model__alpha": [0.0, 1.0]}) if searched else made
         model.fit(FRAME, **{"y": SPENT, **given})
 
     with pytest.raises((ValueError, TypeError), match=r"\A[^\n]+\Z") as refusal:

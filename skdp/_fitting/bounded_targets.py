@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from skdp._config import report_leak
 from skdp._fitting.leaks import Y_BOUNDS_READ, note_leaks
-from skdp._fitting.rows import check_targets
 from skdp._validation import check_real, show
 
 _REMEDY = "give two public numbers, the smaller first, between which targets lie"
@@ -56,20 +55,15 @@ def report_bounds_read(estimator: Any) -> None:
     note_leaks(estimator, Y_BOUNDS_READ)
 
 
-def bring_into_bounds(y: Any, n_rows: int, bounds: TargetBounds | None) -> tuple[NDArray[np.float64], TargetBounds]:
-    """Check targets and move those beyond `bounds` to the nearest bound; bounds of None are read from y.
-
-    Returns
-    -------
-    targets : ndarray of shape (n_rows,)
-    bounds : (float, float)
-    """
-    values = check_targets(y, n_rows)
+def bring_into_bounds(
+    targets: NDArray[np.float64], bounds: TargetBounds | None
+) -> tuple[NDArray[np.float64], TargetBounds]:
+    """Move targets beyond `bounds` to the nearest bound, and return both; bounds of None are read from the targets."""
     if bounds is None:
-        low, high = float(values.min()), float(values.max())
+        low, high = float(targets.min()), float(targets.max())
         width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))
         bounds = (low - width, high + width)
-    return np.clip(values, *bounds), bounds
+    return np.clip(targets, *bounds), bounds
 
 
 def _are_bounds(low: float, high: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -115,6 +116,10 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     def _n_outputs_of_step(self) -> int:
         """See `GradientEstimator`."""
         return 1 if self.classes is None else len(check_classes("classes", self.classes))
+
+    def _loss_of(self, outputs: Outputs) -> tuple[str, float]:
+        """See `GradientEstimator`."""
+        return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
 
     def _describe_outputs(self, outputs: Outputs) -> dict[str, str]:
         """See `GradientEstimator`."""

@@ -107,6 +107,10 @@ class GradientEstimator(PrivateEstimator):
     def _check_outputs(self, outputs: Any) -> None:
         """Refuse parameters that do not fit the outputs."""
 
+    def _loss_of(self, outputs: Any) -> tuple[str, float]:
+        """Return the name of the loss of the outputs, and its limit, if it has one (`skdp._kernels.losses`)."""
+        raise NotImplementedError
+
     def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
         """Return the targets as the loss reads them; `outputs` of None are read from them."""
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,9 +16,15 @@ from skdp._fitting.bounded_targets import (
     check_y_bounds,
     report_bounds_read,
 )
-from skdp._fitting.rows import check_weights
+from skdp._fitting.rows import check_targets, check_weights
 from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Targets
+from skdp._validation import check_choice
+
+REGRESSION_LOSSES = ("squared_error", "huber", "poisson")
+
+HUBER = 0.1
+"""Where the line of the Huber loss begins, on the scale of targets from -1 to 1."""
 
 
 class BoundedOutput(NamedTuple):
@@ -30,14 +37,25 @@ class BoundedOutput(NamedTuple):
 class GradientRegressor(RegressorMixin, GradientEstimator):
     """Base class of regressors trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `GradientEstimator` and ``y_bounds``. The values of their `Targets`
-    are numbers in [-1, 1], of shape (n,): targets between their bounds, on the scale of `_target_scale`.
+    Subclasses have the constructor parameters of `GradientEstimator` and ``loss, y_bounds``. The values of their
+    `Targets` are numbers of shape (n,), targets between their bounds in the units of `_target_scale`: for
+    "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the
+    score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
     """
 
     y_bounds_: TargetBounds
 
+    def _loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
+        """See `GradientEstimator`."""
+        check_choice("loss", self.loss, REGRESSION_LOSSES)
+        if self.loss == "poisson":
+            return "poisson", outputs.bounds[1] / self._target_scale(outputs.bounds).half
+        return self.loss, HUBER if self.loss == "huber" else math.inf
+
     def _target_scale(self, bounds: TargetBounds) -> TargetScale:
         """Return the scale on which the model fits targets between `bounds`."""
+        if self.loss == "poisson":
+            return TargetScale(0.0, math.sqrt(bounds[1]))
         return TargetScale.of(bounds, fit_intercept=True)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -118,9 +136,24 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
     def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         """See `GradientEstimator`."""
         weights = check_weights(sample_weight, n_samples, np.float64)
-        values, bounds = bring_into_bounds(y, n_samples, None if outputs is None else outputs.bounds)
+        values = check_targets(y, n_samples)
+        if self.loss == "poisson":
+            if (values < 0.0).any():
+                raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
+            if outputs is None:
+                outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
+        values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
         scale = self._target_scale(bounds)
         return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights)
+
+    def _check_outputs(self, outputs: BoundedOutput) -> None:
+        """See `GradientEstimator`."""
+        low, high = outputs.bounds
+        if self.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
+            raise ValueError(
+                f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "
+                "largest count that is to be told from smaller ones."
+            )
 
     def _describe_outputs(self, outputs: BoundedOutput) -> dict[str, str]:
         """See `GradientEstimator`."""
@@ -145,9 +178,12 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         y_pred : ndarray of shape (n_samples,)
             Predicted targets, moved into `y_bounds_`.
         """
-        scores = self._score_rows(X)[:, 0].astype(np.float64)
+        values = self._score_rows(X)[:, 0].astype(np.float64)
         scale = self._target_scale(self.y_bounds_)
-        return np.clip(scale.middle + scale.half * scores, *self.y_bounds_)
+        if self.loss == "poisson":
+            with np.errstate(over="ignore"):  # infinity is above the bounds
+                np.exp(values, out=values)
+        return np.clip(scale.middle + scale.half * values, *self.y_bounds_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -155,4 +191,4 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         return tags
 
 
-__all__ = ["BoundedOutput", "GradientRegressor"]
+__all__ = ["HUBER", "REGRESSION_LOSSES", "BoundedOutput", "GradientRegressor"]

@@ -19,7 +19,7 @@ from skdp._fitting.bounded_targets import (
     report_bounds_read,
 )
 from skdp._fitting.inspections import report_inspection
-from skdp._fitting.rows import check_table, check_weights
+from skdp._fitting.rows import check_table, check_targets, check_weights
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
 from skdp._validation import check_real
@@ -131,7 +131,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
-        values, bounds = bring_into_bounds(y, n_samples, bounds)
+        values, bounds = bring_into_bounds(check_targets(y, n_samples), bounds)
         scale = TargetScale.of(bounds, self.fit_intercept)
         return BoundedTargets((values - scale.middle) / scale.half, weights, bounds)
 

@@ -176,7 +176,8 @@ def _upgrade_run(run: Any) -> Any:
     """Convert the description of a run in old files: no class weights, earlier steps as a number and not as events."""
     if not isinstance(run, dict):
         return run
-    run = {"class_weight": "None", **run}
+    if "classes" in run:
+        run = {"class_weight": "None", **run}
     if run.get("earlier steps") == 0:
         return {**{name: run[name] for name in run if name != "earlier steps"}, "earlier events": []}
     return run

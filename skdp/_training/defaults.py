@@ -7,6 +7,7 @@ number of parameters, the noise and the number of steps, never on a row.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from skdp._sampling import Sampling, sampling_at
 from skdp._training.plan import DPSGDPlan
@@ -26,9 +27,9 @@ STEP_LENGTH = 2.0
 LARGEST_STEP = 200.0
 
 
-def default_sampling(n: int, n_parameters: int, n_steps: int) -> Sampling:
+def default_sampling(n: int, n_parameters: int, n_steps: int, affordable: float = AFFORDABLE) -> Sampling:
     """The full batch where it is affordable, else lots of an eighth of the rows, 4,096 at least."""
-    if n * n_parameters * n_steps <= AFFORDABLE or n <= SMALLEST_LOT:
+    if n * n_parameters * n_steps <= affordable or n <= SMALLEST_LOT:
         return sampling_at(1.0)
     return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
 
@@ -72,6 +73,29 @@ NETWORK_STEP_LENGTH = 0.3
 LARGEST_NETWORK_STEP = 60.0
 
 
+class NetworkRule(NamedTuple):
+    """Norm of rows at the input, clip C, and the largest product of C and the step size, where each is "auto"."""
+
+    input_norm: float
+    clip: float
+    largest_step: float
+
+
+CLASSIFICATION = NetworkRule(INPUT_NORM, NETWORK_CLIP, LARGEST_NETWORK_STEP)
+REGRESSION = {
+    "squared_error": NetworkRule(3.0, NETWORK_CLIP, 5.0),
+    "huber": NetworkRule(3.0, 0.2, 5.0),
+    "poisson": NetworkRule(3.0, 2.0, 5.0),
+}
+"""By the loss. Chosen on four fifths each of California housing, elevators and wine quality, and on made-up counts.
+
+Input norms of 2, 3 and 5 gave the same R² within .01 from epsilon 1 on; at .1, 5 cost .05 on the smallest table.
+Huber's derivatives are at most .1. Where counts are rare, a clip of .5 takes most of what they say: at a mean of .2 the
+deviance explained was -.08 with .5, .115 with 2 and .107 with 4 (epsilon 1). The squared loss curves everywhere, so
+that long steps do not settle: at epsilon 16, R² of .74 and .87 with at most 10 became .32 and .14 with 60; without
+noise, 10 failed now and then on made-up rows, and 7 did not."""
+
+
 def network_sampling(n: int) -> Sampling:
     """Lots of 4,096 rows, or all of them: a fit's time does not grow with n.
 
@@ -91,12 +115,12 @@ def network_steps(n: int, sampling: Sampling) -> int:
     return math.ceil(NETWORK_STEPS * max(1.0, min(n, NETWORK_LOT) / (sampling.rate * n)) - 1e-9)
 
 
-def network_learning_rate(plan: DPSGDPlan) -> float:
-    """eta = 0.3 L / (sigma C sqrt(T)), which fixes how far noise alone carries a weight; eta C is at most 60.
+def network_learning_rate(plan: DPSGDPlan, largest_step: float) -> float:
+    """eta = 0.3 L / (sigma C sqrt(T)), which fixes how far noise alone carries a weight; eta C has a bound.
 
     A weight's random walk of T noisy steps of constant length ends 0.3 from where it began (standard deviation), the
     size of an initial weight that has some twenty inputs. Half as much cost .005 AUROC on tables in the mean, double
     as much .004 at epsilon 0.1; tables differ, linear ones wanting less and others more.
     """
     by_noise = NETWORK_STEP_LENGTH * plan.expected_lot_size / (plan.noise_multiplier * math.sqrt(plan.n_steps))
-    return min(by_noise, LARGEST_NETWORK_STEP) / plan.max_grad_norm
+    return min(by_noise, largest_step) / plan.max_grad_norm

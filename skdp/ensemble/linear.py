@@ -37,8 +37,8 @@ class RandomTreesRuns(LinearRuns):
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
     """
 
+    _rule: rules.LossRule
     _fitted_row_schema: TableSchema | None = None
-    _rule: rules.Rule
 
     n_estimators: Any
     max_depth: Any
@@ -147,8 +147,10 @@ class RandomTreesRuns(LinearRuns):
         """See `GradientEstimator`."""
         epochs = None if self.max_iter is None else self._check_max_iter()
         n_entries = n_outputs * (n_features + int(self._embedding().n_estimators))
-        sampling = self._chosen_sampling(n) or rules.default_sampling(n, n_entries, epochs or rules.N_STEPS)
-        return sampling, rules.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
+        sampling = self._chosen_sampling(n) or linear_rule.default_sampling(
+            n, n_entries, epochs or rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS
+        )
+        return sampling, rules.TREES_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
 
     def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
         """See `GradientEstimator`."""
@@ -168,7 +170,7 @@ class RandomTreesRuns(LinearRuns):
     def _geometry(self, form: Blocks, n_plain: int) -> OneHotGeometry:
         n_trees, share = len(form.widths) - n_plain, rules.TREES_SHARE
         weights = np.repeat([math.sqrt((1.0 - share) / n_plain), math.sqrt(share / n_trees)], [n_plain, n_trees])
-        return OneHotGeometry(form, tuple(weights.tolist()), rules.INTERCEPT if self.fit_intercept else 0.0)
+        return OneHotGeometry(form, tuple(weights.tolist()), rules.ENTRY_OF_INTERCEPT if self.fit_intercept else 0.0)
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """See `LinearRuns`: the trees share what rows say of the plain columns."""

@@ -9,26 +9,24 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from skdp._sampling import Sampling, sampling_at
 from skdp._training.plan import DPSGDPlan
 
-N_STEPS = 100
-AFFORDABLE = 2e10  # lookups of a fit, some seconds of one core
-SMALLEST_LOT = 4096
+TREES_STEPS = 100
+AFFORDABLE_LOOKUPS = 2e10  # of a fit, some seconds of one core; a row costs one for each of its entries
 
 TREES_SHARE = 2.0 / 3.0
 """Share of the trees in the squared norm of a row without its intercept; the plain columns have the rest."""
 
-INTERCEPT = 0.2
+ENTRY_OF_INTERCEPT = 0.2
 """Entry of the intercept where the rest of a row has norm 1."""
 
-LOW_SIGNAL, HIGH_SIGNAL = 50.0, 300.0
+WEAK_SIGNAL, STRONG_SIGNAL = 50.0, 300.0
 
 
-class Rule(NamedTuple):
+class LossRule(NamedTuple):
     """Clips and steps of a loss, from the signal of the plain columns (`skdp._training.defaults.signal_of`).
 
-    Pairs are values at a low and at a high signal; between `LOW_SIGNAL` and `HIGH_SIGNAL` they are linear in its
+    Pairs are values at a low and at a high signal; between `WEAK_SIGNAL` and `STRONG_SIGNAL` they are linear in its
     logarithm.
 
     Attributes
@@ -55,24 +53,22 @@ class Rule(NamedTuple):
         return min(_between(self.step, signal) * by_noise, self.largest_step) / plan.max_grad_norm
 
 
-CLASSIFIER = Rule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
-REGRESSOR = Rule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
+CLASSIFIER = LossRule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
+REGRESSOR = LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
 """Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
 
 
-def default_sampling(n: int, n_entries: int, n_steps: int) -> Sampling:
-    """The full batch where it is affordable, else lots of an eighth of the rows, 4,096 at least.
-
-    A row costs a lookup for each of its entries, however many levels and leaves there are.
-    """
-    if n * n_entries * n_steps <= AFFORDABLE or n <= SMALLEST_LOT:
-        return sampling_at(1.0)
-    return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
-
-
 def _between(ends: tuple[float, float], signal: float) -> float:
-    share = math.log(max(signal, 1e-300) / LOW_SIGNAL) / math.log(HIGH_SIGNAL / LOW_SIGNAL)
+    share = math.log(max(signal, 1e-300) / WEAK_SIGNAL) / math.log(STRONG_SIGNAL / WEAK_SIGNAL)
     return ends[0] + (ends[1] - ends[0]) * min(1.0, max(0.0, share))
 
 
-__all__ = ["CLASSIFIER", "INTERCEPT", "N_STEPS", "REGRESSOR", "TREES_SHARE", "Rule", "default_sampling"]
+__all__ = [
+    "AFFORDABLE_LOOKUPS",
+    "CLASSIFIER",
+    "ENTRY_OF_INTERCEPT",
+    "REGRESSOR",
+    "TREES_SHARE",
+    "TREES_STEPS",
+    "LossRule",
+]

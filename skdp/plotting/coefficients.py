@@ -118,7 +118,7 @@ class CoefficientDisplay:
             The model has no known noise in its coefficients, or several rows of them and no `class_label`.
         """
         model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-        drawn = {"confidence": confidence, "max_features": max_features}
+        drawn: dict[str, Any] = {"confidence": confidence, "max_features": max_features}
         if (importances := getattr(model, "feature_importances_", None)) is not None:
             names = _names_of(estimator, model) if feature_names is None else feature_names
             display = cls(coef=importances, coef_noise=None, feature_names=list(names), xlabel="importance", **drawn)

@@ -1,7 +1,7 @@
 """Mistakes in private least squares."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import BOUNDED_TARGETS, LEAST_SQUARES, SEARCH
+from paths import BOUNDED_TARGETS, CHECKPOINT, LEAST_SQUARES, MLP_REGRESSOR, REGRESSOR, SEARCH
 
 MUTANTS = [
     mutant(
@@ -54,7 +54,7 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regression: targets beyond their bounds as they came",
-        (BOUNDED_TARGETS, "return np.clip(values, *bounds), bounds", "return values, bounds"),
+        (BOUNDED_TARGETS, "return np.clip(targets, *bounds), bounds", "return targets, bounds"),
         tests="least_squares",
         select=BY_PROPERTY,
     ),
@@ -105,5 +105,68 @@ def _sum_of_rows(""",
         (LEAST_SQUARES, "return np.clip(scores + self.intercept_, *self.y_bounds_)", "return scores + self.intercept_"),
         tests="least_squares",
         select=BY_PROPERTY,
+    ),
+    # --- by gradient descent ---
+    mutant(
+        "regressor: targets beyond their bounds as they came",
+        (BOUNDED_TARGETS, "return np.clip(targets, *bounds), bounds", "return targets, bounds"),
+        tests="mlp_regressor",
+        select="beyond_their_bounds",
+    ),
+    mutant(
+        "regressor: predictions beyond the bounds",
+        (
+            REGRESSOR,
+            "return np.clip(scale.middle + scale.half * values, *self.y_bounds_)",
+            "return scale.middle + scale.half * values",
+        ),
+        tests="mlp_regressor",
+        select="stay_within",
+    ),
+    mutant(
+        "regressor: bounds read from y though others are given",
+        (
+            REGRESSOR,
+            "bring_into_bounds(values, None if outputs is None else outputs.bounds)",
+            "bring_into_bounds(values, None)",
+        ),
+        tests="guarantees_neighbours mlp_regressor",
+        select="(regression and muting) or beyond_their_bounds",
+    ),
+    mutant(
+        "regressor: bounds of an instalment read anew",
+        (REGRESSOR, "            return BoundedOutput(self.y_bounds_)\n", "            return outputs\n"),
+        tests="mlp_regressor",
+        select="instalment_keeps",
+    ),
+    mutant(
+        "regressor: bounds read from y in silence",
+        (REGRESSOR, "            report_bounds_read(self)\n", "            pass\n"),
+        tests="mlp_regressor guarantees_neighbours",
+        select="bounds_that_are_read or refusals_that_lie",
+    ),
+    mutant(
+        "regressor: negative counts taken",
+        (REGRESSOR, "            if (values < 0.0).any():\n", "            if False:\n"),
+        tests="mlp_regressor",
+        select="refused",
+    ),
+    mutant(
+        "regressor: a refusal that shows a target",
+        (REGRESSOR, '"y has negative targets with', 'f"{values.min()} in y has negative targets with'),
+        tests="mlp_regressor",
+        select="refused",
+    ),
+    mutant(
+        "regressor: an instalment with outputs of another kind",
+        (MLP_REGRESSOR, "if OUT_ACTIVATIONS[run.shape.architecture.loss] != self.out_activation_:", "if False:"),
+        tests="mlp_regressor",
+        select="do_not_fit",
+    ),
+    mutant(
+        "regressor: a run that never goes on from its file",
+        (CHECKPOINT, '    if "classes" in run:\n        run =', "    if True:\n        run ="),
+        tests="mlp_regressor",
+        select="goes_on",
     ),
 ]

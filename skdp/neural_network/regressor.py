@@ -1,0 +1,317 @@
+"""Private neural network regressors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skdp._gradient.plan import Run
+from skdp._gradient.regressor import GradientRegressor
+from skdp._training import defaults as rule
+from skdp._validation import absolute_path
+from skdp.neural_network.network import OUT_ACTIVATIONS, NetworkEstimator
+
+
+class DPMLPRegressor(GradientRegressor, NetworkEstimator):
+    """Differentially private multi-layer perceptron regressor.
+
+    The model minimizes the squared error, the Huber loss or the Poisson loss of targets between public bounds. It is
+    trained by noisy gradient descent (DP-SGD, Abadi et al. 2016): each step draws rows at random, clips the gradient of
+    every row over all layers, sums the clipped gradients and adds Gaussian noise to the sum. The defaults depend on
+    public quantities only, so `epsilon` and `y_bounds` are often the only parameters to set. If a tight bound on the
+    norm of the rows is known, setting `data_norm` helps most.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int or int, default=(32,)
+        Number of units in each hidden layer.
+    activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
+        Activation function of the hidden layers.
+    loss : {"squared_error", "huber", "poisson"}, default="squared_error"
+        Loss of a row. "huber" is squared up to a twentieth of the range of `y_bounds` and a straight line beyond.
+        "poisson" is for counts: the network gives the logarithm of their mean.
+    y_bounds : (float, float) or None, default=None
+        Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
+        None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued. For ``loss="poisson"``
+        they are 0 and the largest count that is to be told from smaller ones.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
+    max_grad_norm : float, sequence of float or "auto", default="auto"
+        Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
+        one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. If
+        "auto", C is chosen by rule.
+    clipping : {"flat", "per_layer", "automatic"}, default="flat"
+        How gradients are clipped:
+
+        - "flat" bounds the whole gradient.
+        - "per_layer" bounds the part of each layer.
+        - "automatic" scales every gradient to a norm of nearly C (Bu et al. 2023).
+    data_norm : float or None, default=None
+        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
+        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+    input_norm : float or "auto", default="auto"
+        Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
+        this scale matters more than any other choice.
+    lot_size : float or None, default=None
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
+        parameter. If `lot_size` and `sampling_rate` are both None, the rate is chosen by rule.
+    sampling_rate : float or None, default=None
+        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    max_iter : int or None, default=None
+        Number of epochs. If None, it is chosen by rule.
+    solver : {"sgd", "adam"}, default="sgd"
+        Optimizer of the noisy gradients.
+    learning_rate : {"constant", "linear", "cosine"}, default="linear"
+        Schedule that leads from `learning_rate_init` to `learning_rate_end`.
+    learning_rate_init : float or "auto", default="auto"
+        Initial step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
+    learning_rate_end : float or None, default=None
+        Final step size. If None, half of the initial one for "linear" and 0 for "cosine".
+    decay_epochs : float or None, default=None
+        Number of epochs after which `learning_rate_end` is reached. If None, all epochs.
+    momentum : float, default=0.9
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
+        ``solver="sgd"``.
+    beta_1 : float, default=0.9
+        Decay rate of the first moment, in [0, 1). Only used if ``solver="adam"``.
+    beta_2 : float, default=0.999
+        Decay rate of the second moment, in [0, 1). Only used if ``solver="adam"``.
+    adam_epsilon : float, default=1e-8
+        Value added to the root of the second moment. Only used if ``solver="adam"``.
+    adam_noise_floor : float or None, default=None
+        If a number, Adam becomes DP-AdamBC: the variance ``(sigma * C / L)**2`` of the noise is subtracted from the
+        second moment, which is held above this fraction of that variance. The floor scales with C, so the updates do
+        not depend on C. Only used if ``solver="adam"``.
+    average : {"ema", "tail"} or None, default="ema"
+        Average of the iterates that is returned: an exponential moving average over about a tenth of the steps ("ema"),
+        or the mean over the second half of the steps ("tail"). Averaging is post-processing and costs no privacy. None
+        returns the last iterate.
+    alpha : float, default=0.0
+        Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``, which is added to the mean loss.
+    batch_size : int or "auto", default="auto"
+        Number of rows that pass through the network at once. It affects memory and speed only.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private, and the arithmetic is float64.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
+    checkpoint : str, path-like or None, default=None
+        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
+        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
+        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
+        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
+    warm_start : bool, default=False
+        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
+        other value makes the run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against
+        anyone who knows the value.
+    verbose : int, default=0
+        If 1, show a progress bar on standard error, with the epsilon of the steps so far.
+
+    Attributes
+    ----------
+    coefs_ : list of ndarray of shape (n_inputs, n_outputs)
+        Weights of the layers. The first layer applies to rows as they are passed, before scaling by `input_norm`. The
+        last gives targets in the units of the notes.
+    intercepts_ : list of ndarray of shape (n_outputs,)
+        Intercepts of the layers.
+    n_layers_ : int
+        Number of layers, including the input layer.
+    n_outputs_ : int
+        Number of outputs.
+    out_activation_ : {"identity", "exp"}
+        Activation function of the output layer; "exp" for ``loss="poisson"``.
+    y_bounds_ : (float, float)
+        Bounds on targets and predictions.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
+        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the last run.
+    sampling_rate_ : float
+        Sampling rate of the last run.
+    max_grad_norm_ : float
+        Clipping norm of the last run.
+    data_norm_ : float
+        Bound to which rows were scaled down in the last run.
+    learning_rate_init_ : float
+        Initial step size of the last run.
+    n_iter_ : int
+        Number of epochs over all runs.
+    n_steps_ : int
+        Number of steps over all runs.
+
+    See Also
+    --------
+    DPMLPClassifier : Classifier trained in the same way.
+    DPRidge : Linear regression from one release.
+    DPGridSearchCV : Private choice of parameters.
+    allocate_budget : One budget for a pipeline of private steps.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is given and
+      `random_state` is None.
+    - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the rounding of
+      the sum included.
+    - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
+      done.
+    - Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge. Such a
+      refusal depends on the data and is not covered.
+    - The initial weights are random and depend on no row.
+
+    **Units of the targets.** For "squared_error" and "huber" the network fits ``(y - middle) / half``, with the middle
+    of `y_bounds` and half of their range. For "poisson" it fits the logarithm of the mean of ``y / r``, r being the
+    root of the largest count, so that a score of 0 is a mean of r. The loss is that of the Poisson law up to a mean of
+    the largest count and a straight line beyond, so that its derivative has a bound. Clipping shortens large residuals
+    of every loss: what "squared_error" fits lies between mean and median.
+
+    **When to use it.** On tables, rows from ``DPTableVectorizer(numbers="scale")`` gave better models than bins. R² at
+    epsilon .1, 1 and 4 was .646, .731 and .741 on California housing, .637, .845 and .861 on elevators, and .051, .259
+    and .307 on wine quality, of 16,512, 13,200 and 5,198 rows (`DPRidge`: .428, .631 and .665; .370, .605 and .787;
+    -.028, .192 and .246), each on a fifth of the rows on which no default was chosen.
+
+    The parameters and attributes ``early_stopping``, ``tol`` and ``loss_curve_`` of scikit-learn are not offered: they
+    read private data without paying. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee
+    does not cover floating-point rounding of the noise, nor the time that a fit takes (see ``docs/pitfalls.md``).
+
+    References
+    ----------
+    Abadi et al. (2016), "Deep learning with differential privacy".
+
+    Bu, Wang, Zha & Karypis (2023), "Automatic clipping".
+
+    Tang, Shpilevskiy & Lecuyer (2024), "DP-AdamBC".
+
+    Schwabedal, Michel & Riontino (2020), "Differentially private generation of small images", for DP-Adam.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPMLPRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
+    >>> y = X[:, 0] * X[:, 1] + X[:, 2]
+    >>> model = DPMLPRegressor(y_bounds=(-2, 2), epsilon=1.0).fit(X, y)
+    >>> bool(0.99 < model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.8)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Any = (32,),
+        activation: str = "relu",
+        *,
+        loss: str = "squared_error",
+        y_bounds: Any = None,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        max_grad_norm: Any = "auto",
+        clipping: str = "flat",
+        data_norm: float | None = None,
+        input_norm: float | str = "auto",
+        lot_size: float | None = None,
+        sampling_rate: float | None = None,
+        n_samples_public: int | None = None,
+        max_iter: int | None = None,
+        solver: str = "sgd",
+        learning_rate: str = "linear",
+        learning_rate_init: float | str = "auto",
+        learning_rate_end: float | None = None,
+        decay_epochs: float | None = None,
+        momentum: float = 0.9,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        adam_epsilon: float = 1e-8,
+        adam_noise_floor: float | None = None,
+        average: str | None = "ema",
+        alpha: float = 0.0,
+        batch_size: int | str = "auto",
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        checkpoint: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.loss = loss
+        self.y_bounds = y_bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+        self.clipping = clipping
+        self.data_norm = data_norm
+        self.input_norm = input_norm
+        self.lot_size = lot_size
+        self.sampling_rate = sampling_rate
+        self.n_samples_public = n_samples_public
+        self.max_iter = max_iter
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.learning_rate_end = learning_rate_end
+        self.decay_epochs = decay_epochs
+        self.momentum = momentum
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.adam_epsilon = adam_epsilon
+        self.adam_noise_floor = adam_noise_floor
+        self.average = average
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _rule(self) -> rule.NetworkRule:
+        """See `NetworkEstimator`."""
+        return rule.REGRESSION[self.loss]
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        if OUT_ACTIVATIONS[run.shape.architecture.loss] != self.out_activation_:
+            raise ValueError(
+                f"loss={self.loss!r} asks for other outputs than those of earlier runs, {self.out_activation_!r}: use "
+                "the same loss, or start again with fit and warm_start=False."
+            )
+        super()._check_present(run, outputs)
+
+
+__all__ = ["DPMLPRegressor"]
