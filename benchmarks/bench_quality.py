@@ -20,15 +20,11 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
+from tables import load, read_entry
 
 from skdp import DPLogisticRegression, DPMLPClassifier
 from skdp.datasets import load_pums
 
-ADULT_NUMBERS = {
-    "age": (17, 90), "fnlwgt": (0, 1_500_000), "education-num": (1, 16), "capital-gain": (0, 99_999),
-    "capital-loss": (0, 5_000), "hours-per-week": (1, 99),
-}  # fmt: skip
-"""Public bounds; each number goes into 16 bins of equal width between them."""
 N_BINS = 16
 
 
@@ -44,18 +40,17 @@ def one_hot(codes: np.ndarray, n: int) -> np.ndarray:
 
 
 def adult(folder: Path) -> Table:
-    """Adult's training file; the categories are those of the code book, which both files together exhaust."""
-    train, test = (pd.read_csv(folder / f"adult_{part}.csv.gz") for part in ("train", "test"))
+    """Adult's training file: each number in bins of equal width between its bounds, categories by the code book."""
+    table = load("adult", folder)
     blocks = []
-    for column in train.columns.drop("income"):
-        if column in ADULT_NUMBERS:
-            edges = np.linspace(*ADULT_NUMBERS[column], N_BINS + 1)[1:-1]
-            blocks.append(one_hot(np.digitize(train[column], edges), N_BINS))
+    for name, entry in table.schema.items():
+        kind, values = read_entry(entry)
+        if kind == "number":
+            blocks.append(one_hot(np.digitize(table.X[name], np.linspace(*values, N_BINS + 1)[1:-1]), N_BINS))
         else:
-            categories = sorted({*train[column], *test[column]})
-            codes = pd.Categorical(train[column], categories=categories).codes
-            blocks.append(one_hot(codes, len(categories)))
-    return Table(np.hstack(blocks), (train["income"] == ">50K").to_numpy(int), len(blocks) ** 0.5, 1e-6)
+            categories = [*values, *(entry["gaps"] if isinstance(entry, dict) else ())]
+            blocks.append(one_hot(pd.Categorical(table.X[name], categories=categories).codes, len(categories)))
+    return Table(np.hstack(blocks), table.y, len(blocks) ** 0.5, table.delta)
 
 
 def fulton(folder: Path) -> Table:

@@ -20,46 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-
-ADULT_NUMBERS = {
-    "age": (17, 90), "fnlwgt": (0, 1_500_000), "education-num": (1, 16), "capital-gain": (0, 99_999),
-    "capital-loss": (0, 5_000), "hours-per-week": (1, 99),
-}  # fmt: skip
-CREDIT_CODES = {"SEX": range(1, 3), "EDUCATION": range(7), "MARRIAGE": range(4)}
-"""By the code book; the status of a payment is a number from -2 to 8, and so are the amounts, in dollars."""
-
-
-def adult(folder: Path) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any], float]:
-    """The training file, what its code book says (both files together exhaust the categories), delta."""
-    train, test = (pd.read_csv(folder / f"adult_{part}.csv.gz") for part in ("train", "test"))
-    words = {name: sorted({*train[name], *test[name]}) for name in train.columns if name not in ADULT_NUMBERS}
-    y = (train.pop("income") == ">50K").to_numpy(int)
-    return train, y, {name: ADULT_NUMBERS.get(name) or words[name] for name in train}, 1e-6
-
-
-def credit(folder: Path) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any], float]:
-    """The table without its row numbers, bounds and codes, delta."""
-    table = pd.read_csv(folder / "credit_default.csv.gz").drop(columns="ID")
-    y = table.pop("default_payment_next_month").to_numpy(int)
-    schema: dict[str, Any] = {}
-    for name in table:
-        if name in CREDIT_CODES:
-            schema[name] = list(CREDIT_CODES[name])
-        elif name.startswith("PAY_AMT"):
-            schema[name] = {"kind": "number", "bounds": (0, 1_000_000), "scale": "log"}
-        elif name.startswith("PAY_"):
-            schema[name] = list(range(-2, 9))
-        elif name.startswith("BILL"):
-            schema[name] = (-100_000, 600_000)
-        else:
-            schema[name] = (20, 80) if name == "AGE" else (10_000, 800_000)
-    return table, y, schema, 1e-5
-
-
-TABLES = {"adult": adult, "credit": credit}
+from tables import load
 
 
 def ours(schema: Any, epsilon: float, delta: float) -> Any:
@@ -78,7 +41,7 @@ def ebm(schema: Any, epsilon: float, delta: float) -> Any:
 
 def measure(folder: Path, name: str, make: Any, *, with_schema: bool, splits: int, epsilon: float) -> list[list[float]]:
     """AUROC and seconds of a fit, for each split."""
-    table, y, schema, delta = TABLES[name](folder)
+    table, y, schema, *_, delta = load(name, folder)
     rows = []
     for seed in range(splits):
         X, X_test, t, t_test = train_test_split(table, y, test_size=0.2, random_state=seed)
@@ -113,7 +76,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         print(json.dumps(measure(folder, arguments.peer, ebm, with_schema=False, **sizes)))
         return
-    for name in TABLES:
+    for name in ("adult", "credit"):
         found = {
             "full schema": measure(folder, name, ours, with_schema=True, **sizes),
             "schema=None": measure(folder, name, ours, with_schema=False, **sizes),

@@ -144,8 +144,8 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
         raise NotImplementedError(f"{type(self).__name__} does not learn: write _learn.")
 
-    def _note_row_norm(self, X: Any) -> None:
-        """Keep the public bound on the norm of rows that comes with them, if one does: a default of `data_norm`."""
+    def _note_rows(self, X: Any) -> None:
+        """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`."""
         self.__dict__.pop("_fitted_row_norm", None)
         if (norm := row_norm_of(X)) is not None:
             self._fitted_row_norm = norm
@@ -158,7 +158,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
         work = copy(self)
         forget(work)
-        work._note_row_norm(X)
+        work._note_rows(X)
         terms = work._check_terms()
         shape = public_shape(X)
         plan = None if shape is None else work._plan_checked(terms, shape)
@@ -333,6 +333,14 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     def _may_give_sparse_rows(self) -> bool:
         """Whether a transformed table may be sparse."""
         return False
+
+    def _takes_codes(self) -> bool:
+        """Whether rows have to be codes of columns that carry their public schema, with NaN for gaps."""
+        return False
+
+    def _fault_behind(self, step: Any) -> str:
+        """Why rows of a private step before this one might be refused, after the charge; "" if they are not."""
+        return ""
 
 
 class JointPrice(Reported):

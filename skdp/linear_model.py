@@ -9,22 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._gradient.classifier import GradientClassifier, Outputs
+from skdp._gradient.linear import LinearRuns
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
-from skdp._training.averaging import last_iterate, tail_average
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
-from skdp._training.noise import carried
-from skdp._training.optimizers import Optimizer, Vector, constant, momentum_sgd
+from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
-from skdp._validation import absolute_path, check_real, count_threads
+from skdp._validation import absolute_path, count_threads
 from skdp.base import Budget
-from skdp.exceptions import warn
 
 
-class DPLogisticRegression(GradientClassifier):
+class DPLogisticRegression(LinearRuns, GradientClassifier):
     """Differentially private logistic regression classifier.
 
     The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
@@ -262,44 +260,15 @@ class DPLogisticRegression(GradientClassifier):
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
-        clip = self._check_clip()
-        if clip is None:
-            clip = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
+        clip = self._check_clip() or rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
-        learning_rate = self._step_length(plan)
-        optimizer = self._make_optimizer(learning_rate, geometry, n_features, outputs.n_outputs)
-        averaging = tail_average(n_steps) if self.average else last_iterate()
-        count_threads(self.n_jobs)
-        return Run(plan, geometry, geometry.radius, learning_rate, optimizer, averaging)
+        learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
+        penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
+        penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
+        return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
 
-    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Outputs) -> None:
-        plan, n_parameters = run.plan, outputs.n_outputs * run.shape.width(n_features)
-        signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
-        if signal < rule.LEAST_SIGNAL:
-            budget = f"epsilon={self.epsilon!r}" if self.epsilon is not None else f"noise={plan.noise_multiplier:g}"
-            warn(
-                f"{n} rows are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
-                f"another fit to the same rows may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
-                "little); give more rows, fewer columns or a larger epsilon."
-            )
-
-    def _step_length(self, plan: DPSGDPlan) -> float:
-        if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
-            return rule.default_learning_rate(
-                plan.noise_multiplier, plan.max_grad_norm, plan.expected_lot_size, plan.n_steps
-            )
-        return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
-
-    def _make_optimizer(
-        self, learning_rate: float, geometry: LinearGeometry, n_features: int, n_outputs: int
-    ) -> Optimizer:
-        momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
-        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
-        if alpha == 0.0:
-            return momentum_sgd(constant(learning_rate), momentum)
-        penalty = np.zeros((n_outputs, geometry.width(n_features)))
-        penalty[:, :n_features] = alpha * geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
-        return momentum_sgd(constant(learning_rate), momentum, penalty.ravel())
+    def _n_free(self, run: Run, n_features: int, outputs: Outputs) -> int:
+        return outputs.n_outputs * run.shape.width(n_features)
 
     # --- parameters of scaled rows, and of rows as they are passed ---
 
@@ -335,11 +304,9 @@ class DPLogisticRegression(GradientClassifier):
 
     def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
         """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""
-        n_steps, unit = run.plan.n_steps, run.shape.unit
-        first = n_steps // 2 if self.average and n_done > n_steps // 2 else n_done - 1
-        found = carried(run.learning_rate, self.momentum, self.alpha * unit**2, n_done, first)
-        step = unit * run.plan.mechanism.standard_deviation / run.plan.expected_lot_size
-        return math.hypot(found.start * start, found.noise * step)
+        unit = run.shape.unit
+        found = self._carried(run, n_done, unit**2)
+        return math.hypot(found.start * start, found.noise * unit)
 
     # --- predictions ---
 

@@ -44,9 +44,11 @@ class DPGridSearchCV(PrivateSearch):
         Expected number of tries under random stopping. "auto" means the number of candidates, at most 10. The number of
         tries is geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs
         less noise for the same probability to try one of the best tenth of the candidates.
-    scoring : {"accuracy", "neg_log_loss"}, PrivateScore or None, default=None
-        Score by which candidates are compared; None means accuracy. The log-loss of a row is cut off at 5. Scores to
-        which a row does not contribute a bounded term, such as "roc_auc", are refused.
+    scoring : str, PrivateScore or None, default=None
+        Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
+        "neg_mean_absolute_error" (None) or "neg_mean_squared_error" of regressors. The log-loss of a row is cut off at
+        5, targets and errors at the public `y_bounds` of the regressor. Scores to which a row does not contribute a
+        bounded term, such as "roc_auc" and "r2", are refused.
     refit : bool, default=True
         Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
         winner as trained on its part of the rows, and leaves the whole budget to the tries.
@@ -90,7 +92,7 @@ class DPGridSearchCV(PrivateSearch):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the best estimator.
+        Class labels known to the best estimator. Defined only for classifiers.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -201,9 +203,11 @@ class DPRandomizedSearchCV(PrivateSearch):
         Expected number of tries under random stopping. "auto" means `n_iter`, at most 10. The number of tries is
         geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs less noise
         for the same probability to try one of the best tenth of the candidates.
-    scoring : {"accuracy", "neg_log_loss"}, PrivateScore or None, default=None
-        Score by which candidates are compared; None means accuracy. The log-loss of a row is cut off at 5. Scores to
-        which a row does not contribute a bounded term, such as "roc_auc", are refused.
+    scoring : str, PrivateScore or None, default=None
+        Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
+        "neg_mean_absolute_error" (None) or "neg_mean_squared_error" of regressors. The log-loss of a row is cut off at
+        5, targets and errors at the public `y_bounds` of the regressor. Scores to which a row does not contribute a
+        bounded term, such as "roc_auc" and "r2", are refused.
     refit : bool, default=True
         Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
         winner as trained on its part of the rows, and leaves the whole budget to the tries.
@@ -247,7 +251,7 @@ class DPRandomizedSearchCV(PrivateSearch):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the best estimator.
+        Class labels known to the best estimator. Defined only for classifiers.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

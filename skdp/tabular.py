@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 from skdp._fitting.private_step import is_private
 from skdp._fitting.running import takes_sparse
-from skdp.linear_model import DPLogisticRegression
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.linear_model import DPLinearRegression, DPRidge
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
 
@@ -23,6 +24,7 @@ def tabular_pipeline(
     epsilon: float = 1.0,
     delta: float | str = "auto",
     classes: Any = None,
+    y_bounds: Any = None,
     accountant: Any = None,
 ) -> PrivatePipeline:
     """Make a pipeline that takes a raw table: a vectorizer and a private model under one budget.
@@ -32,10 +34,13 @@ def tabular_pipeline(
 
     Parameters
     ----------
-    estimator : "classifier" or estimator instance, default="classifier"
-        "classifier" is a `DPLogisticRegression`. An instance is a private estimator; it is copied. Its `epsilon`,
-        `delta` and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the
-        whole pipeline.
+    estimator : "classifier", "regressor" or estimator instance, default="classifier"
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
+        `skdp.ensemble.DPRandomTreesRegressor`. An instance is a private estimator; it is copied. Its `epsilon`, `delta`
+        and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
+        pipeline. Before `DPRidge` and `DPLinearRegression` numbers are scaled, and have bins beside that where rows and
+        budget are enough for them (``numbers="auto"`` of the vectorizer). Models of random trees get codes
+        (``numbers="codes"``) and their schema.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -47,6 +52,10 @@ def tabular_pipeline(
     classes : sequence or None, default=None
         All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
         ``fit`` issues a `PrivacyLeakWarning`. An instance may have its own instead.
+    y_bounds : (float, float) or None, default=None
+        Public bounds on the targets of a regressor. Targets beyond them are moved to the nearest bound. If None, they
+        are read from the targets, which is not paid for, and ``fit`` issues a `PrivacyLeakWarning`. An instance may
+        have its own instead.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged. An instance may have its own instead.
 
@@ -58,7 +67,7 @@ def tabular_pipeline(
     Raises
     ------
     TypeError
-        `estimator` is neither "classifier" nor a private estimator.
+        `estimator` is neither "classifier" nor "regressor" nor a private estimator.
     ValueError
         A parameter is invalid, or given twice. Nothing was charged.
 
@@ -76,31 +85,49 @@ def tabular_pipeline(
     >>> model = skdp.tabular_pipeline(epsilon=1.0, classes=people.classes).fit(people.data, people.target)
     >>> bool(model.epsilon_ <= 1.0)
     True
+
+    >>> hours = people.data["age"] * 0.5
+    >>> model = skdp.tabular_pipeline("regressor", y_bounds=(0, 50)).fit(people.data, hours)
+    >>> bool(model.score(people.data, hours) > 0.9)
+    True
     """
-    model = _make_model(estimator, classes, accountant)
+    model = _make_model(estimator, {"classes": classes, "y_bounds": y_bounds, "accountant": accountant})
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
     if not takes_sparse(model):
         shared["sparse_output"] = False
-    steps = [("vectorizer", DPTableVectorizer(schema, **shared)), ("model", model)]
-    return allocate_budget(PrivatePipeline(steps), epsilon, delta)
+    if isinstance(model, DPLinearRegression | DPRidge):
+        shared["numbers"] = "auto"
+    elif model._takes_codes():
+        shared["numbers"] = "codes"
+    vectorizer = DPTableVectorizer(schema, **shared)
+    if model._takes_codes():
+        vectorizer.set_output(transform="default")  # no frame carries the schema, whatever sklearn.set_config says
+    return allocate_budget(PrivatePipeline([("vectorizer", vectorizer), ("model", model)]), epsilon, delta)
 
 
-def _make_model(estimator: Any, classes: Any, accountant: Any) -> Any:
-    """The last step, with the classes and the ledger that were given."""
-    if isinstance(estimator, str) and estimator == "classifier":
-        return DPLogisticRegression(classes=classes, accountant=accountant)
-    if not is_private(estimator) or isinstance(estimator, type):
+def _default_model(name: str) -> Any:
+    """The model that a name stands for."""
+    return {"classifier": DPRandomTreesClassifier, "regressor": DPRandomTreesRegressor}[name]()
+
+
+def _make_model(estimator: Any, parameters: dict[str, Any]) -> Any:
+    """The last step, with those of the parameters that are given."""
+    if isinstance(estimator, str) and estimator in ("classifier", "regressor"):
+        shown, model = repr(estimator), _default_model(estimator)
+    elif is_private(estimator) and not isinstance(estimator, type):
+        shown, model = "this estimator", clone(estimator)
+    else:
         raise TypeError(
-            f"estimator={estimator!r} is neither 'classifier' nor a private estimator: give an instance such as "
-            "skdp.DPLogisticRegression(classes=[0, 1])."
+            f"estimator={estimator!r} is neither 'classifier' nor 'regressor' nor a private estimator: give an "
+            "instance such as skdp.DPLogisticRegression(classes=[0, 1])."
         )
-    given = {name: value for name, value in (("classes", classes), ("accountant", accountant)) if value is not None}
+    given = {name: value for name, value in parameters.items() if value is not None}
     for name, value in given.items():
-        if getattr(estimator, name, value) is not None:
+        if getattr(model, name, value) is not None:
             raise ValueError(
-                f"{name}={value!r} is not for this estimator, which has its own or takes none: leave it out here."
+                f"{name}={value!r} is not for {shown}, which has its own or takes none: leave it out here."
             )
-    return clone(estimator).set_params(**given)
+    return model.set_params(**given)
 
 
 __all__ = ["tabular_pipeline"]

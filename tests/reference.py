@@ -134,6 +134,32 @@ def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scalin
     return np.array(found).reshape(len(X), table.size)
 
 
+# --- one-hot rows ---
+
+
+def one_hot_row(levels, widths, weights, intercept: float) -> np.ndarray:
+    """The row whose block b has its weight at ``levels[b]``, less its mean, and the intercept; of norm 1."""
+    parts = []
+    for level, width, weight in zip(levels, widths, weights, strict=True):
+        block = np.zeros(width)
+        block[level] = weight
+        parts.append(block - block.mean())
+    row = np.concatenate([*parts, [intercept]])
+    return (row / np.linalg.norm(row))[: len(row) - (intercept == 0.0)]
+
+
+def one_hot_clipped_gradients(rows, targets, weights, theta, n_outputs: int, max_norm: float, name: str, limit: float):
+    """One clipped gradient a projected row, of shape (n, n_outputs * p); the loss `name` where it has one output."""
+    table, found = np.asarray(theta, np.float64).reshape(n_outputs, -1), []
+    for u, target, weight in zip(rows, targets, weights, strict=True):
+        if n_outputs > 1:
+            g = gradient(u, int(target), weight, table)
+        else:
+            g = np.outer([weight * residual(name, float(table[0] @ u), float(target), limit)], u)
+        found.append(clipped(g, max_norm).ravel())
+    return np.array(found).reshape(len(rows), table.size)
+
+
 # --- training ---
 
 
@@ -203,6 +229,23 @@ def least_squares_solution(gram, product, least: float, ridge: float, intercept:
     for i in range(len(gram) - intercept):
         raised[i, i] += ridge
     return np.linalg.solve(raised, product)
+
+
+# --- naive Bayes ---
+
+
+def naive_bayes_release(X, codes, n_classes: int, bounds, count_share: float) -> np.ndarray:
+    """Count, sums of t and of t**2 - 1/2 of each class, row after row and column after column."""
+    d = X.shape[1]
+    total = np.zeros((n_classes, 1 + 2 * d))
+    for x, code in zip(X, codes, strict=True):
+        total[code, 0] += math.sqrt(count_share * d)
+        for j in range(d):
+            low, high = bounds[j]
+            t = 2.0 * (min(max(x[j], low), high) - low) / (high - low) - 1.0
+            total[code, 1 + j] += t
+            total[code, 1 + d + j] += t**2 - 0.5
+    return total
 
 
 # --- dense networks ---

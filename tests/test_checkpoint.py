@@ -16,6 +16,7 @@ import pytest
 import skdp._gradient.estimator
 from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._random import SecretStream
+from skdp.ensemble import DPRandomTreesClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
@@ -28,6 +29,11 @@ MODELS = {
     "last iterate": (DPLogisticRegression, {"max_iter": 30, "average": False}),
     "network": (DPMLPClassifier, {"hidden_layer_sizes": (7,), "sampling_rate": 0.2, "max_iter": 8}),
     "adam": (DPMLPClassifier, {"hidden_layer_sizes": (7,), "solver": "adam", "average": "tail", "max_iter": 40}),
+    "trees": (DPRandomTreesClassifier, {"n_estimators": 9, "max_depth": 3, "bounds": (-1, 1), "max_iter": 30}),
+    "trees, sampled": (
+        DPRandomTreesClassifier,
+        {"n_estimators": 9, "max_depth": 3, "bounds": (-1, 1), "sampling_rate": 0.1, "max_iter": 4},
+    ),
     "wide": (DPMLPClassifier, {"hidden_layer_sizes": (300, 40), "sampling_rate": 0.2, "max_iter": 8}),
 }
 

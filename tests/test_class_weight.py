@@ -14,11 +14,13 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, allocate_budget
 from skdp._fitting.class_weight import class_weights
 from skdp._gradient.classifier import Outputs
+from skdp.ensemble import DPRandomTreesClassifier
 
 CLASSES = np.arange(3)
 MAKERS = {
     "linear": DPLogisticRegression,
     "network": lambda **own: DPMLPClassifier((4,), max_iter=2, **own),
+    "trees": lambda **own: DPRandomTreesClassifier(5, 2, bounds=(-1, 1), max_iter=5, **own),
 }
 either = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 

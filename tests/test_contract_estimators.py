@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import (
     DPPCA,
+    DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
@@ -18,7 +19,7 @@ from skdp import (
     DPRandomizedSearchCV,
     DPRidge,
 )
-from skdp.ensemble import PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileBinner,
@@ -56,8 +57,11 @@ ESTIMATORS = [
     DPRidge(),
     DPLinearRegression((-5.0, 5.0), fit_intercept=False, adjacency="replace_one", accounting="rdp"),
     DPRidge(0.5, y_bounds=(-300.0, 300.0), epsilon=None, noise_multiplier=0.01),
+    DPGaussianNB(),
+    DPGaussianNB(bounds=(-10.0, 10.0), epsilon=None, noise_multiplier=0.01, adjacency="replace_one", accounting="rdp"),
     DPPCA("auto", center=False, normalize=True, whiten=True),
     DPGridSearchCV(DPLogisticRegression(max_iter=5), {"alpha": [0.0, 0.1]}, epsilon=50.0, random_state=0),
+    DPGridSearchCV(DPRidge(y_bounds=(-300.0, 300.0)), {"alpha": [0.0, 1.0]}, epsilon=50.0, random_state=0),
     DPRandomizedSearchCV(
         DPLogisticRegression(max_iter=5),
         {"alpha": [0.0, 0.1, 0.2]},
@@ -80,6 +84,21 @@ ESTIMATORS = [
     DPSimpleImputer("most_frequent", epsilon=None, noise_multiplier=0.5),
     DPSimpleImputer("constant"),
     PublicTreesEmbedding(5, bounds=(-5.0, 5.0)),
+    DPRandomTreesClassifier(20, bounds=(-5.0, 5.0), epsilon=8.0),
+    DPRandomTreesClassifier(
+        5,
+        2,
+        bounds=(-5.0, 5.0),
+        epsilon=None,
+        noise_multiplier=0.1,
+        sampling_rate=0.5,
+        max_iter=50,
+        fit_intercept=False,
+        average=False,
+        adjacency="replace_one",
+        accounting="rdp",
+        n_jobs=2,
+    ),
     DPTableVectorizer(),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]
@@ -96,7 +115,9 @@ WITHOUT_INTERCEPT = {
 
 
 def expected_failures(estimator):
-    return EXPECTED_FAILED_CHECKS | ({} if getattr(estimator, "fit_intercept", True) else WITHOUT_INTERCEPT)
+    # Levels of a column and leaves of a tree cover all rows, so that trees need no intercept for it.
+    passes = getattr(estimator, "fit_intercept", True) or isinstance(estimator, DPRandomTreesClassifier)
+    return EXPECTED_FAILED_CHECKS | ({} if passes else WITHOUT_INTERCEPT)
 
 
 # The checks leave `classes` to be read from y and seed the estimator: both are leaks, and warned of.

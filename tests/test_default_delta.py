@@ -19,6 +19,7 @@ from skdp import (
 )
 from skdp._fitting.default_delta import check_delta, default_delta, delta_for
 from skdp.accounting import get_epsilon
+from skdp.ensemble import DPRandomTreesClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(10_001, 3))
@@ -31,6 +32,10 @@ def logistic(**own):
 
 def network(**own):
     return DPMLPClassifier((2,), classes=[0, 1], sampling_rate=0.5, max_iter=1, **own)
+
+
+def trees(**own):
+    return DPRandomTreesClassifier(3, 2, bounds=(-1, 1), classes=[0, 1], max_iter=2, **own)
 
 
 def pipeline(*, accountant=None, n_samples_public=None, adjacency="zero_out", **own):
@@ -46,6 +51,7 @@ def search(cls, *, accountant=None, n_samples_public=None, adjacency="zero_out",
 MAKERS = {
     "logistic": logistic,
     "network": network,
+    "trees": trees,
     "pca": DPPCA,
     "pipeline": pipeline,
     "grid": lambda **own: search(DPGridSearchCV, **own),
@@ -130,7 +136,7 @@ def test_under_add_remove_the_number_of_rows_has_no_say(make):
     assert make(adjacency="add_remove", n_samples_public=200_000).fit(X[:300], Y[:300]).delta_ == 1e-7
 
 
-@pytest.mark.parametrize("make", [logistic, network])
+@pytest.mark.parametrize("make", [logistic, network, trees])
 def test_instalments_keep_the_first_delta(make):
     model = make().fit(X, Y)
     assert model.delta_ == 1e-6

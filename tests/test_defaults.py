@@ -12,7 +12,7 @@ import pytest
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training import defaults as rule
 
-PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_grad_norm"}
+PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_grad_norm", "affordable"}
 
 
 def test_rules_read_public_numbers_only():

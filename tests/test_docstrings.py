@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 import skdp
 from skdp import (
     DPPCA,
+    DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
@@ -43,6 +44,7 @@ MODULES = (
     "skdp.linear_model",
     "skdp.mechanisms",
     "skdp.model_selection",
+    "skdp.naive_bayes",
     "skdp.neural_network",
     "skdp.pipeline",
     "skdp.plotting",
@@ -143,6 +145,7 @@ FITTED = {
     "DPLogisticRegression": lambda: LINEAR.fit(X, Y),
     "DPLinearRegression": lambda: DPLinearRegression((-1, 1)).fit(X, X["a"]),
     "DPRidge": lambda: DPRidge(y_bounds=(-1, 1)).fit(X, X["a"]),
+    "DPGaussianNB": lambda: DPGaussianNB([0, 1]).fit(X, Y),
     "DPMLPClassifier": lambda: DPMLPClassifier((2,), classes=[0, 1], max_iter=2).fit(X, Y),
     "DPMLPRegressor": lambda: DPMLPRegressor((2,), y_bounds=(-1, 1), max_iter=2).fit(X, X["a"]),
     "DPPCA": lambda: DPPCA(2).fit(X),

@@ -1,4 +1,4 @@
-"""The examples about networks, run as a user runs them, at the CI size; `test_examples.py` has the demo."""
+"""Examples about networks and regression, run as a user runs them, at the CI size; `test_examples.py` has the demo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from skdp.accounting import GaussianDpEvent
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = ("plot_adam_clipping.py", "plot_mnist_abadi.py", "plot_mnist_sweeps.py")
+SCRIPTS = ("plot_adam_clipping.py", "plot_mnist_abadi.py", "plot_mnist_sweeps.py", "plot_regression_housing.py")
 
 
 def run(script, *arguments):
@@ -51,6 +51,7 @@ def test_the_figures_are_plausible(quick):
         "plot_adam_clipping.py": adam_hardly_sees_the_clip,
         "plot_mnist_abadi.py": pld_is_below_moments_and_budgets_are_met,
         "plot_mnist_sweeps.py": every_choice_was_swept,
+        "plot_regression_housing.py": prices_are_learned_and_explained,
     }[quick[0]](quick[1])
 
 
@@ -94,6 +95,31 @@ def every_choice_was_swept(output):
     rows = re.findall(r"^ *(\w+) +([\d.]+): +([\d.]+) %", output, re.M)
     assert {name for name, _, _ in rows} == {"components", "hidden", "lot", "step", "clip", "epochs"}
     assert len(rows) == 12
+
+
+def prices_are_learned_and_explained(output):
+    rows = re.findall(r"^ +([\d.]+) +([\d.-]+) \+/- ([\d.]+)$", output, re.M)
+    assert [float(epsilon) for epsilon, _, _ in rows[:1] + rows[-1:]] in ([0.1, 4.0], [0.1, 10.0])
+    scores = [float(score) for _, score, _ in rows]
+    (plain,) = re.findall(r"^linear model, not private ([\d.]+)$", output, re.M)
+    assert 0.4 < scores[0] < scores[-1]
+    assert scores[-1] > max(0.66, float(plain))  # trees have interactions, a linear model has not
+    told = re.findall(r"^ *(\S.*?) +(-?[\d,]+) \+/- +([\d,]+)$", output, re.M)
+    coef = {name: [float(each.replace(",", "")) for each in pair] for name, *pair in told}
+    assert len(coef) == 14
+    assert coef["median_income"][0] > 100_000 > 5 * coef["median_income"][1]
+    assert coef["ocean_proximity=ISLAND"][1] > 1.5 * coef["ocean_proximity=INLAND"][1]
+    assert "epsilon 1.00 at delta 1e-06" in output
+
+
+def test_the_regression_example_takes_the_real_table(tmp_path):
+    data = os.environ.get("SKDP_DATA")
+    if data is None:
+        pytest.skip("SKDP_DATA is not set: the folder of the public data sets (california_housing.csv.gz ...)")
+    done = run("plot_regression_housing.py", "--data", data, "--output", tmp_path / "picture.png")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("California, 1990")
+    prices_are_learned_and_explained(done.stdout)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -8,18 +8,22 @@ import pickle
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
 from skdp import (
     DPPCA,
+    DPGaussianNB,
     DPGridSearchCV,
+    DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
     DPRandomizedSearchCV,
+    DPRidge,
     allocate_budget,
 )
 from skdp._fitting.foreign_parameters import REPLACEMENTS
@@ -30,6 +34,9 @@ OURS = {
     DPMLPClassifier: ((), {"C", "tol", "early_stopping", "validation_fraction", "n_iter_no_change", "shuffle"}),
     DPMLPRegressor: ((), {"tol", "early_stopping", "shuffle"}),
     DPPCA: ((), {"svd_solver", "tol", "copy", "iterated_power"}),
+    DPLinearRegression: ((), {"copy_X", "positive", "n_jobs"}),
+    DPRidge: ((), {"solver", "max_iter", "tol", "positive"}),
+    DPGaussianNB: ((), {"priors", "var_smoothing"}),
     DPGridSearchCV: ((DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
     DPRandomizedSearchCV: ((DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
 }
@@ -37,6 +44,7 @@ CASES = [(cls, arguments, name) for cls, (arguments, names) in OURS.items() for 
 PEERS = {
     DPLogisticRegression: LogisticRegression, DPMLPClassifier: MLPClassifier, DPMLPRegressor: MLPRegressor, DPPCA: PCA,
     DPGridSearchCV: GridSearchCV, DPRandomizedSearchCV: RandomizedSearchCV,
+    DPLinearRegression: LinearRegression, DPRidge: Ridge, DPGaussianNB: GaussianNB,
 }  # fmt: skip
 
 

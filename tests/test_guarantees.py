@@ -19,13 +19,15 @@ from skdp import (
 )
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
-from skdp._search.scores import PrivateScore
+from skdp._search.scores import Errors, PrivateScore
 from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
+from skdp._training.one_hot import OneHotModel
 from skdp._training.plan import DPSGDPlan
 from skdp.base import PrivateEstimator
-from skdp.ensemble import PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
+from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
@@ -169,6 +171,12 @@ SENTENCES = {
             "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
             "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
         ],
+        '``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under '
+        "``add_remove`` not by the number of rows, but by `n_samples_public`.": [
+            "tests/test_tabular.py::test_the_rule_knows_no_private_number_of_rows",
+            "tests/test_tabular.py::test_bins_where_rows_and_budget_are_enough_for_them",
+            "tests/test_tabular.py::test_alone_it_scales",
+        ],
         "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
         "buying them.": [
             "tests/test_vectorizer.py::test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy",
@@ -182,6 +190,30 @@ SENTENCES = {
         'Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at '
         "most the root of the number of these entries, with equality for bins.": [
             "tests/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
+        ],
+        "Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a "
+        "function of `schema_`.": [
+            "tests/test_codes.py::test_codes_are_bought_like_bins",
+            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
+    },
+    DPGaussianNB: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given "
+        "and `random_state` is None.": [
+            "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+            "tests/test_naive_bayes.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
+            "tests/test_naive_bayes.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of one noisy release and of public quantities.": [
+            "tests/test_naive_bayes.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/test_naive_bayes.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+            "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
     },
     DPPCA: {
@@ -323,6 +355,53 @@ SENTENCES = {
             "tests/test_linear_kernels.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
+    OneHotModel: {
+        "A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.": [
+            "tests/test_one_hot.py::test_one_row_adds_at_most_the_clip",
+            "tests/test_one_hot.py::test_one_changed_row_moves_the_sum_by_its_own_gradients",
+            "tests/test_one_hot.py::test_weight_zero_is_the_null_record",
+            "tests/test_one_hot.py::test_every_row_has_norm_1",
+        ],
+    },
+    DPRandomTreesClassifier: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is "
+        "given and `random_state` is None.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/test_random_trees.py::test_instalments_have_noise_of_their_own",
+        ],
+        "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+        ],
+        "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
+            "tests/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
+        "steps done.": [
+            "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
+            "tests/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
+        ],
+        "Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any "
+        "charge.": [
+            "tests/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+        "`embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the "
+        "trees, and of the coefficients.": [
+            "tests/test_random_trees.py::test_trees_follow_from_what_is_public",
+            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
+        ],
+        "Where the schema was bought, that is post-processing, and the price is that of the purchase.": [
+            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
+    },
     DPMLPClassifier: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is "
         "given and `random_state` is None.": [
@@ -436,6 +515,14 @@ SENTENCES = {
             "tests/test_model_selection.py::test_contributions_outside_the_bound_are_cut_off",
             "tests/test_model_selection.py::test_what_is_no_finite_number_counts_as_the_worst",
             "tests/test_model_selection.py::test_an_exchanged_row_moves_releases_by_twice_their_sensitivity",
+        ],
+    },
+    Errors: {
+        "A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power of the "
+        "distance between the bounds, which parameters alone decide.": [
+            "tests/test_search_regressors.py::test_one_row_moves_a_total_by_at_most_the_sensitivity",
+            "tests/test_search_regressors.py::test_an_exchanged_row_moves_its_own_releases_alone",
+            "tests/test_search_regressors.py::test_the_noise_is_in_the_units_of_its_bound",
         ],
     },
     SearchPlan: {

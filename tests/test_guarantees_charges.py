@@ -8,7 +8,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from guarantee_cases import ESTIMATORS, POISSON, PUBLISHED, UNDOCUMENTED, assert_same_value, model_place, seeded
+from guarantee_cases import (
+    ESTIMATORS,
+    POISSON,
+    PROPERTIES,
+    PUBLISHED,
+    UNDOCUMENTED,
+    assert_same_value,
+    model_place,
+    seeded,
+)
 
 from skdp import (
     BudgetExceededError,
@@ -146,7 +155,11 @@ def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
     parameters = set(model.get_params())
     model = model.partial_fit(X, y).partial_fit(X, y) if life == "partial_fit twice" else model.fit(X, y)
     expected = PUBLISHED[type(model)].keys() | UNDOCUMENTED[type(model)].keys()
-    assert set(vars(model)) - parameters == expected - {"feature_names_in_", "_fitted_row_norm"}  # of other tables
+    assert set(vars(model)) - parameters == expected - {
+        "feature_names_in_",
+        "_fitted_row_norm",
+        *PROPERTIES,
+    }  # of other tables
 
 
 @pytest.mark.parametrize("estimator", PUBLISHED, ids=lambda estimator: estimator.__name__)

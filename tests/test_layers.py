@@ -26,7 +26,7 @@ FLOORS = {
         ("report",),
         ("base",),
         ("_gradient", "_least_squares", "decomposition", "preprocessing"),
-        ("datasets", "ensemble", "linear_model", "neural_network", "pipeline"),
+        ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline"),
         ("_search", "tabular"),
         ("model_selection", "plotting"),
     ),
@@ -68,13 +68,24 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "trees", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
     "_training": (
-        ("averaging", "defaults", "linear", "network", "noise", "optimizers", "plan", "progress", "run_lock"),
+        (
+            "averaging",
+            "defaults",
+            "linear",
+            "network",
+            "noise",
+            "one_hot",
+            "optimizers",
+            "plan",
+            "progress",
+            "run_lock",
+        ),
         ("checkpoint",),
         ("loop",),
     ),
-    "_gradient": (("plan",), ("estimator",), ("classifier", "regressor")),
+    "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor")),
     "neural_network": (("network",), ("classifier", "regressor")),
     "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
@@ -87,6 +98,7 @@ FLOORS = {
         ("findings", "joint_fit"),
         ("stack",),
         ("callers",),
+        ("inspections",),
     ),
     "_report": (
         ("values", "price"),
@@ -98,7 +110,7 @@ FLOORS = {
         ("document",),
         ("reported",),
     ),
-    "ensemble": (("trees",), ("embedding",)),
+    "ensemble": (("rules", "trees"), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
     "datasets": (("_tables", "mnist"), ("census",)),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
@@ -114,7 +126,7 @@ FLOORS = {
 SKLEARN = {
     *("_training", "_fitting", "base", "_gradient", "_least_squares", "decomposition", "linear_model"),
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
-    *("tabular", "_report"),
+    *("tabular", "_report", "naive_bayes"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -197,7 +209,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (29, 8, 111), "accounting": (15, 8, 49)}
+    assert found == {"": (30, 8, 125), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

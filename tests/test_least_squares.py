@@ -496,12 +496,8 @@ def test_a_search_chooses_among_ridges():
     search = DPGridSearchCV(model, grid, scoring=score, epsilon=2.0, strategy="compose").fit(X, y)
     assert search.epsilon_ <= 2.0
     assert search.best_params_ == {"alpha": "auto"}
-    for model, scoring, words in (
-        (DPRidge(), score, "y_bounds=None in a search"),
-        (DPRidge(y_bounds=BOUNDS), None, "scoring='accuracy'"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            DPGridSearchCV(model, {"alpha": ["auto", 1e9]}, scoring=scoring, epsilon=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="y_bounds=None in a search"):
+        DPGridSearchCV(DPRidge(), {"alpha": ["auto", 1e9]}, scoring=score, epsilon=2.0).fit(X, y)
 
 
 def test_a_pipeline_keeps_the_leak_of_its_regressor():
@@ -533,7 +529,7 @@ HOUSING = {
 }
 
 
-@pytest.mark.parametrize("numbers", ["scale", "both"])
+@pytest.mark.parametrize("numbers", ["scale", "both", "auto"])
 def test_housing(numbers):
     """R^2 of .615 at epsilon 1, where least squares without privacy has .63 on the numbers alone.
 

@@ -8,12 +8,24 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import skdp
-from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, tabular_pipeline
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPRidge,
+    PrivacyAccountant,
+    allocate_budget,
+    tabular_pipeline,
+)
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
+from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
-from skdp.preprocessing import TableSchema
+from skdp.preprocessing import DPTableVectorizer, TableSchema
 
 SCHEMA = {"age": (18, 90), "job": ["clerk", "nurse", "smith"], "since": ("2000-01-01", "2025-01-01"), "member": "flag"}
 
@@ -59,9 +71,10 @@ def test_a_full_schema_buys_nothing():
 
 
 def test_the_model_knows_the_norm_of_its_rows():
-    model = tabular_pipeline(schema=SCHEMA, classes=CLASSES).fit(FRAME, LABELS)[-1]
+    given = DPLogisticRegression(classes=CLASSES)
+    model = tabular_pipeline(given, schema=SCHEMA).fit(FRAME, LABELS)[-1]
     assert model.data_norm_ == 2.0  # one 1 in each of four blocks
-    assert tabular_pipeline(classes=CLASSES).fit(FRAME, LABELS)[-1].data_norm_ == 2.0
+    assert tabular_pipeline(given).fit(FRAME, LABELS)[-1].data_norm_ == 2.0
 
 
 def test_an_instance_keeps_its_parameters_and_shares_those_of_the_unit():
@@ -104,7 +117,7 @@ def test_it_is_searched_cloned_and_pickled():
     assert np.array_equal(again.predict(FRAME), model.predict(FRAME))
 
 
-@pytest.mark.parametrize("estimator", ["regression", LogisticRegression(), DPLogisticRegression, None])
+@pytest.mark.parametrize("estimator", ["regression", "Classifier", LogisticRegression(), DPLogisticRegression, None])
 def test_what_is_no_private_estimator_is_refused(estimator):
     with pytest.raises(TypeError, match=r"^estimator=.*give an instance such as .*$"):
         tabular_pipeline(estimator)
@@ -122,3 +135,193 @@ def test_what_an_instance_has_is_not_given_twice(given):
 def test_a_model_without_classes_takes_none():
     with pytest.raises(ValueError, match=r"^classes=.* is not for this estimator, which has its own or takes none"):
         tabular_pipeline(DPPCA(2), classes=CLASSES)
+
+
+# --- regressors -------------------------------------------------------------------------------------------------------
+
+SPENT = np.where(FRAME["job"] == "nurse", 60.0, 20.0) + FRAME["age"].fillna(50.0).to_numpy() / 5
+BOUNDS = (0, 100)
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA, {"age": (18, 90), "job": "category", "since": "date"}])
+def test_from_a_raw_frame_to_numbers(schema):
+    schema = TableSchema(schema, others="buy") if schema else None
+    with warnings.catch_warnings(action="error"):
+        model = tabular_pipeline("regressor", schema=schema, epsilon=4.0, y_bounds=BOUNDS).fit(FRAME, SPENT)
+    assert isinstance(model[-1], DPRandomTreesRegressor)
+    assert model.score(FRAME, SPENT) > 0.9
+    assert 3.99 < model.epsilon_ <= 4.0
+    assert model[-1].y_bounds_ == (0.0, 100.0)
+
+
+def test_bounds_of_targets_are_never_read_in_silence():
+    with pytest.warns(PrivacyLeakWarning, match="y_bounds=None"):
+        model = tabular_pipeline("regressor", schema=SCHEMA).fit(FRAME, SPENT)
+    assert model[-1].y_bounds_ == (SPENT.min(), SPENT.max())
+    accountant = PrivacyAccountant()
+    with skdp.config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
+        tabular_pipeline("regressor", schema=SCHEMA, accountant=accountant).fit(FRAME, SPENT)
+    assert len(accountant.history) == 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given"),
+    [
+        ("regressor", {"classes": [0, 1]}),
+        ("classifier", {"y_bounds": BOUNDS}),
+        (DPLogisticRegression(), {"y_bounds": BOUNDS}),
+        (DPRidge(y_bounds=BOUNDS), {"y_bounds": BOUNDS}),
+        (DPRidge(), {"classes": [0, 1]}),
+    ],
+)
+def test_what_is_not_for_a_model_is_refused(estimator, given):
+    (name,) = given
+    with pytest.raises(ValueError, match=rf"\A{name}=[^\n]* is not for [^\n]*leave it out here\.\Z"):
+        tabular_pipeline(estimator, **given)
+    assert tabular_pipeline(DPRidge(), y_bounds=BOUNDS)[-1].y_bounds == BOUNDS
+
+
+def numbers_of(n=400, *, epsilon=1.0, schema=None, estimator=None, **parameters):
+    """What numbers became in a pipeline that is fitted to n rows of two numbers and an ordinal."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0, 1, n), "b": rng.uniform(0, 1, n), "c": rng.integers(0, 3, n)})
+    schema = {"a": (0, 1), "b": (0, 1), "c": {"kind": "ordinal", "categories": [0, 1, 2]}} if schema is None else schema
+    model = tabular_pipeline(estimator or DPRidge(), schema=schema, epsilon=epsilon, y_bounds=(0, 1)).set_params(
+        **parameters
+    )
+    model.fit(X, X["a"])
+    assert model[0].numbers == "auto"
+    return model[0].numbers_
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
+@pytest.mark.parametrize("estimator", [DPRidge(), DPLinearRegression()])
+def test_bins_where_rows_and_budget_are_enough_for_them(estimator):
+    """Three times the squared number of bins: 16 each of two numbers, and the three of the ordinal."""
+    rows = 3 * 35**2
+    assert numbers_of(rows + 10, epsilon=1.0, estimator=estimator) == "both"
+    assert numbers_of(rows - 10, epsilon=1.0, estimator=estimator) == "scale"
+    assert numbers_of(rows - 10, epsilon=2.0, estimator=estimator) == "both"
+    assert numbers_of(rows + 10, epsilon=0.5, estimator=estimator) == "scale"
+    assert numbers_of(rows - 10, epsilon=1.0, vectorizer__n_bins=8) == "both"
+    edges = {"kind": "number", "edges": [0.0, 0.5, 1.0]}
+    assert numbers_of(3 * 21**2 + 10, schema={"a": edges, "b": (0, 1), "c": {"categories": [0, 1, 2]}}) == "both"
+    assert numbers_of(3 * 18**2 - 10, schema={"a": edges, "b": (0, 1), "c": {"categories": [0, 1, 2]}}) == "scale"
+    assert numbers_of(3 * 48**2 + 10, schema=TableSchema({}, others="buy")) == "both"  # 16 of each at most
+
+
+def test_the_rule_follows_the_budget_that_is_set_last():
+    model = tabular_pipeline(DPRidge(), schema={"x0": (0, 1)}, y_bounds=(0, 1))
+    X = np.random.default_rng(0).uniform(size=(1000, 1))
+    assert model.fit(X, X[:, 0])[0].numbers_ == "both"
+    assert model.set_params(epsilon=0.5).fit(X, X[:, 0])[0].numbers_ == "scale"
+    assert model.set_params(vectorizer__numbers="bins").fit(X, X[:, 0])[0].numbers_ == "bins"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("schema", [{"x0": (0, 1), "x1": [1]}, {"x0": (0, 1), "x1": "category"}], ids=["free", "buys"])
+def test_the_rule_knows_no_private_number_of_rows(schema, adjacency):
+    """At the edge of the rule one row decides; under add_remove the number that was given does."""
+    edge = 3 * 16**2
+    found = {}
+    for n in (edge - 10, edge + 10):
+        X = np.column_stack([np.random.default_rng(0).uniform(size=n), np.ones(n)])
+        for kind, parameters in (
+            ("public", {"adjacency": adjacency}),
+            ("private", {"adjacency": "add_remove", "n_samples_public": edge + 10}),
+            ("fewer", {"adjacency": "add_remove", "n_samples_public": edge - 10}),
+        ):
+            model = tabular_pipeline(DPRidge(y_bounds=(0, 1), **parameters), schema=schema)
+            found.setdefault(kind, []).append(model.fit(X, X[:, 0])[0].numbers_)
+            alone = clone(model[0]).set_params(adjacency="zero_out", n_samples_public=None)
+            if "category" not in schema.values():  # a public step knows nothing of the adjacency of the next one
+                pipe = allocate_budget(make_pipeline(alone, clone(model[-1])), 1.0)
+                assert pipe.fit(X, X[:, 0])[0].numbers_ == found[kind][-1]
+    assert found == {"public": ["scale", "both"], "private": ["both"] * 2, "fewer": ["scale"] * 2}
+
+
+def test_alone_it_scales():
+    """No one then says what the number of rows may be used for."""
+    X = np.random.default_rng(0).uniform(size=(5000, 1))
+    model = tabular_pipeline(DPRidge(), schema={"x0": (0, 1)}, y_bounds=(0, 1)).fit(X, X[:, 0])
+    assert model[0].numbers_ == "both"
+    for alone in (DPTableVectorizer({"x0": (0, 1)}, numbers="auto"), DPTableVectorizer(numbers="auto"), model[0]):
+        assert alone.fit(X).numbers_ == "scale"
+
+
+def test_a_search_follows_the_rule_at_the_price_of_its_fits():
+    X = np.random.default_rng(0).uniform(size=(5000, 1))
+    model = tabular_pipeline(DPRidge(), schema={"x0": (0, 1)}, y_bounds=(0, 1))
+    for epsilon, numbers in ((1.0, "both"), (0.15, "scale")):
+        search = DPGridSearchCV(model, {"model__alpha": ["auto", 1.0]}, epsilon=epsilon).fit(X, X[:, 0])
+        assert search.best_estimator_[0].numbers_ == numbers
+    search = DPGridSearchCV(model, {"vectorizer__numbers": ["auto", "bins"]}, epsilon=2.0).fit(X, X[:, 0])
+    assert search.best_estimator_[0].numbers_ in ("both", "bins")
+
+
+# --- bad input of regressors ------------------------------------------------------------------------------------------
+
+
+def with_target(value, dtype=object):
+    targets = SPENT.astype(dtype)
+    targets[7] = value
+    return targets
+
+
+def weights_with(value):
+    weights = np.ones(len(SPENT))
+    weights[7] = value
+    return {"model__sample_weight": weights}
+
+
+BAD_BOUNDS = [(1, 1), (2, 1), ("0", 1), (0, None), (0, np.nan), (0, np.inf), (1, 2, 3), "01", 7, {0, 1}, (0, "a\nb")]
+NAN, INFINITE = ["y contains NaN", "gaps"], ["y contains infinity", "clip it"]
+BAD_INPUT = {
+    **{
+        f"y_bounds {i}": ({"y_bounds": each}, {}, ["y_bounds", "two public numbers"])
+        for i, each in enumerate(BAD_BOUNDS)
+    },
+    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["no column 'shoe'", "correct the schema"]),
+    "absent columns": ({"schema": {"shoe": (30, 50)}}, {}, ["no column 'shoe'", "X has 'age'"]),
+    "a column too many": ({"schema": {"age": (18, 90)}}, {}, ["does not name column 'job'", "others='drop'"]),
+    "bounds of a column": ({"schema": {**SCHEMA, "age": (90, 18)}}, {}, ["column 'age'", "low below high"]),
+    "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
+    "None in y": ({}, {"y": with_target(None)}, NAN),
+    "pandas' gap in y": ({}, {"y": with_target(pd.NA)}, NAN),
+    "infinity in y": ({}, {"y": with_target(np.inf)}, INFINITE),
+    "a word in y": ({}, {"y": with_target("12.5")}, ["y has labels of several types"]),
+    "words in y": ({}, {"y": SPENT.astype(str)}, ["y has strings"]),
+    "a complex y": ({}, {"y": with_target(1j, complex)}, ["y has complex numbers"]),
+    "dates in y": ({}, {"y": FRAME["since"]}, ["y has dates"]),
+    "two columns of y": ({}, {"y": np.column_stack([SPENT, SPENT])}, ["y should be a 1d array"]),
+    "a y too short": ({}, {"y": SPENT[:-1]}, ["inconsistent numbers of samples"]),
+    "no y": ({}, {"y": None}, ["the target y is None"]),
+    "a negative weight": ({}, weights_with(-12.5), ["sample_weight has negative entries"]),
+    "a gap in weights": ({}, weights_with(np.nan), ["sample_weight contains NaN"]),
+    "no weight": ({}, {"model__sample_weight": np.zeros(len(SPENT))}, ["sample_weight is zero for every row"]),
+}
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_of_a_regressor_is_refused_in_one_line_without_a_charge(case, searched):
+    parameters, given, words = BAD_INPUT[case]
+    if searched and "model__sample_weight" in given:
+        return  # a search takes no weights
+    accountant = PrivacyAccountant()
+    all_given = {"schema": SCHEMA, "y_bounds": BOUNDS, "accountant": accountant, **parameters}
+
+    def fit():
+        made = tabular_pipeline("regressor", **all_given)
+        model = DPGridSearchCV(made, {"model__alpha": [0.0, 1.0]}) if searched else made
+        model.fit(FRAME, **{"y": SPENT, **given})
+
+    with pytest.raises((ValueError, TypeError), match=r"\A[^\n]+\Z") as refusal:
+        fit()
+    message = str(refusal.value)
+    assert all(word in message for word in words), message
+    assert "12.5" not in message
+    assert str(SPENT[7]) not in message
+    assert refusal.value.__context__ is None
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []

@@ -23,7 +23,16 @@ from skdp._fitting.compositions import SCORED, children_of, known_name
 from skdp._fitting.findings import holds_private, pays, sort_parts, total_of
 from skdp._fitting.leaks import CALLER, Leak
 from skdp._fitting.public_steps import parts_of
-from skdp._fitting.stack import SEARCHES, Layer, add_object, find_layers, iterate_frames, origin_of, owner_of
+from skdp._fitting.stack import (
+    SEARCHES,
+    Layer,
+    add_object,
+    find_layers,
+    is_inspection,
+    iterate_frames,
+    origin_of,
+    owner_of,
+)
 from skdp._fitting.totals import FitPrice
 from skdp.exceptions import PrivacyLeakWarning
 
@@ -138,6 +147,8 @@ def _judge(estimator: Any) -> str | None:
     Compositions inside the one that sends are told of here too.
     """
     for frames, run in _iterate_runs():
+        if any(is_inspection(frame) for frame in frames):
+            continue  # it is sent for predictions
         roots = _find_roots(frames)
         layers = find_layers(frames, estimator, run) if any(holds_private(root) for root in roots) else []
         if not layers:
@@ -237,6 +248,14 @@ def _find_token(layer: Layer, layers: list[Layer]) -> Any:
     return None
 
 
+def report_once(token: Any, title: str, message: str, stacklevel: int) -> None:
+    """Report a leak of an object under a title, once, or raise it each time; `stacklevel` is that of the caller."""
+    with _lock:
+        if not _was_reported(token, title) or leaks_are_errors():
+            report_leak(message, stacklevel=stacklevel + 1)
+            _mark_reported(token, title)
+
+
 def _was_reported(token: Any, title: str) -> bool:
     """Whether a composition was reported. The weak reference detects an id that is used again."""
     entry = _reported.get(id(token))
@@ -260,4 +279,4 @@ def _forget(key: int, gone: weakref.ref[Any]) -> None:
         del _reported[key]
 
 
-__all__ = ["report_foreign_fit", "settings_to_send"]
+__all__ = ["report_foreign_fit", "report_once", "settings_to_send"]

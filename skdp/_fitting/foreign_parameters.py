@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 _PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
-_STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter"
+_STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter, where there are steps"
 _FOLDS = "rows that score are set aside once, by test_size"
 _ONE_METHOD = "there is one way to train or to decompose, the one that is accounted"
 
@@ -24,7 +24,12 @@ REPLACEMENTS = {
     "shuffle": "rows are drawn at random in every step; see sampling_rate",
     "epochs": "use max_iter",
     "accountant": "set it on the estimator that is fitted",
-    "copy": "rows are never changed in place",
+    **dict.fromkeys(["copy", "copy_X"], "rows are never changed in place"),
+    "max_iter": "one release is solved at once",
+    "n_jobs": "one release runs in one process",
+    "positive": "the noise has both signs, and so have coefficients",
+    "priors": "they are noisy shares of the classes, and class_prior_ may be set after the fit",
+    "var_smoothing": "variances are held above the noise, whose size is public",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from skdp._fitting.running import (
     takes_sparse,
     zero_wild_rows,
 )
-from skdp.accounting import DpEvent, compose
+from skdp.accounting import DpEvent, compose, get_epsilon
 
 _MADE_UP = 12  # rows of a rehearsal
 
@@ -69,7 +70,7 @@ class JointFit:
         fit_params: dict[str, dict[str, Any]] | None = None,
         seed: int | None = None,
     ) -> None:
-        self._fit_params = fit_params or {}
+        self._fit_params, self._allocation, self._delta = fit_params or {}, allocation, delta
         self._private: dict[str, PrivateStep] = {}
         self.steps: list[tuple[str, Any]] = []
         allotted = zip(allocation.plans, allocation.noises, strict=True)
@@ -94,6 +95,7 @@ class JointFit:
     def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
         """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
         self._check_sparse()
+        self._check_places()
         for number, (name, _) in enumerate(self.steps):
             if name in self._private:
                 self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
@@ -110,9 +112,17 @@ class JointFit:
             if name in self._private:
                 giving = name if self._private[name].estimator._may_give_sparse_rows() else ""
 
+    def _check_places(self) -> None:
+        """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
+        for (_, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
+            fault = step._fault_behind(before) if name in self._private else ""
+            if fault:
+                raise ValueError(f"step {name!r}: {fault}")
+
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
         self._n, self._y = table_shape(X)[0], y
+        self._tell_of_the_whole()
         name = self.steps[self._first][0]
         first = self._private[name]
         public, are_checked = self.steps[: self._first], False
@@ -129,6 +139,17 @@ class JointFit:
         self._rehearse(self._checked.shape[1])
         for name, private in self._private.items():
             private.check_targets(y, self._n, **self._params_of(name))
+
+    def _tell_of_the_whole(self) -> None:
+        """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
+        following = [step for _, step in self.steps if getattr(step, "_follows_the_whole", bool)()]
+        if not following:
+            return
+        n_public = max(private.public_n_samples(self._n) for private in self._private.values())
+        (adjacency,) = {private.adjacency for private in self._private.values()}
+        epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=adjacency)
+        for step in following:
+            step._note_whole(n_public, epsilon)
 
     def _params_of(self, name: str) -> dict[str, Any]:
         return self._fit_params.get(name, {})
@@ -151,13 +172,18 @@ class JointFit:
             private.check_parameters(self._n, table_shape(rows)[1])
             if number == len(behind) - 1 or not private.width_is_public:
                 return
-            rows = self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP)
+            rows = zero_wild_rows(self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP))
 
     def _handed_on(self, name: str, rows: Any, n: int) -> Any:
-        """What a private step gives to the next one: a row for each row, those with NaN or infinity as zeros."""
+        """What a private step gives to the next one: a row for each row."""
         if table_shape(rows)[0] != n:
             raise ValueError(f"step {name!r} returns another number of rows than it is given: keep them one for one.")
-        return zero_wild_rows(rows)
+        return rows
+
+    def _fit_for(self, number: int, rows: Any) -> Any:
+        """Rows for a step: those with NaN or infinity as zeros, unless it takes codes, in which NaN is a gap."""
+        private = self._private.get(self.steps[number][0])
+        return rows if private is not None and private.estimator._takes_codes() else zero_wild_rows(rows)
 
     def learn(
         self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
@@ -172,7 +198,8 @@ class JointFit:
                 if private is not None:
                     checked = self._checked if number == self._first else private.check_rows(rows)
                     interrupted = private.learn(checked, self._n) or interrupted
-                    rows = rows if number == last else self._handed_on(name, step.transform(rows), self._n)
+                    if number < last:
+                        rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n))
                 else:
                     made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
                     rows = made if number < last else rows

@@ -1,7 +1,8 @@
-"""The exact, public bound on the norm of rows, handed on with them by the step that made them.
+"""What is public of rows, handed on with them by the step that made them: a bound on their norm, a schema of columns.
 
-An attribute carries it, which slices, copies and the results of arithmetic do not have. It is a default of `data_norm`
-and no more: rows are clipped to it like to any other, so a wrong one costs utility and never privacy.
+An attribute carries it, which slices, copies and the results of arithmetic do not have. It is a default of a parameter,
+`data_norm` or `schema`, and no more: rows are clipped to the norm like to any other, and read by the schema like by any
+other, so a wrong one costs utility and never privacy.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 _ATTRIBUTE = "_row_norm"
 
 
 class NormedRows(np.ndarray):
-    """View of rows of bounded norm. Whatever is computed or cut from it is a plain array."""
+    """View of rows of bounded norm, or of a public schema. Whatever is computed or cut from it is a plain array."""
 
-    _row_norm: float | None
+    _row_norm: float | None = None
+    _row_schema: Any = None
 
     def __array_finalize__(self, source: Any) -> None:
-        self._row_norm = None
+        self._row_norm = self._row_schema = None
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:  # what is written into is no longer what was bounded
@@ -33,10 +36,12 @@ class NormedRows(np.ndarray):
         return np.asarray(self)[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._row_norm = None
+        forget_row_norm(self)
         np.asarray(self)[key] = value
 
     def __reduce__(self) -> Any:
+        if self._row_schema is not None:
+            return with_row_schema, (np.array(self), self._row_schema)
         return with_row_norm, (np.array(self), self._row_norm)
 
 
@@ -72,14 +77,39 @@ def row_norm_of(rows: Any) -> float | None:
     return norm if isinstance(norm, float) and 1e-30 <= norm <= 1e30 else None
 
 
+def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
+    """Return a view of rows that carries the public schema of its columns, which are named x0, x1, and so on.
+
+    Parameters
+    ----------
+    rows : ndarray
+    schema : skdp.preprocessing.TableSchema or None
+        None carries nothing.
+
+    Returns
+    -------
+    ndarray
+    """
+    if schema is None:
+        return rows
+    made = rows.view(NormedRows)
+    made._row_schema = schema
+    return made
+
+
+def row_schema_of(rows: Any) -> Any:
+    """Return the schema that rows carry, None if they carry none."""
+    return rows._row_schema if isinstance(rows, NormedRows) else None
+
+
 def forget_row_norm(rows: Any) -> None:
-    """Take the bound away from rows that are written into."""
+    """Take norm and schema away from rows that are written into."""
     if isinstance(rows, NormedRows):
-        rows._row_norm = None
+        rows._row_norm = rows._row_schema = None
 
 
 def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, NormedRows) else value
 
 
-__all__ = ["NormedRows", "forget_row_norm", "row_norm_of", "with_row_norm"]
+__all__ = ["NormedRows", "forget_row_norm", "row_norm_of", "row_schema_of", "with_row_norm", "with_row_schema"]

@@ -86,7 +86,7 @@ class PrivateStep:
 
     def check_rows(self, X: Any) -> Any:
         """The rows as a table of numbers, refused if they are unusable; reads private data."""
-        self.estimator._note_row_norm(X)
+        self.estimator._note_rows(X)
         return self.estimator._check_rows(X)
 
     def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
@@ -96,7 +96,7 @@ class PrivateStep:
     def rehearse(self, rows: Any, n_samples: int) -> Any:
         """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
         stand_in = clone(self.estimator)
-        stand_in._note_row_norm(rows)
+        stand_in._note_rows(rows)
         checked = stand_in._check_rows(rows)
         terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
         stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)

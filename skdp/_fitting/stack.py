@@ -80,6 +80,11 @@ def origin_of(frame: FrameType) -> str:
     return _origins[module]
 
 
+def is_inspection(frame: FrameType) -> bool:
+    """Whether a frame runs a tool of ``sklearn.inspection``, which predicts with fitted estimators and fits none."""
+    return f"{frame.f_globals.get('__name__')}.".startswith("sklearn.inspection.")
+
+
 def _origin_of_module(module: str) -> str:
     top, *rest = module.split(".")
     if top == "sklearn":

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.callers import report_foreign_fit
+from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
 from skdp._fitting.rows import check_table
@@ -145,7 +146,7 @@ class GradientEstimator(PrivateEstimator):
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
         outputs = work._resolve_outputs(y, named, warm=warm)
-        work._note_row_norm(X)
+        work._note_rows(X)
         shape = public_shape(X)
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
@@ -233,9 +234,13 @@ class GradientEstimator(PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
-            **({"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}),
+            **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """Return what a checkpoint says of what is public of the rows and came with them."""
+        return {"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}
 
     def _admit_once(self, plan: Plan) -> None:
         if self._is_charged(plan):
@@ -335,6 +340,7 @@ class GradientEstimator(PrivateEstimator):
 
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
+        report_inspection(self)
         return self._scores(self._check_rows(X, reset=False))
 
     def __sklearn_tags__(self) -> Any:

@@ -18,6 +18,7 @@ from skdp._fitting.bounded_targets import (
     check_y_bounds,
     report_bounds_read,
 )
+from skdp._fitting.inspections import report_inspection
 from skdp._fitting.rows import check_table, check_targets, check_weights
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
@@ -191,6 +192,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
             Predicted targets, moved into `y_bounds_`.
         """
         check_is_fitted(self)
+        report_inspection(self)
         X = check_table(self, X, reset=False, sparse=True)
         scores = clipped_scores(X, self.data_norm_, self.coef_[None, :])[:, 0]
         return np.clip(scores + self.intercept_, *self.y_bounds_)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import joblib
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -19,6 +20,9 @@ _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
     "n_samples_public", "warm_start", "classes", "memory", "verbose",
 }  # fmt: skip
+
+
+_OF_COLUMNS = {"schema", "bounds", "categories", "numbers"}
 
 
 def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
@@ -97,6 +101,12 @@ class FitPlan(NamedTuple):
     def event(self, scale: float) -> DpEvent:
         """What the fit costs with its noise times `scale`."""
         return self.allocation.scaled(scale).event
+
+    @property
+    def reading(self) -> str:
+        """A key of all that decides which tables are refused: classes of steps, and what they are told of columns."""
+        told = sorted(each for each in self.pipeline.get_params().items() if each[0].split("__")[-1] in _OF_COLUMNS)
+        return str(joblib.hash(([type(step).__qualname__ for _, step in self.pipeline.steps], told)))
 
     @property
     def has_public_steps(self) -> bool:

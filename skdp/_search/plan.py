@@ -108,9 +108,12 @@ def check_rows(plan: SearchPlan, X: Any, y: Any) -> None:
     """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
     first, *others = plan.finals or plan.tried
     first.check_rows(X, y)
+    known = {first.reading}
     for each in others:
-        if each.has_public_steps:  # others may make other rows, or fail behind a private step
+        # Other public steps may make other rows, or fail behind a private step.
+        if each.has_public_steps or each.reading not in known:
             each.check_rows(X, y)
+            known.add(each.reading)
 
 
 def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, tries: NumberOfTries | None) -> DpEvent:

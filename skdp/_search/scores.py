@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
 from skdp._fitting.cells import NUMBER, numbers_of, values_of
 from skdp._validation import WrongTypeError
@@ -174,19 +175,95 @@ SCORES = {
     "accuracy": PrivateScore("accuracy", _hits, 1.0),
     "neg_log_loss": PrivateScore("neg_log_loss", _log_losses, LOSS_BOUND, greater_is_better=False),
 }
+"""Scores of classifiers, the default first."""
+
+ERRORS = {"neg_mean_absolute_error": 1, "neg_mean_squared_error": 2}
+"""Scores of regressors, the default first, and the power of the error that each is a mean of."""
+
+_RATIOS = {"r2", "explained_variance", "d2_absolute_error_score"}
 
 
-def score_of(scoring: Any) -> PrivateScore:
-    """The score that `scoring` names; accuracy for None."""
+@dataclass(frozen=True)
+class Errors:
+    """Powers of the errors of targets that are moved into public bounds.
+
+    Notes
+    -----
+    **Guarantees.** A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power
+    of the distance between the bounds, which parameters alone decide.
+
+    Proof. Bounds are constructor parameters, and a target or a prediction is a function of one row and of the model.
+    If both lie between the bounds, so does their distance, and nothing is cut off; a prediction further off counts as
+    the worst.
+    """
+
+    low: float
+    high: float
+    power: int
+
+    @property
+    def bound(self) -> float:
+        """The largest contribution."""
+        return (self.high - self.low) ** self.power
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> NDArray[Any]:
+        with np.errstate(over="ignore"):  # infinity counts as the worst
+            errors = np.abs(estimator.predict(X) - np.clip(y, self.low, self.high))
+            return np.asarray(errors**self.power)
+
+
+def name_of_score(scoring: Any, *, regressor: bool) -> str:
+    """Return the name of a score, refused if it is none that classifiers, or regressors, can be compared by.
+
+    Parameters
+    ----------
+    scoring : str, PrivateScore or None
+        None is accuracy, or the mean absolute error, of which noise hides less than of squares: these are small parts
+        of their bound.
+    regressor : bool
+        Whether numbers are predicted.
+
+    Returns
+    -------
+    str
+    """
     if isinstance(scoring, PrivateScore):
-        return scoring
-    name = "accuracy" if scoring is None else scoring
-    if isinstance(name, str) and name in SCORES:
-        return SCORES[name]
+        return scoring.name
+    known, others = (ERRORS, SCORES) if regressor else (SCORES, ERRORS)
+    name = next(iter(known)) if scoring is None else scoring
+    if isinstance(name, str) and name in known:
+        return name
+    remedy = f"use one of {', '.join(map(repr, known))}, or give a skdp.model_selection.PrivateScore"
+    if isinstance(name, str) and name in others:
+        what = "compares classes, and the estimator predicts numbers"
+        what = what if regressor else "compares numbers, and the estimator predicts classes"
+        raise ValueError(f"scoring={name!r} {what}: {remedy}.")
+    if isinstance(name, str) and name in _RATIOS and regressor:
+        raise ValueError(
+            f"scoring={name!r} divides by how far targets spread, so a row is no bounded part of it: {remedy}; the "
+            "smallest mean of squares is also the largest R^2."
+        )
     raise ValueError(
-        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part): use "
-        f"one of {', '.join(map(repr, SCORES))}, or give a skdp.model_selection.PrivateScore."
+        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part): "
+        f"{remedy}."
     )
 
 
-__all__ = ["LOSS_BOUND", "SCORES", "PrivateScore", "score_of"]
+def score_of(scoring: Any, estimator: Any) -> PrivateScore:
+    """Return the score that `scoring` names, for a private estimator whose parameters were checked."""
+    if isinstance(scoring, PrivateScore):
+        return scoring
+    name = name_of_score(scoring, regressor=is_regressor(estimator))
+    if name in SCORES:
+        return SCORES[name]
+    given = getattr(estimator, "y_bounds", None)
+    if given is None:
+        raise ValueError(
+            f"scoring={name!r} cuts errors off by y_bounds, which {type(estimator).__name__} has not: give a "
+            "skdp.model_selection.PrivateScore with a bound of your own."
+        )
+    errors = Errors(float(given[0]), float(given[1]), ERRORS[name])
+    return PrivateScore(name, errors, errors.bound, greater_is_better=False)
+
+
+__all__ = ["ERRORS", "LOSS_BOUND", "SCORES", "Errors", "PrivateScore", "name_of_score", "score_of"]

@@ -22,6 +22,7 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
+from skdp._fitting.norms import row_schema_of, with_row_schema
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_rules import takes_any_types
@@ -40,7 +41,7 @@ from skdp._search.candidates import (
     seen_by_the_user,
 )
 from skdp._search.plan import SearchPlan, SearchTerms, check_rows, plan_search
-from skdp._search.scores import SCORES, PrivateScore, score_of
+from skdp._search.scores import PrivateScore, name_of_score, score_of
 from skdp._validation import check_choice, check_real
 from skdp.accounting import DpEvent, get_epsilon
 from skdp.base import JointPrice, Price, warn_of_weak_delta
@@ -78,7 +79,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Private rows.
         y : array-like of shape (n_samples,)
-            Private labels.
+            Private labels or targets.
 
         Returns
         -------
@@ -112,6 +113,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         labels = _name_classes(made, y, n_samples)
         note_leaks(self, *([] if labels is None else [CLASSES_READ]))
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
+        self.scorer_ = _one_score(self.scoring, made[1:])
         get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
         warn_of_weak_delta(terms.delta, n)
         price = FitPrice(plan.event, terms.delta, terms.adjacency)
@@ -155,23 +157,19 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
 
     def _check_scoring(self, estimator: Any, y: Any) -> None:
         """Refuse what a try could not be scored with."""
-        score = score_of(self.scoring)
-        needed = {"accuracy": "predict", "neg_log_loss": "predict_proba"}.get(score.name)
-        if needed is not None and score is SCORES.get(score.name) and not hasattr(estimator, needed):
+        name = name_of_score(self.scoring, regressor=is_regressor(estimator))
+        if isinstance(self.scoring, PrivateScore):
+            return
+        needed = "predict_proba" if name == "neg_log_loss" else "predict"
+        if not hasattr(estimator, needed):
             raise ValueError(
-                f"estimator is a {type(estimator).__name__} without {needed}, which scoring={score.name!r} needs: put "
+                f"estimator is a {type(estimator).__name__} without {needed}, which scoring={name!r} needs: put "
                 "a classifier behind it, or give a skdp.model_selection.PrivateScore."
             )
-        if score is SCORES["neg_log_loss"] and number_of_columns(y) > 1:
+        if name == "neg_log_loss" and number_of_columns(y) > 1:
             raise ValueError(
                 "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
                 "skdp.model_selection.PrivateScore."
-            )
-
-        if score is SCORES["accuracy"] and is_regressor(estimator):
-            raise ValueError(
-                "scoring='accuracy' counts classes that are right, and the estimator predicts numbers: give a "
-                "skdp.model_selection.PrivateScore of squared errors, divided by the squared range of y_bounds."
             )
 
     def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
@@ -204,7 +202,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         """What the ledger keeps with the charge: public parameters alone."""
         names = ("strategy", "n_tries", "refit", "test_size", "epsilon")
         kept = {name: getattr(self, name) for name in names} | {"delta": terms.delta}
-        score = score_of(self.scoring).name
+        score = self.scorer_.name
         return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 
     # --- the search ---
@@ -215,7 +213,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
         train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
         data = _take(X, train), y[train], _take(X, test), y[test]
-        score = score_of(self.scoring)
+        score = self.scorer_
         shown = self.verbose if plan.tries is None else 0
         totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
             delayed(_fit_and_total)(plan.tried[number], plan.scale, self._seed(stream, i), score, os.getpid(), *data)
@@ -276,18 +274,17 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         self.delta_, self.adjacency_ = terms.delta, terms.adjacency
 
     def _note(self, plan: SearchPlan, n: int, best: _Tried | None, tried: list[_Tried]) -> None:
-        grid, score = [each.parameters for each in plan.tried], score_of(self.scoring)
+        grid = [each.parameters for each in plan.tried]
         self._fitted_n_public, self._fitted_tuning = n, plan.tuning
         alone = len(grid) == 1
         self.best_index_ = 0 if alone else -1 if best is None else best.number
         self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}
         self.best_score_ = math.nan if best is None else best.score
-        self.score_noise_ = plan.score_noise * score.sensitivity / self._n_scored(n)
+        self.score_noise_ = plan.score_noise * self.scorer_.sensitivity / self._n_scored(n)
         scores = np.full(len(grid), math.nan)
         for each in tried if plan.tries is None else filter(None, [best]):
             scores[each.number] = each.score
         self.cv_results_ = {"params": grid, "mean_test_score": scores}
-        self.scorer_ = score
 
     # --- the winner's attributes and methods ---
 
@@ -324,7 +321,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Public rows.
         y : array-like of shape (n_samples,)
-            Public labels.
+            Public labels or targets.
 
         Returns
         -------
@@ -347,7 +344,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Predicted classes.
+            Predicted classes or targets.
         """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
@@ -407,7 +404,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = inner.classifier_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.required = True
         return tags
@@ -449,6 +446,14 @@ def _check_bounds_are_given(made: list[PrivatePipeline]) -> None:
             raise ValueError("y_bounds=None in a search: give public bounds on the targets, e.g. y_bounds=(0, 100).")
 
 
+def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore:
+    """Return the score by which all candidates are compared, of a known and equal bound."""
+    first, *others = (score_of(scoring, _last_of(each)) for each in made)
+    if any(other != first for other in others):
+        raise ValueError(f"y_bounds differs between the candidates, and scoring={first.name!r} needs one: give one.")
+    return first
+
+
 def _checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
     """The labels or targets of the last private estimator, refused if they are unusable."""
     if is_regressor(last):
@@ -462,7 +467,8 @@ def _last_of(pipeline: PrivatePipeline) -> Any:
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    """Some rows, with the public schema that all of them carry: a try would be refused without it."""
+    return X.iloc[rows] if hasattr(X, "iloc") else with_row_schema(X[rows], row_schema_of(X))
 
 
 @contextlib.contextmanager

@@ -27,9 +27,9 @@ STEP_LENGTH = 2.0
 LARGEST_STEP = 200.0
 
 
-def default_sampling(n: int, n_parameters: int, n_steps: int) -> Sampling:
+def default_sampling(n: int, n_parameters: int, n_steps: int, affordable: float = AFFORDABLE) -> Sampling:
     """The full batch where it is affordable, else lots of an eighth of the rows, 4,096 at least."""
-    if n * n_parameters * n_steps <= AFFORDABLE or n <= SMALLEST_LOT:
+    if n * n_parameters * n_steps <= affordable or n <= SMALLEST_LOT:
         return sampling_at(1.0)
     return sampling_at(max(SMALLEST_LOT / n, 1.0 / 8.0))
 

@@ -111,13 +111,13 @@ class LinearModel:
         icpt = self.geometry.icpt
         bias = table[:, -1].copy() if icpt else np.zeros(self.n_outputs)
         n = self.n_rows if rows is None else len(rows)
-        n_segments = self._n_segments(n)
+        parts = n_segments(n, self.n_outputs * (self.n_features + 1))
         # One sum per segment, so that threads never write to the same memory.
-        totals = np.zeros((n_segments, self.n_outputs, self.n_features + 1))
+        totals = np.zeros((parts, self.n_outputs, self.n_features + 1))
         X, facts = self._X, self._facts
 
         def add_segment(segment: int) -> None:
-            start, stop = n * segment // n_segments, n * (segment + 1) // n_segments
+            start, stop = n * segment // parts, n * (segment + 1) // parts
             total = totals[segment]
             if not self._dense:
                 kernel.add_sparse_rows(
@@ -128,24 +128,14 @@ class LinearModel:
             else:
                 kernel.add_some_rows(X, facts, rows, weights, bias, max_norm, icpt, start, stop, total)
 
-        if self._pool is None or n_segments == 1:
-            for segment in range(n_segments):
+        if self._pool is None or parts == 1:
+            for segment in range(parts):
                 add_segment(segment)
         else:
-            list(self._pool.map(add_segment, range(n_segments)))  # the kernels release the GIL; `list` raises errors
+            list(self._pool.map(add_segment, range(parts)))  # the kernels release the GIL; `list` raises errors
         # Segments are added in their order, whichever thread ended first, so threads change no bit.
-        total = totals[0] if n_segments == 1 else totals.sum(axis=0)
+        total = totals[0] if parts == 1 else totals.sum(axis=0)
         return (total if icpt else total[:, :-1]).ravel()
-
-    def _n_segments(self, n: int) -> int:
-        """Number of segments of a sum over n rows, from n and the size of the model only: threads change no result.
-
-        Segments are added in their order. Few rows are one segment: waking a thread would cost more than it saves.
-        """
-        size = self.n_outputs * (self.n_features + 1)
-        if n * size < _THREADING_PAYS:
-            return 1
-        return max(1, min(n // _SEGMENT_ROWS, _MAX_SEGMENTS, _MAX_SEGMENT_VALUES // size))
 
     def __enter__(self) -> Self:
         return self
@@ -157,6 +147,16 @@ class LinearModel:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
+
+
+def n_segments(n: int, size: int) -> int:
+    """Number of segments of a sum of `size` numbers over n rows, from these only: threads change no result.
+
+    Segments are added in their order. Few rows are one segment: waking a thread would cost more than it saves.
+    """
+    if n * size < _THREADING_PAYS:
+        return 1
+    return max(1, min(n // _SEGMENT_ROWS, _MAX_SEGMENTS, _MAX_SEGMENT_VALUES // size))
 
 
 def _scale_rows(

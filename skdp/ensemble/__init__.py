@@ -8,7 +8,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_PUBLIC = {"PublicTreesEmbedding": "embedding"}
+_PUBLIC = {
+    "DPRandomTreesClassifier": "classifier",
+    "DPRandomTreesRegressor": "regressor",
+    "PublicTreesEmbedding": "embedding",
+}
 
 __all__ = list(_PUBLIC)
 

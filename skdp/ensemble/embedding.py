@@ -17,11 +17,15 @@ from skdp._fitting.norms import with_row_norm
 from skdp._fitting.public_rules import register
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
+from skdp._gram import Doubles
+from skdp._training.one_hot import Blocks, OneHotRows
 from skdp._validation import check_count, check_real, count_threads, show
+from skdp.ensemble.importances import importances
 from skdp.ensemble.trees import Trees, draw_trees
 from skdp.preprocessing.blocks import Block, unique_names
 from skdp.preprocessing.buying import bounds_of_columns
 from skdp.preprocessing.columns import Table
+from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
 from skdp.preprocessing.schema import TableSchema
 
@@ -176,12 +180,15 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         forget(work)
         work._check_parameters()
         table = Table(X)
-        columns = match_columns(work._read_schema(table), table)
+        schema = work._read_schema(table.names)
+        order = [name for name, _ in schema.items()]
+        # In the order of the schema, so that the trees do not depend on how a table orders its columns.
+        columns = sorted(
+            match_columns(schema, table), key=lambda each: order.index(each[0]) if each[0] in order else -1
+        )
         check_schema(work, table.source, reset=True)
         work.schema_ = TableSchema({name: column for name, _, column in columns})
-        work._fitted_blocks = [
-            Block(name, j, column, "bins", int(self.n_bins)) for name, j, column in columns if column.kind != "drop"
-        ]
+        work._fitted_blocks = self._blocks(columns)
         work.seed_ = _public_seed(self.random_state)
         work._fitted_trees = draw_trees(work._fitted_blocks, int(self.n_estimators), int(self.max_depth), work.seed_)
         work._fitted_plain = work._fitted_blocks if self.plain_share > 0 else []
@@ -189,23 +196,16 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         publish(self, work)
         return self
 
-    def _check_parameters(self) -> None:
-        check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
-        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 4")
-        if self.max_depth > 24 or self.n_estimators << int(self.max_depth) > _MOST_LEAVES:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} trees of max_depth={self.max_depth} have more than {_MOST_LEAVES} "
-                "leaves: choose fewer trees, or a smaller depth, such as 4."
-            )
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        remedy = "choose a share of the squared norm in [0, 1), such as 0.5"
-        check_real("plain_share", self.plain_share, at_least=0, below=1, remedy=remedy)
-        count_threads(self.n_jobs)
+    def _blocks(self, columns: list[tuple[str, int, Column]]) -> list[Block]:
+        """Return what becomes of columns: name, position and what is public of each."""
+        return [
+            Block(name, j, column, "bins", int(self.n_bins)) for name, j, column in columns if column.kind != "drop"
+        ]
 
-    def _read_schema(self, table: Table) -> TableSchema:
-        """Return the complete public schema of a table, of which names and width are looked at."""
+    def _read_schema(self, names: list[str]) -> TableSchema:
+        """Return the complete public schema of a table with columns of these names."""
         if self.schema is None:
-            return self._schema_of_columns(table.names)
+            return self._schema_of_columns(names)
         for name in ("bounds", "categories"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name}={show(getattr(self, name))} is given beside schema: say it in the schema.")
@@ -295,6 +295,59 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         self._by_parts(lambda part: trees.write_leaves([each[part] for each in codes], 0, 0, leaves[part]), len(leaves))
         return leaves
 
+    # --- for estimators that have an embedding of their own ---
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are no numbers of their kind. No table is looked at."""
+        check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
+        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 4")
+        if self.max_depth > 24 or self.n_estimators << int(self.max_depth) > _MOST_LEAVES:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} trees of max_depth={self.max_depth} have more than {_MOST_LEAVES} "
+                "leaves: choose fewer trees, or a smaller depth, such as 4."
+            )
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        remedy = "choose a share of the squared norm in [0, 1), such as 0.5"
+        check_real("plain_share", self.plain_share, at_least=0, below=1, remedy=remedy)
+        count_threads(self.n_jobs)
+
+    def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
+        """Whether a fit by these parameters to the table of `fitted` would give the columns that it gives."""
+        names = ("n_estimators", "max_depth", "n_bins", "plain_share")
+        if any(getattr(self, name) != getattr(fitted, name) for name in names):
+            return False
+        schemas = (self._read_schema(list(fitted.schema_)), fitted.schema_)
+        one, other = ([each for each in schema.items() if each[1].kind != "drop"] for schema in schemas)
+        return one == other and _public_seed(self.random_state) == fitted.seed_
+
+    def _public_blocks(self, names: list[str]) -> list[Block]:
+        """Return the blocks of a table, from parameters alone; `names` are used where there is no schema."""
+        return self._blocks([(name, j, column) for j, (name, column) in enumerate(self._read_schema(names).items())])
+
+    def _importances(self, coef: Doubles, noise: Doubles) -> Doubles:
+        """Return the importance of each column of the table, see `skdp.ensemble.importances`."""
+        found = np.zeros(self.n_features_in_)
+        shares = importances(self._fitted_plain, self._fitted_blocks, self._fitted_trees, coef, noise)
+        found[[block.position for block in self._fitted_blocks]] = shares
+        return found
+
+    def _one_hot(self, X: Any) -> OneHotRows:
+        """Return bins, levels and leaves of a table as one-hot rows without weights."""
+        codes = self._codes(X)
+        trees, n_plain, n = self._fitted_trees, len(self._fitted_plain), len(codes[0])
+        form = one_hot_form(self._fitted_plain, trees.n_trees, trees.n_leaves)
+        packed = form.empty_codes(n)
+
+        def write(part: slice) -> None:
+            parts = [each[part] for each in codes]
+            leaves = np.empty((len(parts[0]), trees.n_trees), np.int32)
+            trees.write_leaves(parts, 0, 0, leaves)
+            places = [place for b, each in zip(self._fitted_plain, parts, strict=False) for place, _ in b.entries(each)]
+            form.encode([*places[:n_plain], *leaves.T], packed[:, part])
+
+        self._by_parts(write, n)
+        return OneHotRows(form, packed, self.n_features_in_)
+
     def _codes(self, X: Any) -> list[NDArray[Any]]:
         """Read each column of a table, see `Block.codes`."""
         check_is_fitted(self)
@@ -360,6 +413,11 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         return tags
 
 
+def one_hot_form(plain: list[Block], n_trees: int, n_leaves: int) -> Blocks:
+    """Return the form of rows of plain columns, then of trees."""
+    return Blocks((*(block.width for block in plain), *[n_leaves] * n_trees))
+
+
 def _public_seed(random_state: Any) -> int:
     """Return a seed that everybody may know."""
     if random_state is None:
@@ -380,4 +438,4 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 register(PublicTreesEmbedding, _rule, ("schema",))
 
-__all__ = ["PublicTreesEmbedding"]
+__all__ = ["PublicTreesEmbedding", "one_hot_form"]

@@ -149,7 +149,7 @@ class PrivacyUtilityDisplay:
         baseline : estimator, default=None
             Estimator without privacy, fitted once to `X` and `y`. That is an unpaid read, which is reported.
         scoring : str, callable or None, default=None
-            Score, as for ``sklearn.metrics.check_scoring``. None means the estimator's own, accuracy for a classifier.
+            Score, as for ``sklearn.metrics.check_scoring``. None means the estimator's own: accuracy or R².
         score_name : str or None, default=None
             Label of the y axis; by default the name of the score.
         test_is_public : bool, default=False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._fitting.norms import with_row_norm
+from skdp._fitting.norms import with_row_norm, with_row_schema
 from skdp._fitting.private_step import PrivateStep
 from skdp._fitting.public_rules import register
 from skdp._fitting.public_steps import output_of
@@ -19,7 +19,7 @@ from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path, check_choice, check_count, check_real
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.blocks import NUMBERS, Block, row_norm, unique_names
+from skdp.preprocessing.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
 from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
 from skdp.preprocessing.edges import all_edges
@@ -59,15 +59,21 @@ class DPTableVectorizer(ColumnBuyer):
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `TableSchema` takes. If None, only names and types of the
         columns are public, and all else is bought.
-    numbers : {"bins", "scale", "both"}, default="bins"
+    numbers : {"bins", "scale", "both", "auto", "codes"}, default="bins"
         Numbers and dates as bins; as one column scaled to [-1, 1], in which a gap is 0; or as both. Ordinals likewise.
+        "auto" is for least squares behind it in a pipeline with one budget (`skdp.allocate_budget`): "both" where the
+        public number of rows times epsilon is at least three times the squared number of bins, else "scale". In any
+        other place it is "scale". "codes" is for models of random trees, such as
+        `skdp.ensemble.DPRandomTreesClassifier`: one column for each of the table, a number or the days of a date as
+        such, a level by its place in the schema (behind the last one for "other"), and NaN for a gap. The public schema
+        of these codes is handed on with them.
     n_bins : int, default=16
         Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
     sparse_output : bool or "auto", default="auto"
         Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
         for frames. `DPPCA` takes dense rows: set False before it.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the output.
+        Type of the output; codes are float64.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit`` that buys. Must be None if `noise_multiplier` is given. A fit that buys nothing
         spends nothing of it.
@@ -97,8 +103,10 @@ class DPTableVectorizer(ColumnBuyer):
     ----------
     schema_ : TableSchema
         Schema of all columns, with what was bought. As `schema` of another vectorizer it costs nothing.
+    numbers_ : {"bins", "scale", "both", "codes"}
+        What numbers became.
     row_norm_ : float
-        Bound on the norm of a row of the output, which no row exceeds.
+        Bound on the norm of a row of the output, which no row exceeds; infinite for codes.
     noise_multiplier_ : float
         Noise multiplier of the purchase; 0.0 if nothing was bought.
     epsilon_ : float
@@ -130,12 +138,16 @@ class DPTableVectorizer(ColumnBuyer):
       from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are dates, anything
       else is a category, truth values too (of which one gap makes objects). A list of rows has no types, so its columns
       are numbers. Categories are never read from a type.
+    - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
+      ``add_remove`` not by the number of rows, but by `n_samples_public`.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
       them.
     - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
       one name, complex numbers, and nested cells.
     - Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at most
       the root of the number of these entries, with equality for bins.
+    - Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a function of
+      `schema_`.
 
     Examples
     --------
@@ -152,6 +164,8 @@ class DPTableVectorizer(ColumnBuyer):
     >>> model[0].epsilon_, bool(model[-1].data_norm_ == np.sqrt(2))
     (0.0, True)
     """
+
+    _whole: tuple[int, float] | None = None
 
     def __init__(
         self,
@@ -223,6 +237,7 @@ class DPTableVectorizer(ColumnBuyer):
         work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
         work.adjacency_ = work.adjacency
         publish(self, work)
+        self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one
         return self
 
     # --- the phases of a fit that buys ---
@@ -241,7 +256,11 @@ class DPTableVectorizer(ColumnBuyer):
 
     def _may_give_sparse_rows(self) -> bool:
         """See `PrivateEstimator`: "auto" depends on what is bought."""
-        return bool(self.sparse_output) and output_of(self) == "default"
+        return bool(self.sparse_output) and output_of(self) == "default" and self.numbers != "codes"
+
+    def _gives_codes(self) -> bool:
+        """Whether transformed rows are codes that carry their schema, which a frame does not."""
+        return bool(self.numbers == "codes") and output_of(self) == "default"
 
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         """See `ColumnBuyer`."""
@@ -288,10 +307,12 @@ class DPTableVectorizer(ColumnBuyer):
 
     def _check_own_parameters(self) -> None:
         self._given_schema()
-        check_choice("numbers", self.numbers, NUMBERS)
+        check_choice("numbers", self.numbers, (*NUMBERS, "auto"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
+        elif self.sparse_output and self.numbers == "codes":
+            raise ValueError("sparse_output=True with numbers='codes': codes are dense; use 'auto'.")
         elif self.sparse_output and output_of(self) != "default":
             raise ValueError(f"sparse_output=True with output for {output_of(self)}: no frame is sparse; use 'auto'.")
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
@@ -305,12 +326,27 @@ class DPTableVectorizer(ColumnBuyer):
         self.schema_ = TableSchema(complete)
         self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
+        self.numbers_ = self._chosen_numbers(complete.values())
         self._fitted_blocks = [
-            Block(name, j, complete[name], self.numbers, int(self.n_bins))
+            Block(name, j, complete[name], self.numbers_, int(self.n_bins))
             for name, j, _ in columns
             if complete[name].kind != "drop"
         ]
         self.row_norm_ = row_norm(self._fitted_blocks)
+
+    def _follows_the_whole(self) -> bool:
+        """Whether `_note_whole` is wanted, by a pipeline that fits this one."""
+        return isinstance(self.numbers, str) and self.numbers == "auto"
+
+    def _note_whole(self, n_public: int, epsilon: float) -> None:
+        """Keep public numbers of the pipeline that fits this one, for a rule."""
+        self._whole = n_public, epsilon
+
+    def _chosen_numbers(self, columns: Iterable[Column]) -> str:
+        if not self._follows_the_whole():
+            return str(self.numbers)
+        # Alone, it knows no adjacency but its own: the number of rows may be private to what comes next.
+        return "scale" if self._whole is None else numbers_by_rule(columns, int(self.n_bins), *self._whole)
 
     # --- rows ---
 
@@ -326,6 +362,7 @@ class DPTableVectorizer(ColumnBuyer):
         -------
         X_new : ndarray, csr_matrix or frame of shape (n_samples, n_features_out)
             Numbers. An array and a matrix carry `row_norm_`, which private estimators use where ``data_norm=None``.
+            Codes carry their public schema instead, which models of random trees use where they are given none.
 
         Raises
         ------
@@ -337,6 +374,8 @@ class DPTableVectorizer(ColumnBuyer):
         check_schema(self, table.source, reset=False)
         for block in self._fitted_blocks:
             refuse_dates(block.name, block.column, table, block.position)
+        if self._fitted_blocks[0].numbers == "codes":
+            return with_row_schema(*_codes_of(table, self._fitted_blocks))
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
         made = (sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
         return with_row_norm(made, self.row_norm_)
@@ -362,7 +401,8 @@ class DPTableVectorizer(ColumnBuyer):
             Cells as objects: numbers, text, ISO dates, True and False. Columns that are dropped are None.
         """
         check_is_fitted(self)
-        rows = X.tocsc() if sp.issparse(X) else check_array(X, dtype=np.float64)
+        are_codes = self._fitted_blocks[0].numbers == "codes"
+        rows = X.tocsc() if sp.issparse(X) else check_array(X, dtype=np.float64, ensure_all_finite=not are_codes)
         width = sum(block.width for block in self._fitted_blocks)
         if rows.shape[1] != width:
             raise ValueError(f"X has {rows.shape[1]} columns where transform gives {width}: pass its output.")
@@ -386,7 +426,7 @@ class DPTableVectorizer(ColumnBuyer):
         Returns
         -------
         names : ndarray of str objects
-            ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number.
+            ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number and for codes.
         """
         check_is_fitted(self)
         check_input_names(self, input_features)
@@ -432,6 +472,14 @@ def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
 
 
 # --- rows from entries ---
+
+
+def _codes_of(table: Table, blocks: list[Block]) -> tuple[NDArray[np.float64], TableSchema]:
+    """Return one number for each row and block, NaN for a gap, and the public schema of these numbers."""
+    made = np.empty((table.shape[0], len(blocks)))
+    for k, block in enumerate(blocks):
+        made[:, k] = block.as_doubles(block.codes(table.cells(block.position)))
+    return made, TableSchema({f"x{k}": block.coded_column() for k, block in enumerate(blocks)})
 
 
 def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[np.int32], NDArray[Any]]:

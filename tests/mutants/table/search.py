@@ -134,4 +134,38 @@ MUTANTS = [
         tests="model_selection refusals",
         select="rows_are_read or no_row or before_the_rows",
     ),
+    mutant(
+        "sensitivity of squared errors that of their roots",
+        (
+            SCORES,
+            "PrivateScore(name, errors, errors.bound, greater",
+            "PrivateScore(name, errors, errors.high - errors.low, greater",
+        ),
+        (SCORES, "worst), 0.0, self.bound)", "worst), 0.0, getattr(self.contributions, 'bound', self.bound))"),
+        tests="search_regressors",
+        select="by_at_most_the_sensitivity",
+    ),
+    mutant(
+        "errors of targets as they came",
+        (SCORES, "estimator.predict(X) - np.clip(y, self.low, self.high)", "estimator.predict(X) - y"),
+        tests="search_regressors",
+        select="of_scikit_learn",
+    ),
+    mutant(
+        "errors bounded by the targets that score",
+        (SCORES, "        return (self.high - self.low) ** self.power\n", "        return 1.0\n"),
+        (
+            SCORES,
+            "counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)",
+            "counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, max(self.bound, np.ptp(y)))",
+        ),
+        tests="search_regressors",
+        select="by_at_most_the_sensitivity",
+    ),
+    mutant(
+        "candidates scored with bounds of their own",
+        (SEARCH, "    if any(other != first for other in others):\n", "    if False:\n"),
+        tests="search_regressors",
+        select="before_a_row_is_read",
+    ),
 ]

@@ -1,7 +1,7 @@
 """Mistakes in reading raw tables, in what a vectorizer buys, and in the norm that it hands on."""
 
 from mutant import mutant
-from paths import BLOCKS, COLUMNS, PUBLIC, READINGS, RUNNING, VECTORIZER
+from paths import BLOCKS, COLUMNS, JOINT_FIT, NORMS, PUBLIC, READINGS, RUNNING, SEARCH, SEARCH_PLAN, VECTORIZER
 
 MUTANTS = [
     mutant(
@@ -96,5 +96,61 @@ MUTANTS = [
         (BLOCKS, "math.sqrt(sum(block.n_entries for block in blocks))", "math.sqrt(len(blocks))"),
         tests="vectorizer",
         select="norm_of_a_row_is_at_most",
+    ),
+    mutant(
+        "gaps of codes taken for rows to be zeroed",
+        (JOINT_FIT, "return rows if private is not None and private.estimator._takes_codes() else", "return"),
+        tests="codes",
+        select="hands_codes_on",
+    ),
+    mutant(
+        "a model without a schema found out after the charge",
+        (JOINT_FIT, "        self._check_places()\n", ""),
+        tests="codes",
+        select="refused_before_the_charge",
+    ),
+    mutant(
+        "candidates of other schemas found out after the charge",
+        (SEARCH_PLAN, "each.has_public_steps or each.reading not in known", "each.has_public_steps"),
+        tests="codes",
+        select="each_candidate",
+    ),
+    mutant(
+        "the schema lost with the rows of a try",
+        (SEARCH, "with_row_schema(X[rows], row_schema_of(X))", "X[rows]"),
+        tests="codes",
+        select="tries_of_a_search",
+    ),
+    mutant(
+        "the number of a gap taken for a level",
+        (BLOCKS, "np.where(codes == len(self._level_names()) - 1, np.nan, codes)", "codes.astype(np.float64)"),
+        tests="codes",
+        select="one_number or trees_over_codes",
+    ),
+    mutant(
+        "a schema kept by rows that are written into",
+        (NORMS, "        rows._row_norm = rows._row_schema = None\n", "        rows._row_norm = None\n"),
+        tests="codes",
+        select="does_not_have_their_schema",
+    ),
+    mutant(
+        "bins chosen by a private number of rows",
+        (
+            JOINT_FIT,
+            "n_public = max(private.public_n_samples(self._n) for private in self._private.values())",
+            "n_public = self._n",
+        ),
+        tests="tabular",
+        select="private_number_of_rows",
+    ),
+    mutant(
+        "bins chosen by the rows that a vectorizer sees alone",
+        (
+            VECTORIZER,
+            'return "scale" if self._whole is None else numbers_by_rule(columns, int(self.n_bins), *self._whole)',
+            "return numbers_by_rule(columns, int(self.n_bins), *(self._whole or (5000, 1.0)))",
+        ),
+        tests="tabular",
+        select="alone",
     ),
 ]

@@ -1,0 +1,219 @@
+"""The models of bench_tables.py, and the process that fits them, each in an environment that has its library.
+
+A worker reads requests from standard input, one JSON object a line, and answers each with a line: the score on the
+test rows, CPU seconds of the fit and, of the first one, CPU seconds with what is imported for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from tables import Table, held_out, load, read_entry
+
+Rows = NDArray[np.int64]
+
+
+class Model(NamedTuple):
+    """A contestant.
+
+    `make` takes the table and epsilon. `home` is the environment with its library. `is_encoded` ones are given
+    what `DPTableVectorizer` makes, numbers scaled to [-1, 1]; the others take the raw table.
+    """
+
+    make: Callable[[Table, float], Any]
+    home: str = "here"
+    tasks: str = "both"
+    is_private: bool = True
+    is_encoded: bool = False
+
+    def takes(self, table: Table) -> bool:
+        """Whether this model is for the label of the table."""
+        return self.tasks in ("both", "numbers" if table.is_regression else "classes")
+
+
+# --- Ours -------------------------------------------------------------------------------------------------------------
+
+
+def _public_label(table: Table) -> dict[str, Any]:
+    return {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}
+
+
+def _default(table: Table, epsilon: float) -> Any:
+    from skdp import tabular_pipeline
+
+    kind = "regressor" if table.is_regression else "classifier"
+    given = {"schema": table.schema, "epsilon": epsilon, "delta": table.delta}
+    return tabular_pipeline(kind, **given, **_public_label(table))
+
+
+def _trees(table: Table, epsilon: float) -> Any:
+    from skdp import ensemble
+
+    kind = ensemble.DPRandomTreesRegressor if table.is_regression else ensemble.DPRandomTreesClassifier
+    return kind(schema=table.schema, epsilon=epsilon, delta=table.delta, **_public_label(table))
+
+
+def _logistic(table: Table, epsilon: float) -> Any:
+    from skdp import DPLogisticRegression
+    from skdp.preprocessing import DPTableVectorizer
+
+    model = DPLogisticRegression(classes=table.classes, epsilon=epsilon, delta=table.delta)
+    return make_pipeline(DPTableVectorizer(table.schema), model)
+
+
+def _ridge(table: Table, epsilon: float) -> Any:
+    from skdp import DPRidge
+    from skdp.preprocessing import DPTableVectorizer
+
+    model = DPRidge(y_bounds=table.y_bounds, epsilon=epsilon, delta=table.delta)
+    return make_pipeline(DPTableVectorizer(table.schema, numbers="both", sparse_output=False), model)
+
+
+# --- Peers ------------------------------------------------------------------------------------------------------------
+
+
+def _ebm(table: Table, epsilon: float) -> Any:
+    """DP-EBM, told kinds and bounds of the columns. It takes no gaps: they are moved between the bounds."""
+    from interpret import privacy
+    from sklearn.preprocessing import FunctionTransformer
+
+    entries = {name: read_entry(entry) for name, entry in table.schema.items()}
+    given = {
+        "feature_names": list(entries),
+        "feature_types": ["nominal" if kind == "category" else "continuous" for kind, _ in entries.values()],
+        "privacy_bounds": {name: (v[0], v[-1]) for name, (kind, v) in entries.items() if kind != "category"},
+        "epsilon": epsilon,
+        "delta": table.delta,
+        "n_jobs": 1,
+    }
+    if table.is_regression:
+        low, high = table.y_bounds
+        model = privacy.DPExplainableBoostingRegressor(**given, privacy_target_min=low, privacy_target_max=high)
+    else:
+        model = privacy.DPExplainableBoostingClassifier(**given)
+    middle = {name: sum(bounds) / 2 for name, bounds in given["privacy_bounds"].items()}
+    return make_pipeline(FunctionTransformer(pd.DataFrame.fillna, kw_args={"value": middle}), model)
+
+
+def _diffprivlib(table: Table, epsilon: float) -> Any:
+    """Pure epsilon. Categories are one-hot and numbers scaled, which suits its noise better than bins."""
+    from diffprivlib import models
+
+    if not table.is_regression:
+        return models.LogisticRegression(epsilon=epsilon, data_norm=len(table.schema) ** 0.5)
+    return models.LinearRegression(epsilon=epsilon, bounds_X=(-1, 1), bounds_y=table.y_bounds)
+
+
+# --- Without privacy --------------------------------------------------------------------------------------------------
+
+
+def _linear(table: Table, _: float) -> Any:
+    """Logistic regression on the bins of `_logistic`, ridge regression on the columns of `_ridge`."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    from skdp.preprocessing import DPTableVectorizer
+
+    if table.is_regression:
+        return make_pipeline(DPTableVectorizer(table.schema, numbers="both", sparse_output=False), Ridge(0.1))
+    return make_pipeline(DPTableVectorizer(table.schema), LogisticRegression(max_iter=1000))
+
+
+def _typed(X: pd.DataFrame, schema: dict[str, Any]) -> pd.DataFrame:
+    columns = {name: read_entry(entry) for name, entry in schema.items()}
+    made = {
+        name: pd.Categorical(X[name], categories=values) if kind == "category" else X[name].astype(float)
+        for name, (kind, values) in columns.items()
+    }
+    return pd.DataFrame(made, index=X.index)
+
+
+def _boosted(table: Table, _: float) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.preprocessing import FunctionTransformer
+
+    kind = HistGradientBoostingRegressor if table.is_regression else HistGradientBoostingClassifier
+    typed = FunctionTransformer(functools.partial(_typed, schema=table.schema))
+    return make_pipeline(typed, kind(categorical_features="from_dtype", random_state=0))
+
+
+MODELS: dict[str, Model] = {
+    "default": Model(_default),
+    "trees": Model(_trees),
+    "logistic": Model(_logistic, tasks="classes"),
+    "ridge": Model(_ridge, tasks="numbers"),
+    "DP-EBM": Model(_ebm, home="ebm"),
+    "diffprivlib": Model(_diffprivlib, home="diffprivlib", is_encoded=True),
+    "linear, not private": Model(_linear, is_private=False),
+    "boosted trees, not private": Model(_boosted, is_private=False),
+}
+
+
+# --- The worker -------------------------------------------------------------------------------------------------------
+
+
+def split(name: str, n: int, protocol: str, seed: int) -> tuple[Rows, Rows]:
+    """Rows to train on and to test on.
+
+    ``"splits"``: a random fifth of all rows is tested; ``"dev"``: of those that are not held out; ``"held-out"``: the
+    held-out fifth, whatever the seed.
+    """
+    rows = np.arange(n)
+    if protocol != "splits":
+        rows = np.setdiff1d(rows, held_out(name))
+    if protocol == "held-out":
+        return rows, held_out(name)
+    rows = np.random.default_rng(seed).permutation(rows)
+    return rows[len(rows) // 5 :], rows[: len(rows) // 5]
+
+
+def score(table: Table, model: Any, X: Any, y: NDArray[Any]) -> float:
+    """AUROC or R squared. Predictions are moved into the public bounds of the target."""
+    if table.is_regression:
+        return float(r2_score(y, np.clip(model.predict(X), *table.y_bounds)))
+    return float(roc_auc_score(y, model.predict_proba(X)[:, 1]))
+
+
+class Worker:
+    """One model on one table, trained on all training rows or on as many as are asked for."""
+
+    def __init__(self, table: str, model: str, folder: str, rows: int | None = None, encoded: str | None = None):
+        self.name, self.model, self.rows = table, MODELS[model], rows
+        self.table, self.first = load(table, folder), True
+        self.X = self.table.X if encoded is None else sp.load_npz(encoded).toarray()
+
+    def fit(self, protocol: str, epsilon: float, seed: int) -> dict[str, float]:
+        """Fit once and score."""
+        train, test = split(self.name, len(self.table.y), protocol, seed)
+        train = train if self.rows is None else np.random.default_rng(seed).permutation(train)[: self.rows]
+        take = self.X.iloc if isinstance(self.X, pd.DataFrame) else self.X
+        X, X_test = take[train], take[test]
+        begin = time.process_time()
+        model = self.model.make(self.table, epsilon)
+        start = time.process_time()
+        model.fit(X, self.table.y[train])
+        end = time.process_time()
+        first, self.first = {"first": end - begin} if self.first else {}, False
+        return {"score": score(self.table, model, X_test, self.table.y[test]), "seconds": end - start, **first}
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    worker = Worker(**json.loads(sys.stdin.readline()))
+    for line in sys.stdin:
+        print(json.dumps(worker.fit(**json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""What bench_tables.py has found, as the table and the picture of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Results = dict[str, dict[str, Any]]
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURE = "_static/tables.png"
+BEGIN, END = "<!-- bench_tables.py --report: begin -->", "<!-- bench_tables.py --report: end -->"
+
+TITLES = {
+    "adult": "Adult: income above 50,000 dollars",
+    "fulton": "Fulton PUMS: married",
+    "fulton_employed": "Fulton PUMS: employed",
+    "colorado": "Colorado ACSIncome: income above 50,000 dollars",
+    "credit": "Credit default: does not pay next month",
+    "housing": "California housing: median value",
+    "wine": "Wine, red and white: quality",
+    "elevators": "Elevators: position",
+}
+METRICS = {name: "R²" if name in ("housing", "wine", "elevators") else "AUROC" for name in TITLES}
+NAMES = {
+    "default": "`tabular_pipeline()`",
+    "trees": "random trees",
+    "logistic": "`DPLogisticRegression`",
+    "ridge": "`DPRidge`",
+    "DP-EBM": "DP-EBM",
+    "diffprivlib": "diffprivlib (pure epsilon)",
+    "linear, not private": "linear, not private",
+    "boosted trees, not private": "boosted trees, not private",
+}
+INTRO = {
+    "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}.",
+    "held-out": "Trained on four fifths, tested on the held-out fifth, on which no default was chosen: mean ± standard "
+    "deviation of {n} fits.",
+}
+EXPLANATION = """\
+Defaults only; each model is told the public schema of the table. The time of a fit is the median of CPU seconds on one
+thread; that of the first fit of a process, in brackets, includes what is imported for it."""
+
+
+def epsilons(results: Results, table: str) -> list[str]:
+    """The budgets at which a table was tried, as text."""
+    return sorted({key.split("/")[2] for key in results if key.split("/")[0] == table} - {"-"}, key=float)
+
+
+def markdown(results: Results, protocol: str) -> str:
+    """One table for each table; nothing without results."""
+    n = max((len(entry["score"]) for entry in results.values()), default=0)
+    return "\n\n".join([INTRO[protocol].format(n=n), *_tables(results)]) if n else ""
+
+
+def _tables(results: Results) -> Iterator[str]:
+    for table, title in TITLES.items():
+        budgets = epsilons(results, table)
+        rows = [row for model in NAMES if (row := _row(results, table, model, budgets))]
+        if rows:
+            yield "\n".join(
+                [
+                    f"| {title} ({METRICS[table]}) | {' | '.join(budgets)} | s a fit |",
+                    "|---" * (len(budgets) + 2) + "|",
+                    *rows,
+                ]
+            )
+
+
+def _row(results: Results, table: str, model: str, budgets: list[str]) -> str:
+    entries = {each: results.get(f"{table}/{model}/{each}") for each in (*budgets, "-")}
+    found = [entry for entry in entries.values() if entry]
+    if not found:
+        return ""
+    shown = {each: _mean(entry) if entry else "" for each, entry in entries.items()}
+    cells = [shown["-"] or shown[each] for each in budgets]
+    seconds = np.median(np.concatenate([entry["seconds"] for entry in found]))
+    first = [entry["first"] for entry in found if "first" in entry]
+    return f"| {NAMES[model]} | {' | '.join(cells)} | {seconds:.2f} ({np.median(first):.1f}) |"
+
+
+def _mean(entry: dict[str, Any]) -> str:
+    """Mean and spread of the scores. R squared has no lower end: below 0 it says no more than that."""
+    mean = np.mean(entry["score"])
+    if mean < 0:
+        return "below 0"
+    spread = f" ± {_short(np.std(entry['score'], ddof=1))}" if len(entry["score"]) > 1 else ""
+    return _short(mean) + spread
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def paired(results: Results, one: str, other: str) -> str:
+    """Differences of two models on the same rows, with standard errors; ``<`` is behind by more than .003 and two."""
+    lines = []
+    for key in sorted(results):
+        table, model, budget = key.split("/")
+        a, b = results[key]["score"], results.get(f"{table}/{other}/{budget}", {"score": []})["score"]
+        n = min(len(a), len(b))
+        if model == one and n > 1:
+            difference = np.subtract(a[:n], b[:n])
+            mean, error = difference.mean(), difference.std(ddof=1) / n**0.5
+            mark = "<" if mean < -0.003 - 2 * error else ""
+            lines.append(f"{table:16} {budget:>4} {mean:8.4f} +- {error:.4f} of {n} {mark}".rstrip())
+    return "\n".join(lines)
+
+
+# --- The page ---------------------------------------------------------------------------------------------------------
+
+
+def section(folder: Path) -> str:
+    """What stands between the markers."""
+    parts = [EXPLANATION, f"![AUROC or R squared against epsilon, a panel for each table]({PICTURE})"]
+    for protocol in INTRO:
+        file = folder / f"{protocol}.json"
+        if file.exists():
+            parts.append(markdown(json.loads(file.read_text()), protocol))
+    return "\n\n".join([BEGIN, *filter(None, parts), END])
+
+
+def replaced(page: str, text: str) -> str:
+    """The page with another text between the markers."""
+    before, rest = page.split(BEGIN)
+    return before + text + rest.split(END)[1]
+
+
+def write(folder: Path) -> None:
+    """Write table and picture into the page."""
+    page = DOCS / "benchmarks.md"
+    page.write_text(replaced(page.read_text(encoding="utf-8"), section(folder)), encoding="utf-8")
+    draw(json.loads((folder / "splits.json").read_text()), DOCS / PICTURE)
+
+
+COLOURS = {
+    "default": "#d62728", "trees": "#ff7f0e", "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c",
+    "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
+}  # fmt: skip
+BELOW = {"AUROC": 0.16, "R²": 0.6}
+"""How far below boosted trees a panel reaches: what is worse leaves it."""
+
+
+def draw(results: Results, path: Path) -> None:
+    """Draw small multiples: metric against epsilon."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    tables = [table for table in TITLES if epsilons(results, table)]
+    figure, axes = plt.subplots(2, 4, figsize=(13, 6.2), sharex=True, squeeze=False)
+    for ax, table in zip(axes.flat, tables, strict=False):
+        _panel(ax, results, table)
+    for ax in axes.flat[len(tables) :]:
+        ax.set_axis_off()
+    lines = {line.get_label(): line for ax in axes.flat for line in ax.get_lines()}
+    order = [name for name in NAMES if name in lines]
+    labels = [NAMES[name].replace("`", "") for name in order]
+    figure.legend([lines[name] for name in order], labels, loc="lower center", ncols=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    figure.savefig(path, dpi=80, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _panel(ax: Any, results: Results, table: str) -> None:
+    for model in NAMES:
+        found = {key.split("/")[2]: entry for key, entry in results.items() if key.startswith(f"{table}/{model}/")}
+        if "-" in found:
+            style = "--" if model.startswith("boosted") else ":"
+            ax.axhline(np.mean(found["-"]["score"]), color=COLOURS[model], ls=style, lw=1, label=model)
+        elif found:
+            budgets = sorted(found, key=float)
+            means = [np.mean(found[each]["score"]) for each in budgets]
+            spread = [np.std(found[each]["score"], ddof=1) for each in budgets]
+            look = {"color": COLOURS[model], "ls": "--" if model == "trees" else "-", "marker": "o", "ms": 3, "lw": 1.2}
+            ax.errorbar(list(map(float, budgets)), means, spread, **look)
+            ax.plot([], [], **look, label=model)
+    best = max(np.mean(entry["score"]) for key, entry in results.items() if key.startswith(f"{table}/"))
+    ax.set_ylim(best - BELOW[METRICS[table]], best + 0.05 * BELOW[METRICS[table]])
+    ax.set_xscale("log")
+    budgets = epsilons(results, table)
+    ax.set_xticks(list(map(float, budgets)), budgets)
+    ax.minorticks_off()
+    ax.set_title(TITLES[table].split(":")[0] + (", employed" if table == "fulton_employed" else ""), fontsize=10)
+    ax.set_ylabel(METRICS[table])
+    ax.grid(alpha=0.3)

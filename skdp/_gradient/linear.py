@@ -1,0 +1,74 @@
+"""What linear models trained by noisy gradient descent share, whatever their rows: steps, penalty, noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._gradient.estimator import GradientEstimator
+from skdp._gradient.plan import Run
+from skdp._training import defaults as rule
+from skdp._training.averaging import last_iterate, tail_average
+from skdp._training.noise import Carried, carried
+from skdp._training.optimizers import constant, momentum_sgd
+from skdp._training.plan import DPSGDPlan
+from skdp._validation import check_real, count_threads
+from skdp.exceptions import warn
+
+
+class LinearRuns(GradientEstimator):
+    """Part of estimators that have the parameters ``learning_rate, momentum, average, alpha, n_jobs``."""
+
+    learning_rate: Any
+    momentum: Any
+    average: Any
+    alpha: Any
+
+    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """Return the number of parameters that noise and rows compete for."""
+        raise NotImplementedError
+
+    def _linear_run(
+        self, plan: DPSGDPlan, geometry: Any, radius: float, learning_rate: float, penalty: NDArray[np.float64]
+    ) -> Run:
+        """Return the run of a plan; `penalty` is the second derivative of the penalty of strength 1."""
+        momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
+        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
+        averaging = tail_average(plan.n_steps) if self.average else last_iterate()
+        count_threads(self.n_jobs)
+        return Run(plan, geometry, radius, learning_rate, optimizer, averaging)
+
+    def _check_learning_rate(self) -> float | None:
+        """Return `learning_rate`, or None for the rule."""
+        if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
+            return None
+        return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
+
+    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
+        signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
+        if signal < rule.LEAST_SIGNAL:
+            budget = f"epsilon={self.epsilon!r}" if self.epsilon is not None else f"noise={plan.noise_multiplier:g}"
+            warn(
+                f"{n} rows are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
+                f"another fit to the same rows may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
+                "little); give more rows, fewer columns or a larger epsilon."
+            )
+
+    def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
+        """What a parameter keeps of its start, and the standard deviation that noise alone gives it.
+
+        `curvature` is the second derivative of the penalty of strength 1.
+        """
+        n_steps = run.plan.n_steps
+        first = n_steps // 2 if self.average and n_done > n_steps // 2 else n_done - 1
+        found = carried(run.learning_rate, self.momentum, self.alpha * curvature, n_done, first)
+        step = run.plan.mechanism.standard_deviation / run.plan.expected_lot_size
+        return found._replace(noise=found.noise * step)
+
+
+__all__ = ["LinearRuns"]

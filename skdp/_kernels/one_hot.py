@@ -1,0 +1,130 @@
+"""Scores and sums of linear models over one-hot rows, by lookups in small tables.
+
+A row is a handful of level numbers, one for each block of columns, with a public weight for each block. Consecutive
+blocks of few levels share one code, so that a byte stands for a pair of trees of 16 leaves. A score is then a sum of
+entries of tables, one for each code, and a gradient sum a histogram of residuals for each code, of which the sums of
+the blocks are marginals. Tables and histograms of one code stay in the first cache while the rows of a block pass.
+
+The scores are float64, and so are the sums (see `skdp._kernels.linear`).
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_OPTIONS)
+def write_tables(theta, widths, first_block, tables):
+    """Write what each code adds to a score: the sum of the parameters of its levels.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_levels,), float64
+        Parameters times weights of all levels of all blocks, one block after the other.
+    widths : ndarray of shape (n_blocks,), int64
+        Levels of each block.
+    first_block : ndarray of shape (n_codes + 1,), int64
+        Code g stands for the blocks from ``first_block[g]`` to ``first_block[g + 1]``, the last of which changes
+        fastest.
+    tables : ndarray of shape (n_cells,), float64
+        Written: the tables of all codes, one after the other.
+    """
+    level = cell = 0
+    for g in range(len(first_block) - 1):
+        n_cells = 1
+        tables[cell] = 0.0
+        for b in range(first_block[g], first_block[g + 1]):
+            width = widths[b]
+            for i in range(n_cells - 1, -1, -1):  # from the end, so that nothing is overwritten before it is read
+                before = tables[cell + i]
+                for j in range(width):
+                    tables[cell + i * width + j] = before + theta[level + j]
+            level += width
+            n_cells *= width
+        cell += n_cells
+
+
+@njit(**_OPTIONS)
+def add_margins(histograms, widths, first_block, sums):
+    """Add up the cells of each code by the levels of its blocks: the reverse of `write_tables`."""
+    level = cell = 0
+    for g in range(len(first_block) - 1):
+        n_cells = 1
+        for b in range(first_block[g], first_block[g + 1]):
+            n_cells *= widths[b]
+        stride = n_cells
+        for b in range(first_block[g], first_block[g + 1]):
+            width = widths[b]
+            stride //= width
+            for i in range(n_cells):
+                sums[level + i // stride % width] += histograms[cell + i]
+            level += width
+        cell += n_cells
+
+
+@njit(**_OPTIONS)
+def take_rows(codes, rows, start, taken):
+    """Copy the codes of ``rows[start:]``, as many as `taken` has room for."""
+    for g in range(len(codes)):
+        each = codes[g]
+        for i in range(taken.shape[1]):
+            taken[g, i] = each[rows[start + i]]
+
+
+@njit(**_OPTIONS)
+def add_scores(codes, first_cell, tables, z):
+    """Add what the codes of each row say to its score, four codes at a time.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_codes, m), unsigned
+    first_cell : ndarray of shape (n_codes + 1,), int64
+        Where the table of a code starts.
+    tables : ndarray of shape (n_cells,), float64
+        See `write_tables`.
+    z : ndarray of shape (m,), float64
+        Added to.
+    """
+    n_codes, m = codes.shape
+    for g in range(0, n_codes - n_codes % 4, 4):
+        c0, c1, c2, c3 = codes[g], codes[g + 1], codes[g + 2], codes[g + 3]
+        t0, t1 = tables[first_cell[g] :], tables[first_cell[g + 1] :]
+        t2, t3 = tables[first_cell[g + 2] :], tables[first_cell[g + 3] :]
+        for i in range(m):
+            z[i] += (t0[c0[i]] + t1[c1[i]]) + (t2[c2[i]] + t3[c3[i]])
+    for g in range(n_codes - n_codes % 4, n_codes):
+        c0, t0 = codes[g], tables[first_cell[g] :]
+        for i in range(m):
+            z[i] += t0[c0[i]]
+
+
+@njit(**_OPTIONS)
+def add_residuals(codes, first_cell, residuals, histograms):
+    """Add the residual of each row to the cells of its codes, four codes at a time.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_codes, m), unsigned
+    first_cell : ndarray of shape (n_codes + 1,), int64
+        Where the histogram of a code starts.
+    residuals : ndarray of shape (m,), float64
+    histograms : ndarray of shape (n_cells,), float64
+        Added to.
+    """
+    n_codes, m = codes.shape
+    for g in range(0, n_codes - n_codes % 4, 4):
+        c0, c1, c2, c3 = codes[g], codes[g + 1], codes[g + 2], codes[g + 3]
+        h0, h1 = histograms[first_cell[g] :], histograms[first_cell[g + 1] :]
+        h2, h3 = histograms[first_cell[g + 2] :], histograms[first_cell[g + 3] :]
+        for i in range(m):
+            r = residuals[i]
+            h0[c0[i]] += r
+            h1[c1[i]] += r
+            h2[c2[i]] += r
+            h3[c3[i]] += r
+    for g in range(n_codes - n_codes % 4, n_codes):
+        c0, h0 = codes[g], histograms[first_cell[g] :]
+        for i in range(m):
+            h0[c0[i]] += residuals[i]

@@ -1,0 +1,298 @@
+"""Private classifier of random trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp._gradient.classifier import GradientClassifier, Outputs
+from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
+from skdp._validation import absolute_path
+from skdp.ensemble.linear import RandomTreesRuns
+from skdp.ensemble.rules import CLASSIFIER
+
+
+class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
+    """Differentially private classifier over the leaves of trees that read no row.
+
+    The trees are totally random, drawn from a public schema and a public seed, so they cost nothing
+    (`PublicTreesEmbedding`). A private logistic regression over their leaves and over the plain columns has the whole
+    budget. The trees give it interactions of columns, which a linear model of the columns alone cannot have. There is
+    neither bagging nor a private search for splits: the private part is one linear model.
+
+    Rows are those of a raw table: numbers, words, dates and gaps. The defaults depend on public quantities only, so
+    `schema`, `classes` and `epsilon` are often all that has to be set.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Number of trees.
+    max_depth : int, default=4
+        Depth of every tree, which has ``2 ** max_depth`` leaves.
+    schema : TableSchema, mapping or None, default=None
+        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
+        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
+        are None too, the schema that the rows carry, as those of ``DPTableVectorizer(numbers="codes")`` do.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds of all columns, or of each. None is for a column with `categories`.
+    categories : list of (list or None) or None, default=None
+        Public categories of each column. None is for a column of numbers.
+    n_bins : int, default=16
+        Number of bins of a plain column of numbers or dates, of equal width between public bounds.
+    trees_random_state : int, default=0
+        Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise, and neither
+        seed is derived from the other. To choose among seeds by a score on private rows is a search, and is paid for.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
+    max_grad_norm : float or "auto", default="auto"
+        Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
+        included, so gradients have norm at most 1 (sqrt(2) with more than two classes). If "auto", C is chosen from
+        public quantities.
+    lot_size : float or None, default=None
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
+        parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
+    sampling_rate : float or None, default=None
+        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    max_iter : int or None, default=None
+        Number of epochs. If None, the run makes 100 steps.
+    learning_rate : float or "auto", default="auto"
+        Step size for rows of norm 1 and the mean gradient. If "auto", it is chosen from public quantities.
+    momentum : float, default=0.9
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
+    average : bool, default=True
+        Whether to average the iterates of the second half of the steps. Averaging is post-processing and costs no
+        privacy.
+    alpha : float, default=0.0
+        Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    classes : sequence or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
+        would read the labels and is refused: give ``1 / share`` with public shares of the classes.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
+    checkpoint : str, path-like or None, default=None
+        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
+        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
+        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
+        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
+    warm_start : bool, default=False
+        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
+    n_jobs : int or None, default=None
+        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
+        context. -1 means using all processors.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
+        run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
+        value.
+    verbose : int, default=0
+        If 1, show a progress bar on standard error, with the epsilon of the steps so far.
+
+    Attributes
+    ----------
+    embedding_ : PublicTreesEmbedding
+        The trees, and the columns of `coef_`: ``embedding_.get_feature_names_out()`` names them.
+    coef_ : ndarray of shape (1, n_columns) or (n_classes, n_columns)
+        What each bin, level and leaf of a row adds to its score. They sum to zero over each plain column and each tree.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts, zero if ``fit_intercept=False``.
+    coef_noise_ : ndarray of the shape of `coef_`
+        Standard deviation that the noise alone gives to each coefficient: exactly that of a fit to null records. It is
+        computed from public quantities.
+    feature_importances_ : ndarray of shape (`n_features_in_`,)
+        Share of each column in the variance of the score, from coefficients and public quantities.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the classifier.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
+        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the last run.
+    sampling_rate_ : float
+        Sampling rate of the last run.
+    max_grad_norm_ : float
+        Clipping norm of the last run.
+    data_norm_ : float
+        Norm of every row, 1.0.
+    learning_rate_ : float
+        Step size of the last run.
+    n_iter_ : int
+        Number of epochs over all runs.
+    n_steps_ : int
+        Number of steps over all runs.
+
+    See Also
+    --------
+    PublicTreesEmbedding : The trees alone, as a transformer.
+    DPRandomTreesRegressor : The same for numbers as targets.
+    skdp.DPLogisticRegression : Linear model of numeric columns.
+    skdp.tabular_pipeline : The same where the schema is not known and is bought.
+
+    Notes
+    -----
+    **Rows.** In each plain column a row has one level (a bin, a category, a gap), and one leaf in each tree. Levels and
+    leaves have public weights: the trees together two thirds of the squared norm, the plain columns one third. In each
+    column and tree the row is projected so that its entries sum to zero, which leaves one and the same norm to all
+    rows.
+
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
+      `random_state` is None.
+    - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
+    - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
+      done.
+    - Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any charge.
+      Such a refusal depends on the data and is not covered.
+    - `embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the trees,
+      and of the coefficients. Where the schema was bought, that is post-processing, and the price is that of the
+      purchase.
+
+    The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
+    that a fit takes (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that average
+    them, such as `sklearn.inspection.partial_dependence`, publish what nobody paid for unless they are given public
+    rows, and a `PrivacyLeakWarning` says so.
+
+    References
+    ----------
+    Abadi et al. (2016), "Deep learning with differential privacy".
+
+    Geurts, Ernst & Wehenkel (2006), "Extremely randomized trees".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.ensemble import DPRandomTreesClassifier
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> model = DPRandomTreesClassifier(100, bounds=(-1, 1), classes=[0, 1], epsilon=1.0).fit(X, y)
+    >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
+    (True, True)
+    """
+
+    _rule = CLASSIFIER
+
+    def __init__(
+        self,
+        n_estimators: int = 300,
+        max_depth: int = 4,
+        *,
+        schema: Any = None,
+        bounds: Any = None,
+        categories: Any = None,
+        n_bins: int = 16,
+        trees_random_state: int = 0,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        max_grad_norm: float | str = "auto",
+        lot_size: float | None = None,
+        sampling_rate: float | None = None,
+        n_samples_public: int | None = None,
+        max_iter: int | None = None,
+        learning_rate: float | str = "auto",
+        momentum: float = 0.9,
+        average: bool = True,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        checkpoint: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.schema = schema
+        self.bounds = bounds
+        self.categories = categories
+        self.n_bins = n_bins
+        self.trees_random_state = trees_random_state
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+        self.lot_size = lot_size
+        self.sampling_rate = sampling_rate
+        self.n_samples_public = n_samples_public
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.class_weight = class_weight
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self, outputs: Outputs) -> tuple[int, float]:
+        """See `RandomTreesRuns`."""
+        return (LOGISTIC if outputs.n_outputs == 1 else MULTINOMIAL), 0.0
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Predict confidence scores for samples.
+
+        The score of a sample is the log-odds of ``classes_[1]`` for two classes, and one score per class for more.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Confidence scores.
+        """
+        scores = self._score_rows(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+
+__all__ = ["DPRandomTreesClassifier"]

@@ -1,0 +1,74 @@
+"""Default parameters of private models of random trees: rules in public quantities only.
+
+They were chosen on rows outside the held-out fifths of four tables, whole and cut to 2,000 and 6,000 rows
+(`benchmarks/README.md`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from skdp._training.plan import DPSGDPlan
+
+TREES_STEPS = 100
+AFFORDABLE_LOOKUPS = 2e10  # of a fit, some seconds of one core; a row costs one for each of its entries
+
+TREES_SHARE = 2.0 / 3.0
+"""Share of the trees in the squared norm of a row without its intercept; the plain columns have the rest."""
+
+ENTRY_OF_INTERCEPT = 0.2
+"""Entry of the intercept where the rest of a row has norm 1."""
+
+WEAK_SIGNAL, STRONG_SIGNAL = 50.0, 300.0
+
+
+class LossRule(NamedTuple):
+    """Clips and steps of a loss, from the signal of the plain columns (`skdp._training.defaults.signal_of`).
+
+    Pairs are values at a low and at a high signal; between `WEAK_SIGNAL` and `STRONG_SIGNAL` they are linear in its
+    logarithm.
+
+    Attributes
+    ----------
+    clip : (float, float)
+        C: a small clip where noise dominates, a large one where the bias of clipping does.
+    step : (float, float)
+        s in eta = s L / (sigma C sqrt(T)), which fixes how far noise alone carries the parameters.
+    largest_step : float
+        eta C is at most this.
+    """
+
+    clip: tuple[float, float]
+    step: tuple[float, float]
+    largest_step: float
+
+    def max_grad_norm(self, signal: float) -> float:
+        """C."""
+        return _between(self.clip, signal)
+
+    def learning_rate(self, plan: DPSGDPlan, signal: float) -> float:
+        """eta."""
+        by_noise = plan.expected_lot_size / (plan.noise_multiplier * math.sqrt(plan.n_steps))
+        return min(_between(self.step, signal) * by_noise, self.largest_step) / plan.max_grad_norm
+
+
+CLASSIFIER = LossRule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
+REGRESSOR = LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
+"""Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
+
+
+def _between(ends: tuple[float, float], signal: float) -> float:
+    share = math.log(max(signal, 1e-300) / WEAK_SIGNAL) / math.log(STRONG_SIGNAL / WEAK_SIGNAL)
+    return ends[0] + (ends[1] - ends[0]) * min(1.0, max(0.0, share))
+
+
+__all__ = [
+    "AFFORDABLE_LOOKUPS",
+    "CLASSIFIER",
+    "ENTRY_OF_INTERCEPT",
+    "REGRESSOR",
+    "TREES_SHARE",
+    "TREES_STEPS",
+    "LossRule",
+]

@@ -1,0 +1,190 @@
+"""The benchmark over all tables: what is public of them, the fifth that is held out, the runs and the page.
+
+Tests of the tables need the data sets, which ``SKDP_DATA`` names.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skdp.ensemble import PublicTreesEmbedding
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+def module(name):
+    """A script of the benchmarks, which are no package."""
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    made = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+tables = module("tables")
+contestants = module("contestants")
+tables_report = module("tables_report")
+bench_tables = module("bench_tables")
+SIZES = {
+    "adult": 32_561, "fulton": 25_766, "fulton_employed": 25_766, "colorado": 31_306, "credit": 30_000,
+    "housing": 20_640, "wine": 6_497, "elevators": 16_499,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data():
+    folder = os.environ.get("SKDP_DATA")
+    if not folder:
+        pytest.skip("SKDP_DATA is not set: the folder of the public data sets (pums_fulton_ga.csv.gz ...)")
+    return folder
+
+
+@pytest.fixture(scope="module", params=SIZES)
+def named(request, data):
+    return request.param, tables.load(request.param, data)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_held_out_fifth_is_the_seeded_draw(name):
+    assert set(SIZES) == set(tables.TABLES)
+    rows = tables.held_out(name)
+    np.testing.assert_array_equal(rows, tables.draw_held_out(SIZES[name]))
+    assert len(np.unique(rows)) == SIZES[name] // 5
+    assert rows.max() < SIZES[name]
+
+
+def test_sizes_and_labels(named):
+    name, table = named
+    assert table.X.shape == (SIZES[name], len(table.schema))
+    assert table.y.shape == (SIZES[name],)
+    if table.is_regression:
+        low, high = table.y_bounds
+        assert np.mean((table.y < low) | (table.y > high)) < 0.06  # houses are capped at a dollar above
+    else:
+        assert set(table.y) == set(table.classes) == {0, 1}
+
+
+def test_the_schema_is_complete_and_names_every_category(named):
+    _, table = named
+    assert TableSchema(table.schema).is_complete
+    vectorizer = DPTableVectorizer(table.schema).fit(table.X)
+    rows = vectorizer.transform(table.X)
+    assert vectorizer.epsilon_ == 0.0
+    others = [i for i, each in enumerate(vectorizer.get_feature_names_out()) if each.endswith("=other")]
+    assert not rows[:, others].sum()
+    for column, entry in TableSchema(table.schema).items():
+        kind, values = tables.read_entry(table.schema[column])
+        assert kind == (entry.kind if entry.kind != "flag" else "category")
+        if kind == "number":
+            assert tuple(values) == entry.bounds
+        else:
+            assert tuple(map(str, values)) == (entry.categories or ("0", "1"))
+    trees = PublicTreesEmbedding(4, schema=table.schema, random_state=0).fit(table.X)
+    assert trees.transform(table.X.head(100)).shape[0] == 100
+
+
+# --- Runs -------------------------------------------------------------------------------------------------------------
+
+
+def test_splits_are_those_of_their_protocol():
+    n, held = SIZES["wine"], set(tables.held_out("wine"))
+    for protocol, whole in (("splits", set(range(n))), ("dev", set(range(n)) - held), ("held-out", set(range(n)))):
+        train, test = contestants.split("wine", n, protocol, 0)
+        assert not set(train) & set(test)
+        assert set(train) | set(test) == whole
+        assert len(test) == len(whole) // 5
+        again = contestants.split("wine", n, protocol, 1)[1]
+        assert (set(again) == set(test)) == (protocol == "held-out")
+    assert set(test) == held
+
+
+def test_every_task_has_its_models():
+    for name in ("classes", "numbers"):
+        table = tables.Table(None, None, {}, [0, 1] if name == "classes" else None, None, 1e-5)
+        taken = {model for model, each in contestants.MODELS.items() if each.takes(table)}
+        assert taken == set(contestants.MODELS) - {"ridge" if name == "classes" else "logistic"}
+    assert list(tables_report.NAMES) == list(contestants.MODELS)
+    assert list(tables_report.TITLES) == list(SIZES)
+
+
+def run(data, tmp_path, repeats, *models):
+    command = [sys.executable, str(BENCHMARKS / "bench_tables.py"), "--data", data, "--dev", str(repeats)]
+    command += ["--tables", "wine:500", "--epsilons", "8", "--results", str(tmp_path), "--ebm", sys.executable]
+    return subprocess.run([*command, "--models", *models], capture_output=True, text=True, timeout=300)
+
+
+def test_an_interrupted_run_goes_on(data, tmp_path):
+    def fit(repeats):
+        done = run(data, tmp_path, repeats, "ridge", "logistic")
+        assert done.returncode == 0, done.stderr
+        results = json.loads((tmp_path / "dev.json").read_text())
+        assert list(results) == ["wine:500/ridge/8"]
+        return done.stdout.splitlines(), results["wine:500/ridge/8"]
+
+    printed, first = fit(1)
+    assert [line[:18] for line in printed] == ["wine:500/ridge/8 0"]
+    printed, second = fit(3)
+    assert [line[:18] for line in printed] == ["wine:500/ridge/8 1", "wine:500/ridge/8 2"]
+    assert second["score"][0] == first["score"][0]
+    assert len(second["score"]) == len(second["seconds"]) == 3
+    assert max(second["score"]) < 1
+    assert second["first"] > second["seconds"][1]
+    assert fit(3)[0] == []
+
+
+def test_a_failed_fit_is_told_and_not_noted(data, tmp_path):
+    done = run(data, tmp_path, 1, "DP-EBM")
+    assert done.returncode == 1
+    assert "ModuleNotFoundError: No module named 'interpret'" in done.stderr
+    assert not (tmp_path / "dev.json").exists()
+
+
+# --- The page ---------------------------------------------------------------------------------------------------------
+
+RESULTS = {
+    "wine/ridge/1": {"score": [0.25, 0.35], "seconds": [1.0, 2.0], "first": 4.0},
+    "wine/ridge/8": {"score": [0.5, 0.5], "seconds": [1.0, 3.0]},
+    "wine/diffprivlib/8": {"score": [-30.0, 0.5], "seconds": [1.0, 3.0], "first": 2.0},
+    "wine/DP-EBM/8": {"score": [0.4, 0.6], "seconds": [1.0, 3.0], "first": 2.0},
+    "wine/boosted trees, not private/-": {"score": [0.625], "seconds": [1.0], "first": 1.5},
+}
+
+
+def test_the_table_of_results_made_up():
+    text = tables_report.markdown(RESULTS, "splits")
+    assert text.splitlines()[2:] == [
+        "| Wine, red and white: quality (R²) | 1 | 8 | s a fit |",
+        "|---|---|---|---|",
+        "| `DPRidge` | .300 ± .071 | .500 ± .000 | 1.50 (4.0) |",
+        "| DP-EBM |  | .500 ± .141 | 2.00 (2.0) |",
+        "| diffprivlib (pure epsilon) |  | below 0 | 2.00 (2.0) |",
+        "| boosted trees, not private | .625 | .625 | 1.00 (1.5) |",
+    ]
+    assert tables_report.markdown({}, "splits") == ""
+
+
+def test_paired_differences():
+    assert tables_report.paired(RESULTS, "ridge", "DP-EBM") == "wine                8   0.0000 +- 0.1000 of 2"
+    ahead = {"wine/a/1": {"score": [0.1, 0.1]}, "wine/b/1": {"score": [0.2, 0.2]}}
+    assert tables_report.paired(ahead, "a", "b") == "wine                1  -0.1000 +- 0.0000 of 2 <"
+    assert tables_report.paired(ahead, "b", "a") == "wine                1   0.1000 +- 0.0000 of 2"
+
+
+def test_the_page_is_what_the_results_give():
+    page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert page == tables_report.replaced(page, tables_report.section(BENCHMARKS / "results"))
+    assert (BENCHMARKS.parent / "docs" / tables_report.PICTURE).stat().st_size > 10_000
+
+
+def test_the_picture_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    tables_report.draw(RESULTS, tmp_path / "tables.png")
+    assert (tmp_path / "tables.png").stat().st_size > 5_000

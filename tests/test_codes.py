@@ -1,0 +1,348 @@
+"""Codes of columns, the public schema that they carry, and models of random trees that are given no other."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from tables import BOUGHT, SCHEMA, customers, labels
+
+from skdp import (
+    DPGridSearchCV,
+    DPLogisticRegression,
+    PrivacyAccountant,
+    allocate_budget,
+    tabular_pipeline,
+)
+from skdp._fitting.norms import row_norm_of, row_schema_of
+from skdp.accounting import compose
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.preprocessing import DPStandardScaler, DPTableVectorizer, TableSchema
+
+N = 400
+KINDS = {
+    "age": {"bounds": (18, 90), "gaps": [-1]},
+    "income": {"bounds": (0, 1e6), "scale": "log"},
+    "hours": {"edges": [0, 10, 35, 40, 100]},
+    "job": {"categories": ["clerk", "nurse", "smith"], "gaps": ["?"]},
+    "school": {"kind": "ordinal", "categories": ["none", "some", "all"]},
+    "since": ("2000-01-01", "2025-01-01"),
+    "member": "flag",
+    "id": "drop",
+    "nothing": {"kind": "category", "categories": []},
+}
+
+
+def people(n=400, seed=0):
+    """Every kind of column, with gaps, unknown levels, sentinels and numbers beyond bounds."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({
+        "age": rng.choice([-1, 5, 18, 40, 90, 200], n).astype(float),
+        "income": np.exp(rng.uniform(0, 16, n)) - 2,
+        "hours": rng.uniform(-5, 120, n),
+        "job": rng.choice(["clerk", "nurse", "smith", "pilot", "?"], n).astype(object),
+        "school": rng.choice(["none", "some", "all", "other"], n).astype(object),
+        "since": pd.Timestamp("1999-01-01") + pd.to_timedelta(rng.integers(0, 9_900, n), unit="D"),
+        "member": rng.choice(["yes", "no", "perhaps"], n).astype(object),
+        "id": np.arange(n),
+        "nothing": rng.choice(["a", "b"], n).astype(object),
+    })  # fmt: skip
+    for j, name in enumerate(frame.columns.drop("id")):
+        frame.loc[j :: 11 + j, name] = None
+    frame.loc[0, "income"] = np.inf
+    return frame
+
+
+FRAME = people()
+Y = (FRAME["age"].fillna(0).to_numpy() > 30).astype(int)
+
+
+def coder(schema=KINDS, **parameters):
+    return DPTableVectorizer(schema, numbers="codes", **parameters)
+
+
+def trees(**parameters):
+    return DPRandomTreesClassifier(**{"n_estimators": 20, "classes": [0, 1], "delta": 1e-5, **parameters})
+
+
+def quiet(run):
+    with warnings.catch_warnings(action="ignore"):
+        return run()
+
+
+# --- codes ---
+
+
+def test_each_column_is_one_number():
+    vectorizer = coder()
+    made = vectorizer.fit_transform(FRAME)
+    assert (made.dtype, made.shape) == (np.float64, (400, 8))
+    assert vectorizer.get_feature_names_out().tolist() == [*FRAME.columns.drop(["id"])]
+    assert vectorizer.row_norm_ == math.inf
+    assert row_norm_of(made) is None
+    known = dict(zip(vectorizer.get_feature_names_out(), np.asarray(made).T, strict=True))
+    ages = FRAME["age"].to_numpy()
+    np.testing.assert_array_equal(known["age"], np.where(ages == -1, np.nan, ages))
+    places = {"clerk": 0.0, "nurse": 1.0, "smith": 2.0, "pilot": 3.0}
+    np.testing.assert_array_equal(known["job"], [places.get(job, np.nan) for job in FRAME["job"]])
+    np.testing.assert_array_equal(known["member"], [{"no": 0.0, "yes": 1.0}.get(x, np.nan) for x in FRAME["member"]])
+    days = (FRAME["since"] - pd.Timestamp("1970-01-01")).dt.days
+    np.testing.assert_array_equal(known["since"], days.to_numpy(float))
+
+
+def test_codes_are_turned_back_into_cells():
+    vectorizer = coder()
+    back = pd.DataFrame(vectorizer.fit(FRAME).inverse_transform(vectorizer.transform(FRAME)), columns=FRAME.columns)
+    for name in ("job", "school"):
+        listed = KINDS[name]["categories"]
+        gaps = FRAME[name].isna() | (FRAME[name] == "?")
+        assert back[name].isna().equals(gaps)
+        assert back[name][~gaps].tolist() == [x if x in listed else "other" for x in FRAME[name][~gaps]]
+    assert [x for x in back["member"] if x is not None] == [x == "yes" for x in FRAME["member"] if x in ("yes", "no")]
+    kept = FRAME["since"].notna()
+    assert back["since"][kept].tolist() == FRAME["since"][kept].dt.strftime("%Y-%m-%d").tolist()
+    assert back["age"].isna().equals(FRAME["age"].isna() | (FRAME["age"] == -1))
+    assert back["id"].isna().all()
+
+
+def test_trees_over_codes_are_those_over_the_table():
+    """The schema of codes says of them what the schema says of the table: each row has the same levels and leaves."""
+    given = {"n_estimators": 30, "max_depth": 5, "random_state": 3}
+    rows = coder().fit_transform(FRAME)
+    whole = PublicTreesEmbedding(**given, schema=KINDS).fit(FRAME)
+    coded = PublicTreesEmbedding(**given, schema=row_schema_of(rows)).fit(rows)
+    one, other = whole.transform(FRAME), coded.transform(rows)
+    assert (one != other).nnz == 0
+    new = people(seed=1)
+    assert (whole.transform(new) != coded.transform(coder().fit(FRAME).transform(new))).nnz == 0
+
+
+def test_a_row_of_codes_is_a_function_of_that_row():
+    vectorizer = coder().fit(FRAME)
+    rows = np.asarray(vectorizer.transform(FRAME))
+    changed = FRAME.copy()
+    changed.loc[7] = people(seed=2).loc[8]
+    found = np.asarray(vectorizer.transform(changed))
+    other = np.arange(len(rows)) != 7
+    np.testing.assert_array_equal(found[other], rows[other])
+    assert not np.array_equal(found[7], rows[7], equal_nan=True)
+
+
+def test_codes_are_bought_like_bins():
+    table = customers(N)
+    one, other = (
+        quiet(lambda numbers=numbers: DPTableVectorizer(BOUGHT, numbers=numbers, random_state=0, delta=1e-5).fit(table))
+        for numbers in ("bins", "codes")
+    )
+    assert one.schema_ == other.schema_
+    assert one.privacy_event_ == other.privacy_event_
+    assert one.epsilon_ == other.epsilon_
+    assert other.schema_.is_complete
+    carried = row_schema_of(other.transform(table))
+    bought = [column for _, column in other.schema_.items() if column.kind != "drop"]
+    assert [column.edges for _, column in carried.items()] == [column.edges for column in bought]
+    assert [column.bounds for _, column in carried.items()] == [column.bounds for column in bought]
+    again = row_schema_of(coder(other.schema_).fit_transform(table))  # a function of `schema_`
+    assert again == carried
+
+
+def test_codes_are_dense():
+    with pytest.raises(ValueError, match=r"^sparse_output=True with numbers='codes': codes are dense; use 'auto'\.$"):
+        coder(sparse_output=True).fit(FRAME)
+    assert isinstance(coder(sparse_output="auto").fit_transform(FRAME), np.ndarray)
+
+
+def test_what_is_made_of_codes_does_not_have_their_schema():
+    rows = coder().fit_transform(FRAME)
+    schema = row_schema_of(rows)
+    assert isinstance(schema, TableSchema)
+    assert schema.is_complete
+    for change in (lambda r: r[:2], lambda r: r * 2, lambda r: r.copy(), np.asarray, lambda r: r.T, np.abs):
+        assert row_schema_of(change(rows)) is None
+    again = pickle.loads(pickle.dumps(rows))  # so that worker processes have it
+    assert row_schema_of(again) == schema
+    np.testing.assert_array_equal(again, rows)
+    rows[0, 0] = 3.0
+    assert row_schema_of(rows) is None
+    assert row_schema_of(coder().set_output(transform="pandas").fit_transform(FRAME)) is None
+
+
+# --- models that take them ---
+
+
+def test_a_model_of_codes_is_the_model_of_the_table():
+    seeded = {"random_state": 0, "noise_multiplier": 5.0, "epsilon": None}
+    rows = coder().fit_transform(FRAME)
+    one = quiet(lambda: trees(schema=KINDS, **seeded).fit(FRAME, Y))
+    other = quiet(lambda: trees(**seeded).fit(rows, Y))
+    np.testing.assert_array_equal(other.coef_, one.coef_)
+    plain = np.array(rows)[3:9]  # new rows carry no schema, and need none
+    np.testing.assert_array_equal(other.decision_function(plain), one.decision_function(FRAME[3:9]))
+    kept = [column != "id" for column in FRAME.columns]
+    np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_[kept])
+
+
+def test_a_pipeline_that_buys_hands_codes_on_as_they_are():
+    """Gaps are NaN in codes, and no row is set to zero for them."""
+    table, y = customers(N), labels(customers(N))
+    steps = [("vectorizer", coder(BOUGHT, random_state=1)), ("model", trees(random_state=2))]
+    pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y))
+    rows = pipe[0].transform(table)
+    assert np.isnan(rows).any()
+    model = pipe[-1]
+    noise = {"epsilon": None, "noise_multiplier": model.noise_multiplier_, "random_state": 2}
+    alone = quiet(lambda: trees(**noise).fit(rows, y))
+    np.testing.assert_array_equal(alone.coef_, model.coef_)
+
+
+def test_trees_of_a_bought_schema_are_post_processing():
+    """They are drawn from the schema that was released and from a public seed, at no further price."""
+    table = customers(N)
+    steps = [("vectorizer", coder(BOUGHT)), ("model", trees(trees_random_state=7))]
+    pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, labels(table)))
+    other_rows = customers(30, seed=5)  # the schema, and no row of the fit
+    carried = row_schema_of(coder(pipe[0].schema_).fit(other_rows).transform(other_rows))
+    again = PublicTreesEmbedding(20, schema=carried, random_state=7).fit(np.zeros((1, len(carried))))
+    drawn = pipe[-1].embedding_
+    assert drawn.schema_ == again.schema_
+    for field in ("column", "threshold", "gaps_right", "first_word", "words"):
+        np.testing.assert_array_equal(getattr(drawn._fitted_trees, field), getattr(again._fitted_trees, field))
+    assert pipe.privacy_event_ == compose([pipe[0].privacy_event_, pipe[-1].privacy_event_])
+
+
+def test_a_complete_schema_leaves_the_budget_to_the_model():
+    pipe = allocate_budget(Pipeline([("vectorizer", coder()), ("model", trees())]), 5.0, 1e-5)
+    quiet(lambda: pipe.fit(FRAME, Y))
+    assert pipe.privacy_event_ == pipe[-1].privacy_event_
+    alone = quiet(lambda: trees(schema=KINDS, epsilon=5.0).fit(FRAME, Y))
+    assert pipe[-1].noise_multiplier_ == pytest.approx(alone.noise_multiplier_, rel=1e-3)
+
+
+WITHOUT = {
+    "bins": [("vectorizer", DPTableVectorizer(BOUGHT, sparse_output=False)), ("model", trees())],
+    "a frame": [("vectorizer", coder(BOUGHT).set_output(transform="pandas")), ("model", trees())],
+    "not directly before": [("vectorizer", coder(BOUGHT)), ("between", "passthrough"), ("model", trees())],
+    "another step": [("scaler", DPStandardScaler(bounds=(0, 1))), ("model", trees())],
+    "a schema of its own": [("vectorizer", coder(BOUGHT)), ("model", trees(schema=SCHEMA))],
+    "bounds of its own": [("vectorizer", coder(BOUGHT)), ("model", trees(bounds=[(0, 1)] * 5))],
+    "nothing before": [("model", trees())],
+}
+
+
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("steps", WITHOUT.values(), ids=list(WITHOUT))
+def test_a_model_without_a_schema_is_refused_before_the_charge(steps, searched):
+    """Behind a private step the rows come after the charge: what they may lack is asked before it."""
+    accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
+    pipe = clone(Pipeline(steps)).set_params(**{f"{steps[0][0]}__accountant": accountant})
+    table = customers(N)
+    X = table if "vectorizer" in pipe.named_steps else np.random.default_rng(0).uniform(size=(len(table), 3))
+    model = allocate_budget(pipe, 1.0, 1e-5)
+    if searched:
+        model = DPGridSearchCV(model, {"model__alpha": [0.0, 1e-3]}, epsilon=1.0, delta=1e-5)
+    with pytest.raises(ValueError, match=r"^(step 'model': )?schema.* say nothing|are for columns that.*") as found:
+        quiet(lambda: model.fit(X, labels(table)))
+    assert "\n" not in str(found.value)
+    assert "numbers='codes'" in str(found.value)
+    assert accountant.history == ()
+
+
+def test_bounds_of_any_column_need_no_schema():
+    X = np.random.default_rng(0).uniform(size=(500, 3))
+    scaler = DPStandardScaler(bounds=(0, 1))
+    pipe = allocate_budget(Pipeline([("scaler", scaler), ("model", trees(bounds=(-3, 3)))]), 5.0, 1e-5)
+    assert quiet(lambda: pipe.fit(X, X[:, 0] > 0.5)).epsilon_ <= 5.0
+
+
+def test_each_candidate_of_a_search_has_a_schema_before_the_charge():
+    accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
+    model = trees(schema=KINDS, accountant=accountant)
+    search = DPGridSearchCV(model, {"schema": [KINDS, None]}, epsilon=1.0, delta=1e-5)
+    with pytest.raises(ValueError, match="say nothing about the columns, and X carries none"):
+        quiet(lambda: search.fit(FRAME, Y))
+    assert accountant.history == ()
+
+
+def test_the_tries_of_a_search_know_the_schema_of_all_rows():
+    rows = coder().fit_transform(FRAME)
+    search = DPGridSearchCV(trees(), {"alpha": [0.0, 1e-3]}, epsilon=5.0, delta=1e-5)
+    quiet(lambda: search.fit(rows, Y))
+    assert search.best_estimator_.embedding_.schema_ == row_schema_of(rows)
+
+
+def test_instalments_keep_the_schema_of_the_first():
+    rows = coder().fit_transform(FRAME)
+    model = quiet(lambda: trees(max_iter=2).fit(rows, Y))
+    drawn = model.embedding_
+    quiet(lambda: model.partial_fit(np.array(rows)[:200], Y[:200]))
+    assert model.embedding_ is drawn
+    other = coder({**KINDS, "age": (0, 50)}).fit_transform(FRAME)
+    paid = model.epsilon_
+    with pytest.raises(ValueError, match="differ from those of earlier runs"):
+        quiet(lambda: model.partial_fit(other, Y))
+    assert model.epsilon_ == paid
+    with pytest.raises(ValueError, match="X carries none"):  # a new fit has no earlier rows
+        quiet(lambda: model.fit(np.array(rows), Y))
+
+
+def test_a_checkpoint_is_of_one_schema(tmp_path):
+    file = tmp_path / "run"
+    model = trees(checkpoint=file, max_iter=2)
+    described = []
+    for schema in (KINDS, {**KINDS, "age": (0, 50)}):
+        work = clone(model)
+        work._note_rows(coder(schema).fit_transform(FRAME))
+        described.append(work._describe_rows())
+    assert described[0] != described[1]
+
+
+def test_a_wrong_schema_costs_utility_and_never_privacy():
+    """What does not fit the schema that rows carry is clipped to it, or is its "other"; a row keeps its norm."""
+    rows = coder().fit_transform(FRAME)
+    rows[:] = np.random.default_rng(0).choice([np.nan, -1e300, np.inf, 0.5, 7.0, 1e18], rows.shape)
+    wild = coder().fit(FRAME).transform(FRAME)
+    schema = row_schema_of(wild)
+    embedding = PublicTreesEmbedding(20, schema=schema, random_state=0).fit(wild)
+    made = embedding.transform(np.array(rows))
+    norms = np.sqrt(made.multiply(made).sum(axis=1))
+    assert norms.max() <= 1.0 + 1e-6
+    assert np.diff(made.indptr).tolist() == [20 + 8] * 400
+
+
+# --- from a table in one line ---
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_the_default_classifier_is_of_trees(schema):
+    table = customers(N)
+    model = quiet(lambda: tabular_pipeline(schema=schema, classes=[0, 1], epsilon=5.0).fit(table, labels(table)))
+    assert isinstance(model[-1], DPRandomTreesClassifier)
+    assert model[0].numbers_ == "codes"
+    names = model[:-1].get_feature_names_out()
+    assert len(model[-1].feature_importances_) == len(names)
+    assert set(names) <= set(table.columns)
+    assert model.predict_proba(table).shape == (N, 2)
+
+
+def test_an_instance_with_a_schema_of_its_own_is_told_where_it_belongs():
+    table = customers(N)
+    model = tabular_pipeline(trees(schema=SCHEMA), epsilon=5.0)
+    with pytest.raises(ValueError, match="leave them out, and put DPTableVectorizer"):
+        quiet(lambda: model.fit(table, labels(table)))
+
+
+def test_frames_as_output_change_nothing():
+    table = customers(N)
+    with sklearn.config_context(transform_output="pandas"):
+        model = quiet(lambda: tabular_pipeline(classes=[0, 1], epsilon=5.0).fit(table, labels(table)))
+        assert model.predict(table).shape == (N,)
+
+
+def test_an_instance_of_another_kind_has_bins():
+    model = tabular_pipeline(DPLogisticRegression(classes=[0, 1]))
+    assert model[0].numbers == "bins"

@@ -1,0 +1,651 @@
+"""`DPRandomTreesClassifier`: what is public of it, its steps against the plain reading, and its place among tools."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import reference
+import scipy.sparse as sp
+from scipy import stats
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+    allocate_budget,
+    config_context,
+)
+from skdp._training.one_hot import OneHotModel
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import TableSchema
+
+FALSE_ALARM = 1e-6
+SCHEMA = {
+    "age": (0, 100),
+    "work": ["clerk", "cook", "smith"],
+    "born": ("1970-01-01", "1975-01-01"),
+    "rank": {"categories": [1, 2, 3, 4], "kind": "ordinal"},
+}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning:"),  # a replay needs a seed
+    pytest.mark.filterwarnings(r"ignore:\d+ rows are few"),
+]
+
+
+def people(n=300, seed=0, n_classes=2):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(-5, 110, n)),
+            "work": rng.choice(["clerk", "cook", "smith", "never heard of", None], n),
+            "born": pd.to_datetime(rng.integers(0, 365 * 5, n) * 86400, unit="s"),
+            "rank": rng.integers(1, 5, n),
+        }
+    )
+    return X, ((X["age"].fillna(0) > 50) * 1 + (X["work"] == "cook")).to_numpy() % n_classes
+
+
+def model_of(n_estimators=12, **own):
+    defaults = {"n_estimators": n_estimators, "max_depth": 3, "schema": SCHEMA, "classes": [0, 1], "random_state": 5}
+    return DPRandomTreesClassifier(**{**defaults, **own})
+
+
+def widths_of(model):
+    """Widths of the blocks of coefficients, from the names of the columns of the embedding."""
+    names = model.embedding_.get_feature_names_out().tolist()
+    keys = [name.rpartition("=" if "=" in name else "_")[0] for name in names]
+    return [len(list(group)) for _, group in itertools.groupby(keys)]
+
+
+def levels_of(model, X):
+    """Levels of each block, from the transformer's sparse rows."""
+    embedded = model.embedding_.transform(X)
+    table = embedded.indices.reshape(len(X), -1)
+    return table - np.cumsum([0, *widths_of(model)[:-1]])
+
+
+def weights_of(model):
+    """Of blocks and intercept, as they are documented: two thirds for the trees, an intercept of 0.2 beside them."""
+    n_trees = model.n_estimators
+    n_plain = len(widths_of(model)) - n_trees
+    blocks = np.repeat(np.sqrt([1 / 3 / n_plain, 2 / 3 / n_trees]), [n_plain, n_trees])
+    return blocks, 0.2 if model.fit_intercept else 0.0
+
+
+def plain_rows(model, X):
+    """Projected rows of norm 1."""
+    weights, intercept = weights_of(model)
+    return np.array([reference.one_hot_row(each, widths_of(model), weights, intercept) for each in levels_of(model, X)])
+
+
+def entries_of(model):
+    """Entry of the block of each column in rows of norm 1, before the projection, and number of its levels."""
+    (weights, intercept), widths = weights_of(model), np.array(widths_of(model))
+    unit = 1.0 / math.sqrt(weights**2 @ (1.0 - 1.0 / widths) + intercept**2)
+    return np.repeat(unit * weights, widths), np.repeat(widths, widths)
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
+    """Under a public number of 1,000 rows, whatever was drawn; the first gradient is that at scores of 0."""
+    X, y = people(40, n_classes=n_classes)
+    model = model_of(
+        classes=range(n_classes), epsilon=None, noise_multiplier=1e-3, adjacency="add_remove", n_samples_public=1000,
+        max_iter=1, momentum=0.0, learning_rate=1.0, max_grad_norm=0.3, average=False, fit_intercept=fit_intercept,
+    ).fit(X, y)  # fmt: skip
+    rows, n_outputs = plain_rows(model, X), len(model.coef_)
+    theta = np.zeros(n_outputs * rows.shape[1])
+    plain = reference.one_hot_clipped_gradients(rows, y, np.ones(40), theta, n_outputs, 0.3, "logistic", 0.0)
+    table = -plain.sum(axis=0).reshape(n_outputs, -1) / 1000
+    noise = 1e-3 * 0.3 / 1000
+    expected = table[:, : model.coef_.shape[1]] * entries_of(model)[0]
+    np.testing.assert_allclose(model.coef_, expected, rtol=0, atol=7 * noise)
+    if fit_intercept:
+        np.testing.assert_allclose(model.intercept_, table[:, -1] * rows[0, -1], rtol=0, atol=7 * noise)
+
+
+RUNS = {
+    "default": {},
+    "penalty": {"alpha": 0.5, "max_iter": 40},
+    "last iterate": {"average": False, "max_iter": 40},
+    "lots": {"sampling_rate": 0.3, "max_iter": 7},
+    "one step": {"max_iter": 1},
+    "no intercept": {"fit_intercept": False, "max_iter": 40},
+    "rate and clip given": {"learning_rate": 3.0, "max_grad_norm": 0.1, "max_iter": 40},
+    "add_remove": {"adjacency": "add_remove", "n_samples_public": 80, "max_iter": 40},
+    "replace_one": {"adjacency": "replace_one", "max_iter": 40},
+}
+
+
+def is_explained(model):
+    """Whether coefficients are normals of that spread, less the mean of each block: k - 1 of k are free."""
+    widths = np.repeat(widths_of(model), widths_of(model))
+    spread = stats.chi2(len(model.coef_) * (len(widths) - len(widths_of(model))))
+    square = float(np.sum((model.coef_ / model.coef_noise_) ** 2 * (1.0 - 1.0 / widths)))
+    return spread.ppf(FALSE_ALARM / 2) < square < spread.isf(FALSE_ALARM / 2)
+
+
+def null_fit(model, n_classes=2):
+    X, y = people(60, n_classes=n_classes)
+    nothing = np.zeros(60)
+    nothing[0] = 1e-30  # not all may be muted
+    return model, X, y, nothing
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("run", RUNS)
+def test_spread_of_a_fit_to_null_records_is_that_of_the_price(run, n_classes):
+    model, X, y, nothing = null_fit(model_of(60, classes=range(n_classes), **RUNS[run]), n_classes)
+    model.fit(X, y, nothing)
+    assert model.coef_noise_.shape == model.coef_.shape
+    assert is_explained(model)
+
+
+@pytest.mark.parametrize("steps", [{"max_iter": 1}, {"max_iter": 40}])
+def test_the_stated_spread_is_that_of_sigma_and_clip(steps):
+    """T independent noises of sigma C / L each, times the step: not only what `coef_noise_` says of it."""
+    own = {"average": False, "momentum": 0.0, "learning_rate": 1.0, **steps}
+    model, X, y, nothing = null_fit(model_of(60, **own))
+    model.fit(X, y, nothing)
+    each = model.noise_multiplier_ * model.max_grad_norm_ / 60 * math.sqrt(model.n_steps_)
+    entries, widths = entries_of(model)
+    np.testing.assert_allclose(model.coef_noise_[0], each * entries * np.sqrt(1 - 1 / widths), rtol=1e-12)
+
+
+def test_instalments_have_noise_of_their_own():
+    model, X, y, nothing = null_fit(model_of(60, max_iter=20))
+    first = model.fit(X, y, nothing).coef_noise_.copy()
+    one = model.coef_.copy()
+    model.partial_fit(X, y, sample_weight=nothing)  # of the same seed
+    np.testing.assert_allclose(model.coef_noise_, math.sqrt(2.0) * first, rtol=1e-12)
+    assert is_explained(model)
+    correlation = np.corrcoef(one[0], (model.coef_ - one)[0])[0, 1]
+    assert abs(correlation) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(one.size - len(widths_of(model)))
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("n_steps", [1, 20, 33])
+def test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done(n_steps):
+    X, y = people()
+    accountant, calls = PrivacyAccountant(), itertools.count(1)
+
+    def step(n_done):
+        if next(calls) == n_steps:
+            raise KeyboardInterrupt
+
+    bar = type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    model = model_of(max_iter=40, accountant=accountant, average=False)
+    model._make_progress = lambda plan: bar
+    model.fit(X, y)
+    (charge,) = accountant.history
+    assert charge.event == model.privacy_event_
+    assert model.n_steps_ == n_steps
+    if n_steps == 33:
+        # The plan of so many steps has other noise: the same noise, learning rate and clip are given.
+        given = {
+            "epsilon": None, "noise_multiplier": model.noise_multiplier_, "max_grad_norm": model.max_grad_norm_,
+            "learning_rate": model.learning_rate_,
+        }  # fmt: skip
+        alone = model_of(max_iter=33, average=False, **given).fit(X, y)
+        np.testing.assert_array_equal(alone.coef_, model.coef_)
+    assert len(model.predict(X)) == len(X)
+
+
+# --- one row ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inputs(monkeypatch):
+    """A function that fits and returns what went into each release; what comes out is the same for all fits."""
+
+    def of_fit(model, *data):
+        found, rng = [], np.random.default_rng(3)
+
+        def release(mechanism, value, stream):
+            found.append(np.array(value))
+            return rng.normal(size=value.shape) * mechanism.standard_deviation
+
+        with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            patch.setattr(GaussianMechanism, "release", release)
+            model.fit(*data)
+        return found, [str(each.message) for each in caught], model
+
+    return of_fit
+
+
+ROW = {
+    "an unknown word": {"work": "a word that is nowhere else"},
+    "gaps": {"age": np.nan, "work": None, "born": pd.NaT, "rank": 9},
+    "out of bounds": {"age": 1e300, "born": pd.Timestamp("2200-01-01")},
+    "infinity": {"age": np.inf},
+}
+
+
+@pytest.mark.parametrize("name", ROW)
+@pytest.mark.parametrize("own", [{}, {"sampling_rate": 0.5, "max_iter": 5}, {"classes": [0, 1, 2]}], ids=str)
+def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(inputs, name, own):
+    """And a row that is exchanged by twice that; nothing else differs, warnings and trees included."""
+    X, y = people()
+    X.loc[7, list(ROW[name])] = list(ROW[name].values())
+    without, other = np.ones(len(X)), X.copy()
+    without[7] = 0.0
+    other.iloc[7] = X.iloc[8]
+
+    def make():
+        return model_of(**{"max_iter": 20, **own})
+
+    one = inputs(make(), X, y, np.ones(len(X)))
+    for second, factor in ((inputs(make(), X, y, without), 1.0), (inputs(make(), other, y, np.ones(len(X))), 2.0)):
+        assert len(one[0]) == len(second[0]) == one[2].n_steps_
+        moves = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+        assert 0.0 < max(moves) <= factor * one[2].max_grad_norm_ * (1 + 1e-9)
+        assert one[1] == second[1]
+        np.testing.assert_array_equal(one[2].coef_, second[2].coef_)
+        assert pickle.dumps(one[2].embedding_) == pickle.dumps(second[2].embedding_)
+
+
+def test_trees_follow_from_what_is_public():
+    X, y = people()
+    other = people(50, seed=9)[0].iloc[::-1].reset_index(drop=True)
+    model = model_of(trees_random_state=3).fit(X, y)
+    alone = PublicTreesEmbedding(12, 3, schema=SCHEMA, random_state=3).fit(other)
+    assert pickle.dumps(model.embedding_) == pickle.dumps(alone)
+    shuffled = model_of(trees_random_state=3).fit(X[["rank", "born", "age", "work"]], y)
+    np.testing.assert_array_equal(shuffled.coef_, model.coef_)  # the order of columns has no say
+    assert not np.array_equal(model_of(trees_random_state=4).fit(X, y).coef_, model.coef_)
+
+
+def test_neither_seed_follows_from_the_other(monkeypatch):
+    noises, release = [], GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        found = release(mechanism, value, stream)
+        noises[-1].append(found - value)
+        return found
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    X, y = people()
+    models = []
+    for trees, seed in ((0, 5), (1, 5), (0, 6), (5, 5)):
+        noises.append([])
+        models.append(model_of(trees_random_state=trees, random_state=seed, max_iter=5).fit(X, y))
+    same, other, fresh, _ = noises
+    np.testing.assert_allclose(same, other, rtol=0, atol=1e-9)  # the trees have no say in the noise
+    np.testing.assert_allclose(same, noises[3], rtol=0, atol=1e-9)
+    assert np.abs(np.array(same) - fresh).max() > 1.0 / len(X)
+    assert models[0].embedding_.seed_ == models[2].embedding_.seed_ == 0
+    assert pickle.dumps(models[0].embedding_) == pickle.dumps(models[2].embedding_)
+    # Nor is the generator of the trees that of the noise.
+    rng = np.random.default_rng(5)
+    drawn = rng.normal(size=noises[3][0].size) * models[3].noise_multiplier_ * models[3].max_grad_norm_
+    assert abs(np.corrcoef(drawn, noises[3][0])[0, 1]) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(drawn.size)
+
+
+# --- what is published of the model -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_are_those_of_levels_and_leaves(n_classes):
+    X, y = people(n_classes=n_classes)
+    model = model_of(classes=range(n_classes), epsilon=20.0).fit(X, y)
+    starts = np.cumsum([0, *widths_of(model)[:-1]])
+    for start, width in zip(starts, widths_of(model), strict=True):
+        np.testing.assert_allclose(model.coef_[:, start : start + width].sum(axis=1), 0.0, atol=1e-12)
+    expected = np.array([model.coef_[:, starts + row].sum(axis=1) for row in levels_of(model, X)]) + model.intercept_
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, expected[:, 0] if n_classes == 2 else expected, rtol=0, atol=1e-12)
+    assert scores.shape == ((len(X),) if n_classes == 2 else (len(X), n_classes))
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), probabilities)
+    assert model.score(X, y) > 0.8
+    one = model.predict_proba(X.iloc[[11]])  # a row is scored for itself
+    np.testing.assert_array_equal(one[0], probabilities[11])
+
+
+def plain_importances(model):
+    """Level by level and split by split, as the documentation says it."""
+    embedding, n_features = model.embedding_, model.n_features_in_
+    widths, trees = widths_of(model), embedding._fitted_trees
+    blocks = embedding._fitted_blocks
+    found = np.zeros(n_features)
+    for c, noise in zip(model.coef_, model.coef_noise_, strict=True):
+        start = 0
+        for b, width in enumerate(widths):
+            part, spread = c[start : start + width], noise[start : start + width]
+            start += width
+            if b < len(blocks):
+                found[blocks[b].position] += np.mean(part**2) - np.mean(spread**2)
+                continue
+            leaf_noise = spread[0] ** 2 * width / (width - 1)  # of a leaf before the mean is taken away
+            for node, j in enumerate(trees.column[b - len(blocks)]):
+                depth = (node + 1).bit_length() - 1
+                n = width >> depth
+                leaves = part[(node + 1 - 2**depth) * n :][:n]
+                left, right = leaves[: n // 2].mean(), leaves[n // 2 :].mean()
+                energy = (left - right) ** 2 / 4 - leaf_noise * 2 / (n // 2) / 4
+                found[blocks[j].position] += energy / 2**depth
+    found = np.maximum(found, 0.0)
+    return found / found.sum() if found.any() else found
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_importances_follow_from_coefficients_and_what_is_public(n_classes):
+    X, y = people(2000, n_classes=n_classes)
+    model = model_of(40, classes=range(n_classes), epsilon=8.0).fit(X, y)
+    found = model.feature_importances_
+    np.testing.assert_allclose(found, plain_importances(model), rtol=1e-9, atol=1e-12)
+    assert found.sum() == pytest.approx(1.0)
+    assert min(found[0], found[1]) > max(found[2], found[3])  # age and work decide
+    model.predict(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.feature_importances_, found)
+    assert not any(isinstance(each, np.ndarray) and len(X) in each.shape for each in vars(again).values())
+
+
+def test_noise_alone_has_no_importance_on_average():
+    """The parts of columns have mean 0 without a signal, so that about as many are below it as above."""
+    model, X, y, nothing = null_fit(model_of(60))
+    signs = []
+    for seed in range(40):
+        model.set_params(random_state=seed).fit(X, y, nothing)
+        with np.errstate(all="ignore"):
+            signs += (model.feature_importances_ > 0).tolist()
+    # The parts are skewed (chi-square less its mean): between a quarter and three quarters of them are above 0.
+    assert 0.25 < np.mean(signs) < 0.75
+
+
+def test_importances_have_the_order_of_the_table():
+    X, y = people(3000)
+    one = model_of(40, epsilon=8.0).fit(X, y)
+    other = model_of(40, epsilon=8.0).fit(X[["rank", "born", "age", "work"]], y)
+    np.testing.assert_array_equal(one.feature_importances_, other.feature_importances_[[2, 3, 1, 0]])
+    dropped = model_of(40, schema=TableSchema(SCHEMA, others="drop")).fit(X.assign(more=1.0), y)
+    assert dropped.feature_importances_.shape == (5,)
+    assert dropped.feature_importances_[4] == 0.0
+    with pytest.raises(AttributeError, match="has no setter"):
+        one.feature_importances_ = np.zeros(4)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_all_kinds_of_tables_give_one_model():
+    X, y = people()
+    whole = model_of().fit(X, y)
+    same = {
+        "polars": pl.from_pandas(X),
+        "objects": X.astype(object),
+        "another schema": X,
+        "threads": X,
+    }
+    own = {"another schema": {"schema": TableSchema(SCHEMA)}, "threads": {"n_jobs": 2}}
+    for name, table in same.items():
+        model = model_of(**own.get(name, {})).fit(table, y)
+        np.testing.assert_array_equal(model.coef_, whole.coef_, err_msg=name)
+        np.testing.assert_array_equal(model.predict_proba(table), whole.predict_proba(X), err_msg=name)
+    numbers = np.random.default_rng(0).uniform(size=(100, 3))
+    labels = np.arange(100) % 2
+    fits = [model_of(schema=None, bounds=(0, 1)).fit(table, labels) for table in (numbers, numbers.tolist())]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    by_lists = model_of(schema=None, bounds=[(0, 1), None, (0, 1)], categories=[None, ["a", "b"], None])
+    table = np.column_stack([numbers[:, 0].astype(object), np.where(numbers[:, 1] > 0.5, "a", "b"), numbers[:, 2]])
+    assert by_lists.fit(table, labels).coef_.shape[1] == 17 + 4 + 17 + 12 * 8
+
+
+BAD = {
+    "missing column": ({}, {"columns": ["age", "work"]}, "X has no column 'born', 'rank'"),
+    "more columns": ({}, {"assign": {"more": 1}}, "does not name column 'more'"),
+    "no schema": ({"schema": None}, {}, "say nothing about the columns"),
+    "an incomplete schema": ({"schema": {"age": "number"}}, {}, "complete it"),
+    "a list for a schema": ({"schema": [1]}, {}, "is no schema"),
+    "bounds beside a schema": ({"bounds": (0, 1)}, {}, "bounds=.* is given beside schema"),
+    "no number of trees": ({"n_estimators": 0}, {}, "n_estimators=0"),
+    "words for trees": ({"n_estimators": "x"}, {}, "n_estimators='x'"),
+    "words for a depth": ({"max_depth": "deep"}, {}, "max_depth='deep'"),
+    "too many leaves": ({"max_depth": 40}, {}, "max_depth=40"),
+    "bins": ({"n_bins": 0.5}, {}, "n_bins=0.5"),
+    "a negative seed": ({"trees_random_state": -1}, {}, "trees_random_state=-1"),
+    "no seed": ({"trees_random_state": None}, {}, "trees_random_state=None"),
+    "a generator": ({"trees_random_state": np.random.RandomState(0)}, {}, "trees_random_state="),
+    "both rates": ({"sampling_rate": 0.1, "lot_size": 3}, {}, "set at most one"),
+    "a bad penalty": ({"alpha": -1}, {}, "alpha=-1"),
+    "threads": ({"n_jobs": "two"}, {}, "n_jobs='two'"),
+    "balanced": ({"class_weight": "balanced"}, {}, "class_weight='balanced'"),
+    "an unknown label": ({}, {"label": 424242}, "labels that are not in classes"),
+    "a negative weight": ({}, {"weight": -424242.0}, "negative"),
+    "a cell that is a list": ({}, {"cell": ("work", [424242])}, "work"),
+    "a complex column": ({}, {"assign": {"age": 424242j}}, "age"),
+}
+
+
+@pytest.mark.parametrize("within", ["alone", "pipeline"])
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_in_one_line_before_any_charge(name, within):
+    own, changes, message = BAD[name]
+    X, y = people()
+    weights, accountant = np.ones(len(X)), PrivacyAccountant()
+    X = X[changes.get("columns", list(X))].assign(**changes.get("assign", {}))
+    y[3], weights[4] = changes.get("label", y[3]), changes.get("weight", 1.0)
+    if "cell" in changes:
+        X[changes["cell"][0]] = X[changes["cell"][0]].astype(object)
+        X.at[6, changes["cell"][0]] = changes["cell"][1]
+    model = model_of(accountant=accountant, **own)
+    whole = model if within == "alone" else allocate_budget(make_pipeline(model), 1.0)
+    given = {"sample_weight" if within == "alone" else "dprandomtreesclassifier__sample_weight": weights}
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        whole.fit(X, y, **given)
+    assert "\n" not in str(caught.value)
+    assert "424242" not in str(caught.value)
+    assert accountant.history == ()
+    assert caught.value.__context__ is None or "424242" not in str(caught.value.__context__)
+
+
+def test_sparse_rows_are_refused_in_one_line():
+    accountant = PrivacyAccountant()
+    model = model_of(schema=None, bounds=(0, 1), accountant=accountant)
+    with pytest.raises(TypeError, match=r"^X is sparse, and sparse data are not supported here: pass X.toarray\(\)\.$"):
+        model.fit(sp.csr_array(np.eye(10)), np.arange(10) % 2)
+    assert accountant.history == ()
+    assert not model.__sklearn_tags__().input_tags.sparse
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"n_estimators": 11}, {"max_depth": 2}, {"n_bins": 5}, {"trees_random_state": 1},
+        {"schema": {**SCHEMA, "work": ["clerk", "cook", "judge"]}}, {"schema": {**SCHEMA, "age": (0, 99)}},
+        {"schema": dict(reversed(SCHEMA.items()))},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_an_instalment_on_other_columns_is_refused_before_its_charge(other, method):
+    X, y = people()
+    accountant = PrivacyAccountant()
+    model = model_of(warm_start=True, accountant=accountant, max_iter=3).fit(X, y)
+    before = model.coef_.copy(), model.epsilon_
+    with pytest.raises(ValueError, match="trees or the public columns differ"):
+        getattr(model.set_params(**other), method)(X, y)
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(model.coef_, before[0])
+    assert model.epsilon_ == before[1]
+    model.set_params(warm_start=False).fit(X, y)
+    assert len(accountant.history) == 2
+
+
+def test_an_instalment_on_the_same_columns_goes_on():
+    X, y = people()
+    model = model_of(max_iter=3, n_jobs=1).fit(X, y)
+    embedding, steps, price = model.embedding_, model.n_steps_, model.epsilon_
+    model.set_params(schema=TableSchema(SCHEMA), n_jobs=2, epsilon=0.5).partial_fit(pl.from_pandas(X), y)
+    assert model.embedding_ is embedding
+    assert model.n_steps_ == 2 * steps
+    assert model.epsilon_ > price
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(X[["age", "work"]], y)
+
+
+def test_weights_of_rows_and_of_classes():
+    X, y = people()
+    weights = np.where(y == 1, 0.25, 1.0)
+    one = model_of(max_iter=20).fit(X, y, weights)
+    other = model_of(max_iter=20, class_weight={0: 4.0}).fit(X, y)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+# --- tools ------------------------------------------------------------------------------------------------------------
+
+
+def test_clones_and_pickles():
+    X, y = people()
+    model = model_of(n_jobs=2).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.epsilon_ == model.epsilon_
+    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+    assert b"SecretStream" not in pickle.dumps(model)
+    assert len(X) not in {len(each) for each in vars(model).values() if isinstance(each, np.ndarray)}
+
+
+def test_a_raw_table_goes_through_a_private_pipeline():
+    X, y = people()
+    accountant = PrivacyAccountant()
+    pipe = allocate_budget(make_pipeline(model_of(accountant=accountant, random_state=None)), 2.0).fit(X, y)
+    assert 1.99 < pipe.epsilon_ <= 2.0
+    (charge,) = accountant.history
+    assert charge.event == pipe.privacy_event_
+    assert pipe.predict(pl.from_pandas(X)).shape == y.shape
+    assert pipe[-1].embedding_.seed_ == 0
+    with pytest.raises(ValueError, match="warm_start"):
+        allocate_budget(make_pipeline(model_of(warm_start=True)), 2.0)
+
+
+def test_trees_over_private_components():
+    """Their number is not known before the fit: bounds of all columns will do, and lists are refused."""
+    rng, accountant = np.random.default_rng(0), PrivacyAccountant()
+    rows, labels = rng.uniform(-1, 1, (2000, 4)), np.arange(2000) % 2
+    pca, trees = DPPCA(2, center=False), model_of(schema=None, random_state=None, accountant=accountant)
+    with pytest.raises(ValueError, match="schema, bounds or categories are for columns that"):
+        allocate_budget(make_pipeline(pca, trees.set_params(bounds=[(-1, 1)] * 2)), 2.0).fit(rows, labels)
+    assert accountant.history == ()
+    pipe = allocate_budget(make_pipeline(pca, trees.set_params(bounds=(-1, 1))), 2.0).fit(rows, labels)
+    assert 1.99 < pipe.epsilon_ <= 2.0
+    assert pipe[-1].n_features_in_ == 2
+
+
+def test_seeds_of_trees_are_candidates_that_are_paid_for():
+    """Seed 0 of the trees is a constant; the best of three seeds is chosen by a score on private rows."""
+    X, y = people(2000)
+    accountant = PrivacyAccountant()
+    grid = {"trees_random_state": [0, 1, 2]}
+    search = DPGridSearchCV(
+        model_of(accountant=accountant, random_state=None, max_iter=10), grid, epsilon=2.0, strategy="compose"
+    )
+    search.fit(X, y)
+    (charge,) = accountant.history
+    assert charge.event == search.privacy_event_
+    assert search.epsilon_ <= 2.0
+    assert search.best_estimator_.embedding_.seed_ == search.best_params_["trees_random_state"]
+    alone = DPGridSearchCV(model_of(random_state=None, max_iter=10), {"trees_random_state": [1]}, epsilon=2.0)
+    alone.fit(X, y)
+    # A choice among three costs: each fit has more noise than a fit for the same budget that chooses nothing.
+    assert search.best_estimator_.noise_multiplier_ > 1.2 * alone.best_estimator_.noise_multiplier_
+    with pytest.raises(ValueError, match="'random_state' cannot be searched"):
+        DPGridSearchCV(model_of(), {"random_state": [0, 1]}).fit(X, y)
+
+
+@pytest.mark.parametrize("grid", [{"max_depth": [2, "x"]}, {"trees_random_state": [0, None]}, {"n_bins": [4, 0]}])
+def test_a_candidate_that_cannot_be_fitted_costs_nothing(grid):
+    X, y = people()
+    accountant = PrivacyAccountant()
+    with pytest.raises((ValueError, TypeError)) as caught:
+        DPGridSearchCV(model_of(accountant=accountant), grid, epsilon=20.0).fit(X, y)
+    assert "\n" not in str(caught.value)
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("own", [{}, {"sampling_rate": 0.3, "max_iter": 2}, {"classes": [0, 1, 2]}], ids=str)
+def test_threads_change_nothing(own, n_jobs):
+    X, y = people(9000)
+    own = {"max_iter": 5, **own}
+    whole = model_of(**own).fit(X, y)
+    other = model_of(**own, n_jobs=n_jobs).fit(X, y)
+    np.testing.assert_array_equal(other.coef_, whole.coef_)
+    np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
+
+
+def test_leaks_are_the_documented_ones():
+    X, y = people()
+    with config_context(on_leak="raise"):
+        model_of(random_state=None).fit(X, y)
+        with pytest.raises(PrivacyLeakWarning, match="classes were read from the labels"):
+            model_of(random_state=None, classes=None).fit(X, y)
+        with pytest.raises(PrivacyLeakWarning, match="makes the noise reproducible"):
+            model_of().fit(X, y)
+
+
+def test_training_sees_rows_as_codes_alone(monkeypatch):
+    """A row costs a byte for two trees: neither cells nor columns are kept."""
+    seen = []
+    init = OneHotModel.__init__
+    monkeypatch.setattr(
+        OneHotModel,
+        "__init__",
+        lambda self, rows, *rest, **named: seen.append(rows) or init(self, rows, *rest, **named),
+    )
+    X, y = people()
+    model_of().fit(X, y)
+    (rows,) = seen
+    assert rows.codes.dtype == np.uint8
+    assert rows.codes.shape == (8, len(X))
+    assert set(vars(rows)) == {"blocks", "codes", "n_features"}
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"schema": TableSchema({**SCHEMA, "age": (0, 50)})}, "schema"),
+        ({"trees_random_state": 1}, "trees_random_state"),
+        ({"max_depth": 2}, "max_depth"),
+    ],
+)
+def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, tmp_path):
+    X, y = people()
+    accountant, path = PrivacyAccountant(), tmp_path / "run.npz"
+
+    def interrupt(n_done):
+        raise KeyboardInterrupt
+
+    def make(**own):
+        return model_of(checkpoint=path, accountant=accountant, max_iter=10, **{"schema": TableSchema(SCHEMA), **own})
+
+    stopped = make()
+    stopped._make_progress = lambda plan: type(
+        "Bar", (), {"__call__": staticmethod(interrupt), "close": lambda self: None}
+    )()
+    assert stopped.fit(X, y).n_steps_ == 1
+    with pytest.raises(ValueError, match=f"is of another run .its {name} differs"):
+        make(**other).fit(X, y)
+    assert make().fit(X, y).n_steps_ == 10
+    assert len(accountant.history) == 1

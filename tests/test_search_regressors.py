@@ -1,0 +1,252 @@
+"""Private searches among regressors: scores that are means of errors between public bounds."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import mean_absolute_error, mean_squared_error
+from sklearn.pipeline import make_pipeline
+
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRandomizedSearchCV,
+    DPRidge,
+    PrivacyAccountant,
+    allocate_budget,
+)
+from skdp._random import SecretStream
+from skdp._search.scores import ERRORS, score_of
+from skdp.mechanisms import GaussianMechanism
+from skdp.model_selection import PrivateScore
+
+BOUNDS = (-3.0, 5.0)
+N = 400
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1.0, 1.0, (N, 3))
+Y = np.clip(2.0 * X[:, 0] - X[:, 1] + 1.0 + 0.1 * RNG.standard_normal(N), *BOUNDS)
+GRID = {"alpha": ["auto", 1e9]}
+
+silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+
+def ridge(**parameters):
+    return DPRidge(**{"y_bounds": BOUNDS, **parameters})
+
+
+def search(estimator=None, grid=None, **parameters):
+    given = {"epsilon": 2.0, **parameters}
+    return DPGridSearchCV(ridge() if estimator is None else estimator, GRID if grid is None else grid, **given)
+
+
+class Says:
+    """A model that predicts what it was told."""
+
+    def __init__(self, *predictions):
+        self.predictions = np.array(predictions)
+
+    def predict(self, rows):
+        return np.resize(self.predictions, len(rows))
+
+
+# --- what one row can move --------------------------------------------------------------------------------------------
+
+PREDICTIONS = [-3.0, 0.5, 5.0, -1e300, 1e300, math.inf, -math.inf, math.nan]
+TARGETS = [-3.0, 0.5, 5.0, -1e300, 1e300]
+
+
+@pytest.mark.parametrize("bounds", [BOUNDS, (0, 1), (-1e100, 1e100), (1e-100, 2e-100)])
+@pytest.mark.parametrize("name", ERRORS)
+def test_one_row_moves_a_total_by_at_most_the_sensitivity(name, bounds):
+    score = score_of(name, DPRidge(y_bounds=bounds))
+    assert score.sensitivity == 0.5 * (bounds[1] - bounds[0]) ** ERRORS[name]
+    at_most = score.sensitivity * (1 + 1e-12)
+    moved = []
+    for told in (*PREDICTIONS, *bounds):
+        base = score.total(Says(told), X, Y)
+        for target in (*TARGETS, *bounds):
+            y = Y.copy()
+            y[7] = target
+            changed = score.total(Says(told), X, y)
+            left = score.total(Says(told), np.delete(X, 7, axis=0), np.delete(y, 7))
+            alone = score.total(Says(told), X[:1], [target])
+            moved.append(abs(alone))
+            assert abs(alone) <= at_most
+            assert abs(changed - left) <= N * at_most * 1e-12 + at_most
+            assert abs(changed - base) <= N * at_most * 1e-12 + 2 * at_most
+    assert max(moved) == pytest.approx(score.sensitivity)  # noise is not spent on rows that there are none of
+
+
+@silent
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("scoring", [None, *ERRORS])
+def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency, monkeypatch):
+    """A row that scores moves the scores, by at most twice their sensitivity, and nothing that others trained."""
+    released = []
+    release = GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        released.append((np.array(value), mechanism))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    made = search(ridge(adjacency=adjacency), scoring=scoring, random_state=5, strategy="compose")
+    scores = made._split(N, SecretStream.from_random_state(5).spawn("split"), adjacency)
+    for row in (*np.flatnonzero(scores)[:8], *np.flatnonzero(~scores)[:2]):
+        runs = []
+        for target in (-1e9, 1e9):
+            released.clear()
+            y, rows = Y.copy(), X.copy()
+            y[row], rows[row] = target, np.sign(target)
+            made.fit(rows, y)
+            runs.append(list(released))
+        assert len(runs[0]) == 4  # two tries, their scores, the refit
+        moves = [np.linalg.norm(one - other) / m.sensitivity for (one, m), (other, _) in zip(*runs, strict=True)]
+        assert all(m == same for (_, m), (_, same) in zip(*runs, strict=True))
+        if scores[row]:
+            moves[2] /= math.sqrt(2)  # two scores of one row, which are priced as two releases
+            assert moves[:2] == [0.0, 0.0]
+            assert 0.0 < moves[2] <= 2.0 + 1e-9
+        else:
+            assert 0.0 < min(moves[:2]) <= max(moves[:2]) <= 2.0 + 1e-9
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_noise_is_in_the_units_of_its_bound(name):
+    found = search(scoring=name, strategy="compose").fit(X, Y)
+    unit = search(ridge(y_bounds=(0, 1)), scoring=name, strategy="compose").fit(X, Y)
+    assert found.score_noise_ == pytest.approx(unit.score_noise_ * 8.0 ** ERRORS[name])
+    assert found.scorer_.sensitivity == 0.5 * 8.0 ** ERRORS[name]
+
+
+# --- what is compared -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_score_is_that_of_scikit_learn(name):
+    plain = {"neg_mean_absolute_error": mean_absolute_error, "neg_mean_squared_error": mean_squared_error}[name]
+    found = search(scoring=name).fit(X, Y)
+    assert found.scorer_.name == name
+    assert found.score(X, Y) == pytest.approx(-plain(Y, found.predict(X)))
+    beyond = np.where(np.arange(N) < 9, 1e9, Y)  # moved to the bound, as in fit
+    assert found.score(X, beyond) == pytest.approx(-plain(np.minimum(beyond, 5.0), found.predict(X)))
+
+
+def test_a_model_that_diverged_is_the_worst():
+    for name in ERRORS:
+        score = score_of(name, ridge())
+        worst = score.value(score.total(Says(math.nan), X, Y), N)
+        assert worst == -(8.0 ** ERRORS[name])
+        assert score.value(score.total(Says(math.inf), X, Y), N) == worst
+        assert score.value(score.total(Says(5.0), X, Y), N) > worst
+
+
+@pytest.mark.parametrize("scoring", [None, *ERRORS])
+@pytest.mark.parametrize("strategy", ["compose", "random_stopping"])
+def test_a_search_finds_the_ridge_that_predicts(strategy, scoring):
+    rows = np.random.default_rng(1).uniform(-1.0, 1.0, (20_000, 3))
+    y = 2.0 * rows[:, 0] - rows[:, 1] + 1.0
+    accountant = PrivacyAccountant()
+    found = search(ridge(accountant=accountant), scoring=scoring, strategy=strategy, n_tries=20, epsilon=4.0)
+    found.fit(rows, y)
+    assert found.epsilon_ <= 4.0
+    assert found.best_params_ == {"alpha": "auto"}
+    assert found.scorer_.name == (scoring or "neg_mean_absolute_error")
+    (entry,) = accountant.history
+    assert entry.parameters["scoring"] == found.scorer_.name
+
+
+def test_bounds_are_found_at_the_end_of_a_pipeline():
+    pipe = allocate_budget(make_pipeline(DPPCA(2, center=False), ridge()), 1.0)
+    found = search(pipe, {"dpridge__alpha": ["auto", 1.0]}).fit(X, Y)
+    assert found.scorer_.bound == 8.0
+    drawn = DPRandomizedSearchCV(ridge(), {"alpha": [0.0, 1.0, 2.0]}, n_iter=2).fit(X, Y)
+    assert drawn.scorer_.bound == 8.0
+
+
+def test_scores_of_one_bound_are_equal_and_travel():
+    one, other, wider = (score_of(None, DPRidge(y_bounds=each)) for each in ((0, 1), [0.0, 1.0], (0, 2)))
+    assert one == other != wider
+    assert pickle.loads(pickle.dumps(one)) == one
+    found = search(n_jobs=2, strategy="compose").fit(X, Y)
+    assert pickle.loads(pickle.dumps(found)).scorer_ == found.scorer_
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+class Untouchable:
+    """A table of a public shape whose rows may not be read."""
+
+    shape = (N, 3)
+
+    def __array__(self, *arguments, **keywords):
+        raise AssertionError("the rows were read")
+
+    def __getitem__(self, rows):
+        raise AssertionError("the rows were read")
+
+    def __len__(self):
+        return N
+
+
+def squares(model, rows, y):
+    return (model.predict(rows) - y) ** 2
+
+
+TWO = {"y_bounds": [(-3, 5), (0, 1)]}
+REFUSED = {
+    "R^2": ({}, {"scoring": "r2"}, ["scoring='r2'", "how far targets spread", "'neg_mean_squared_error'"]),
+    "explained variance": ({}, {"scoring": "explained_variance"}, ["'explained_variance'", "how far targets"]),
+    "a root of a mean": ({}, {"scoring": "neg_root_mean_squared_error"}, ["no private mechanism here"]),
+    "a score of classes": ({}, {"scoring": "accuracy"}, ["scoring='accuracy'", "predicts numbers", "squared"]),
+    "log-loss": ({}, {"scoring": "neg_log_loss"}, ["'neg_log_loss'", "predicts numbers", "PrivateScore"]),
+    "no bounds": ({"y_bounds": None}, {}, ["y_bounds=None in a search", "y_bounds=(0, 100)"]),
+    "no bounds, own score": (
+        {"y_bounds": None},
+        {"scoring": PrivateScore("mse", squares, 1.0, False)},
+        ["y_bounds=None in a search"],
+    ),
+    "bounds that are none": ({"y_bounds": (5, -3)}, {}, ["y_bounds=(5.0, -3.0)", "the smaller first"]),
+    "bounds of words": ({"y_bounds": ("0", 1)}, {}, ["y_bounds[0]='0'", "two public numbers"]),
+    "bounds without a width": ({"y_bounds": 4}, {"refit": False}, ["y_bounds=4 ", "two public numbers"]),
+    "bounds that differ": ({}, {"param_grid": TWO}, ["y_bounds differs between the candidates", "give one"]),
+    "bounds of no square": ({"y_bounds": (0, 1e-250)}, {"scoring": "neg_mean_squared_error"}, ["bound=0.0"]),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_scored_is_refused_in_one_line_before_a_row_is_read(case):
+    parameters, given, words = REFUSED[case]
+    accountant = PrivacyAccountant()
+    made = search(ridge(accountant=accountant, **parameters)).set_params(**given)
+    with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as refusal:
+        made.fit(Untouchable(), Untouchable())
+    assert all(word in str(refusal.value) for word in words), refusal.value
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_classifiers_are_not_compared_by_errors(name):
+    made = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"alpha": [0.0, 1.0]}, scoring=name)
+    with pytest.raises(ValueError, match=rf"scoring='{name}' .*predicts classes: use one of 'accuracy'"):
+        made.fit(Untouchable(), Untouchable())
+
+
+def test_a_regressor_without_bounds_needs_a_score_of_its_own():
+    class Plain(RegressorMixin, BaseEstimator):
+        pass
+
+    with pytest.raises(ValueError, match="y_bounds, which Plain has not"):
+        score_of(None, Plain())
+
+
+def test_bounds_may_be_searched_by_a_score_that_does_not_need_them():
+    score = PrivateScore("mse", squares, 64.0, greater_is_better=False)
+    found = search(grid=TWO, scoring=score, strategy="compose").fit(X, Y)
+    assert found.best_params_["y_bounds"] in TWO["y_bounds"]
