@@ -32,7 +32,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp.ensemble import DPRandomTreesClassifier
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ rows are few")
@@ -45,6 +45,7 @@ MADE = {
     "linear": lambda: DPLogisticRegression(classes=[0, 1], max_iter=5),
     "network": lambda: DPMLPClassifier((3,), classes=[0, 1], max_iter=2),
     "trees": lambda: DPRandomTreesClassifier(5, 2, bounds=(-1, 1), classes=[0, 1], max_iter=5),
+    "trees regression": lambda: DPRandomTreesRegressor(5, 2, bounds=(-1, 1), y_bounds=(0, 1), max_iter=5),
     "ridge": lambda: DPRidge(y_bounds=(0, 1)),
     "regression": lambda: DPLinearRegression((0, 1)),
     "pipeline": lambda: allocate_budget(
