@@ -143,6 +143,7 @@ print(f"\nepsilon {ridge.epsilon_:.2f} at delta {ridge.delta_:g}; the {display.s
 figure = display.figure_
 figure.set_size_inches(11, 4.6)
 display.ax_.set_position([0.07, 0.16, 0.4, 0.72])
+display.ax_.legend(loc="lower right", fontsize="x-small")
 display.ax_.set_title(f"{source.partition(':')[0]}: R² of prices on public districts", fontsize="medium")
 ax = figure.add_axes([0.66, 0.12, 0.32, 0.76])
 places = np.arange(len(shown))

@@ -93,14 +93,15 @@ def tabular_pipeline(
     """
     model = _make_model(estimator, {"classes": classes, "y_bounds": y_bounds, "accountant": accountant})
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
+    takes_codes = getattr(model, "_takes_codes", bool)()
     if not takes_sparse(model):
         shared["sparse_output"] = False
     if isinstance(model, DPLinearRegression | DPRidge):
         shared["numbers"] = "auto"
-    elif model._takes_codes():
+    elif takes_codes:
         shared["numbers"] = "codes"
     vectorizer = DPTableVectorizer(schema, **shared)
-    if model._takes_codes():
+    if takes_codes:
         vectorizer.set_output(transform="default")  # no frame carries the schema, whatever sklearn.set_config says
     return allocate_budget(PrivatePipeline([("vectorizer", vectorizer), ("model", model)]), epsilon, delta)
 

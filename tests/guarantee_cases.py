@@ -107,7 +107,11 @@ NETWORK = {
 UNDOCUMENTED = {
     DPLogisticRegression: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
     DPMLPClassifier: ALL_KEEP,
-    DPRandomTreesClassifier: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
+    DPRandomTreesClassifier: {
+        **ALL_KEEP,
+        "_fitted_row_schema": "of rows from DPTableVectorizer: its schema, or None",
+        "_fitted_start_noise": "function of the plans of earlier runs",
+    },
     DPMLPRegressor: ALL_KEEP,
 }
 PUBLISHED = {
@@ -128,6 +132,7 @@ PUBLISHED = {
     },
     DPRandomTreesClassifier: {
         **ALL_PUBLISH,
+        **CLASSES,
         "data_norm_": "1.0",
         "embedding_": "a function of the schema and of the public seed of the trees",
         "coef_": "post-processing of noisy sums",

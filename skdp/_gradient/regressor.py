@@ -37,13 +37,14 @@ class BoundedOutput(NamedTuple):
 class GradientRegressor(RegressorMixin, GradientEstimator):
     """Base class of regressors trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds`` and, if it may be chosen, ``loss``.
+    Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds``, and ``loss`` if there is a choice.
     The values of their `Targets` are numbers of shape (n,), targets between their bounds in the units of
     `_target_scale`: for "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the
-    largest, so that the score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score.
+    largest, so that the score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and
+    the largest count r.
     """
 
-    loss: str = "squared_error"  # of estimators that do not let it be chosen
+    loss: Any = "squared_error"  # of those that have no choice
     y_bounds_: TargetBounds
 
     def _loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:

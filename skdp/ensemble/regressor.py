@@ -198,6 +198,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     (True, True)
     """
 
+    loss = "squared"  # of `GradientRegressor`; no parameter here
     _rule = REGRESSOR
 
     def __init__(
