@@ -46,39 +46,26 @@ class Model(NamedTuple):
 # --- Ours -------------------------------------------------------------------------------------------------------------
 
 
-def _public_label(table: Table) -> dict[str, Any]:
-    return {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}
-
-
-def _default(table: Table, epsilon: float) -> Any:
+def _ours(table: Table, epsilon: float, estimator: Any = None) -> Any:
+    """The pipeline of one line: by default of random trees, `DPRandomTreesClassifier` or `DPRandomTreesRegressor`."""
     from skdp import tabular_pipeline
 
-    kind = "regressor" if table.is_regression else "classifier"
+    label = {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}
+    default = "regressor" if table.is_regression else "classifier"
     given = {"schema": table.schema, "epsilon": epsilon, "delta": table.delta}
-    return tabular_pipeline(kind, **given, **_public_label(table))
-
-
-def _trees(table: Table, epsilon: float) -> Any:
-    from skdp import ensemble
-
-    kind = ensemble.DPRandomTreesRegressor if table.is_regression else ensemble.DPRandomTreesClassifier
-    return kind(schema=table.schema, epsilon=epsilon, delta=table.delta, **_public_label(table))
+    return tabular_pipeline(default if estimator is None else estimator, **given, **label)
 
 
 def _logistic(table: Table, epsilon: float) -> Any:
     from skdp import DPLogisticRegression
-    from skdp.preprocessing import DPTableVectorizer
 
-    model = DPLogisticRegression(classes=table.classes, epsilon=epsilon, delta=table.delta)
-    return make_pipeline(DPTableVectorizer(table.schema), model)
+    return _ours(table, epsilon, DPLogisticRegression())
 
 
 def _ridge(table: Table, epsilon: float) -> Any:
     from skdp import DPRidge
-    from skdp.preprocessing import DPTableVectorizer
 
-    model = DPRidge(y_bounds=table.y_bounds, epsilon=epsilon, delta=table.delta)
-    return make_pipeline(DPTableVectorizer(table.schema, numbers="both", sparse_output=False), model)
+    return _ours(table, epsilon, DPRidge())
 
 
 # --- Peers ------------------------------------------------------------------------------------------------------------
@@ -120,7 +107,7 @@ def _diffprivlib(table: Table, epsilon: float) -> Any:
 
 
 def _linear(table: Table, _: float) -> Any:
-    """Logistic regression on the bins of `_logistic`, ridge regression on the columns of `_ridge`."""
+    """Logistic regression on bins, ridge regression on bins and scaled numbers."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     from skdp.preprocessing import DPTableVectorizer
@@ -149,8 +136,7 @@ def _boosted(table: Table, _: float) -> Any:
 
 
 MODELS: dict[str, Model] = {
-    "default": Model(_default),
-    "trees": Model(_trees),
+    "default": Model(_ours),
     "logistic": Model(_logistic, tasks="classes"),
     "ridge": Model(_ridge, tasks="numbers"),
     "DP-EBM": Model(_ebm, home="ebm"),

@@ -27,8 +27,7 @@ TITLES = {
 }
 METRICS = {name: "R²" if name in ("housing", "wine", "elevators") else "AUROC" for name in TITLES}
 NAMES = {
-    "default": "`tabular_pipeline()`",
-    "trees": "random trees",
+    "default": "`tabular_pipeline()`: random trees",
     "logistic": "`DPLogisticRegression`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
@@ -138,7 +137,7 @@ def write(folder: Path) -> None:
 
 
 COLOURS = {
-    "default": "#d62728", "trees": "#ff7f0e", "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c",
+    "default": "#d62728", "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c",
     "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
 }  # fmt: skip
 BELOW = {"AUROC": 0.16, "R²": 0.6}
@@ -177,7 +176,7 @@ def _panel(ax: Any, results: Results, table: str) -> None:
             budgets = sorted(found, key=float)
             means = [np.mean(found[each]["score"]) for each in budgets]
             spread = [np.std(found[each]["score"], ddof=1) for each in budgets]
-            look = {"color": COLOURS[model], "ls": "--" if model == "trees" else "-", "marker": "o", "ms": 3, "lw": 1.2}
+            look = {"color": COLOURS[model], "marker": "o", "ms": 3, "lw": 1.2}
             ax.errorbar(list(map(float, budgets)), means, spread, **look)
             ax.plot([], [], **look, label=model)
     best = max(np.mean(entry["score"]) for key, entry in results.items() if key.startswith(f"{table}/"))

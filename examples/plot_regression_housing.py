@@ -3,9 +3,9 @@ House prices under privacy: a regressor, its budget and its coefficients
 ========================================================================
 
 What is a house worth in a Californian district of 1990? ``tabular_pipeline("regressor")`` reads the raw table, with
-gaps and words, and fits a private linear model over random trees, which read no row and cost nothing. Where
-coefficients are wanted, ``DPRidge`` fits scaled columns from one noisy release of second moments. The picture shows
-what each budget costs in R², and what the coefficients say at epsilon 1, with standard errors that count the noise.
+gaps and words, and fits a small private network to scaled columns. Where coefficients are wanted, ``DPRidge`` fits them
+from one noisy release of second moments. The picture shows what each budget costs in R², and what the coefficients say
+at epsilon 1, with standard errors that count the noise.
 
 Run it alone::
 
@@ -143,6 +143,7 @@ print(f"\nepsilon {ridge.epsilon_:.2f} at delta {ridge.delta_:g}; the {display.s
 figure = display.figure_
 figure.set_size_inches(11, 4.6)
 display.ax_.set_position([0.07, 0.16, 0.4, 0.72])
+display.ax_.legend(loc="lower right", fontsize="x-small")
 display.ax_.set_title(f"{source.partition(':')[0]}: R² of prices on public districts", fontsize="medium")
 ax = figure.add_axes([0.66, 0.12, 0.32, 0.76])
 places = np.arange(len(shown))

@@ -28,8 +28,10 @@ from skdp import (
     PrivacyLeakWarning,
     allocate_budget,
     config_context,
+    tabular_pipeline,
 )
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
+from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms import GaussianMechanism
 from skdp.plotting import BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
 
@@ -640,6 +642,23 @@ def test_coefficients_of_a_fit_and_of_a_pipeline():
     nameless = make_pipeline(FunctionTransformer(np.tanh), linear())
     pipe = allocate_budget(nameless, 2.0).fit(*TRAIN)
     assert CoefficientDisplay.from_estimator(pipe).feature_names == ["x0", "x1", "x2", "x3"]
+
+
+def test_importances_of_trees():
+    """Columns of the table, and not thousands of leaves; the noise is subtracted already, so there is no band."""
+    frame = pd.DataFrame(TRAIN[0], columns=list("abcd"))
+    trees = DPRandomTreesClassifier(10, bounds=(-1, 1), classes=[0, 1], delta=1e-5)
+    alone = trees.fit(frame, TRAIN[1])
+    pipe = tabular_pipeline(classes=[0, 1], delta=1e-5).fit(frame, TRAIN[1])
+    for model, fitted in ((alone, alone), (pipe, pipe[-1])):
+        display = CoefficientDisplay.from_estimator(model)
+        np.testing.assert_array_equal(display.coef, fitted.feature_importances_)
+        assert display.feature_names == list("abcd")
+        assert (display.bands_, display.note_, display.ax_.get_legend()) == (None, None, None)
+        assert display.ax_.get_xlabel() == "importance"
+    two = CoefficientDisplay.from_estimator(alone, max_features=2, feature_names=list("wxyz"))
+    assert two.features_.tolist() == np.argsort(-alone.feature_importances_, kind="stable")[:2].tolist()
+    assert two.note_.get_text() == "2 of 4 columns, the most important ones."
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "examples" / "plot_census_pums.py"
-NAMES = ("non-private", "0.1", "0.5", "1", "4", "8")
+NAMES = ("non-private", "0.1", "0.5", "1", "4", "8", "1, trees")
 ROW = re.compile(
-    r"^(?P<name>non-private|[\d.]+) +(?P<spent>-|\d+\.\d+) +(?P<auroc>\d\.\d+) \+/- (?P<auroc_std>\d\.\d+)"
+    r"^(?P<name>non-private|[\d.]+(?:, trees)?) +(?P<spent>-|\d+\.\d+) +(?P<auroc>\d\.\d+) \+/- (?P<auroc_std>\d\.\d+)"
     r" +(?P<lost>-?\d\.\d+) +(?P<accuracy>\d\.\d+) \+/- (?P<accuracy_std>\d\.\d+)$"
 )
 
@@ -89,17 +89,23 @@ def test_quality_of_the_table(quick):
     assert best - float(table["8"]["auroc"]) == pytest.approx(float(table["8"]["lost"]), abs=2e-4)
 
 
+def test_trees_see_what_the_logistic_regression_cannot(quick):
+    """At 6,000 made-up people they are some .03 ahead of it without privacy, with a spread of .005."""
+    assert float(read_table(quick[0])["1, trees"]["lost"]) < 0
+
+
 def test_spent_is_at_most_the_budget(quick):
     table = read_table(quick[0])
     assert table["non-private"]["spent"] == "-"
     for name in NAMES[1:]:
-        assert 0.99 * float(name) < float(table[name]["spent"]) <= float(name)
+        epsilon = float(name.removesuffix(", trees"))
+        assert 0.99 * epsilon < float(table[name]["spent"]) <= epsilon
 
 
 def test_joint_price_is_that_of_all_fits_and_less_than_their_sum(quick):
     joint, total = re.search(r"epsilon\s([\d.]+) \(composed jointly.*plain sum is ([\d.]+)\)", quick[0]).groups()
-    assert "All 15 private fits together" in quick[0]
-    assert 8 * 3**0.5 < float(joint) < float(total) == 40.8  # full batches: sums of squares add up, and more
+    assert "All 18 private fits together" in quick[0]
+    assert 8 * 3**0.5 < float(joint) < float(total) == 43.8  # full batches: sums of squares add up, and more
 
 
 def test_statements_of_what_is_protected(quick):
@@ -122,7 +128,7 @@ def test_picture_is_a_png_of_readable_size(quick):
 def test_data_file_and_chosen_epsilons(extract, tmp_path):
     done = run("--data", extract, "--epsilons", "8", "2", "--output", tmp_path / "picture.png")
     assert done.returncode == 0, done.stderr
-    assert tuple(read_table(done.stdout)) == ("non-private", "2", "8")
+    assert tuple(read_table(done.stdout)) == ("non-private", "2", "8", "1, trees")
     assert "extract.csv" in done.stdout
     assert "Census 2000 PUMS" in done.stdout
     assert "3,000 people" in done.stdout

@@ -34,6 +34,7 @@ from skdp._training.network import NetworkModel
 from skdp.accounting import compose, get_epsilon
 from skdp.datasets import make_census
 from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import DPTableVectorizer, TableSchema
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -450,6 +451,24 @@ def test_step_lengths(table, monkeypatch, parameters, expected):
     rates = rates_of(table, monkeypatch, **parameters)
     for step, rate in expected.items():
         assert rates[step] == pytest.approx(rate, rel=1e-12)
+
+
+@pytest.mark.parametrize(("from_vectorizer", "norm"), [(False, 8.0), (True, 4.0)])
+def test_the_norm_at_the_input_follows_the_norm_that_rows_bring(from_vectorizer, norm):
+    """Bit for bit the model of that `input_norm`, whatever the rows hold."""
+    people = make_census(300, random_state=0)
+    low, high = np.array([people.bounds[name] for name in people.feature_names]).T
+    X, y = (people.data - low) / (high - low), people.target
+    schema = TableSchema({f"x{number}": (0.0, 1.0) for number in range(X.shape[1])})
+
+    def fitted(**parameters):
+        model = given_noise(classes=people.classes, random_state=0, delta=1e-5, **parameters)
+        if not from_vectorizer:
+            return model.fit(X, y)
+        return make_pipeline(DPTableVectorizer(schema, numbers="scale"), model).fit(X, y)[-1]
+
+    np.testing.assert_array_equal(fitted().coefs_[0], fitted(input_norm=norm).coefs_[0])
+    assert not np.array_equal(fitted().coefs_[0], fitted(input_norm=5.0).coefs_[0])
 
 
 def test_averages_are_of_the_iterates_and_free(table):

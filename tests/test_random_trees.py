@@ -649,3 +649,23 @@ def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, t
         make(**other).fit(X, y)
     assert make().fit(X, y).n_steps_ == 10
     assert len(accountant.history) == 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_noise_goes_along_the_directions_that_the_projection_removes(monkeypatch, n_classes):
+    """Noise that is projected, of a sum that is not, would leave there what rows say: parameters show noise there."""
+    thetas, clipped_sum = [], OneHotModel.clipped_gradient_sum
+
+    def watched(bound, theta, rows, max_norm):
+        thetas.append(theta.copy())
+        return clipped_sum(bound, theta, rows, max_norm)
+
+    monkeypatch.setattr(OneHotModel, "clipped_gradient_sum", watched)
+    X, y = people(n_classes=n_classes)
+    model = model_of(300, classes=range(n_classes), max_iter=2, momentum=0.0, learning_rate=1.0).fit(X, y)
+    table, widths = thetas[1].reshape(len(model.coef_), -1), np.array(widths_of(model))
+    sums = np.add.reduceat(table[:, : widths.sum()], np.cumsum([0, *widths[:-1]]), axis=1)
+    each = model.noise_multiplier_ * model.max_grad_norm_ / len(X)
+    spread = stats.chi2(sums.size)
+    square = float(np.sum(sums**2 / widths)) / each**2
+    assert spread.ppf(FALSE_ALARM / 2) < square < spread.isf(FALSE_ALARM / 2)

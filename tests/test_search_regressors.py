@@ -15,13 +15,16 @@ from skdp import (
     DPPCA,
     DPGridSearchCV,
     DPLogisticRegression,
+    DPMLPRegressor,
     DPRandomizedSearchCV,
     DPRidge,
     PrivacyAccountant,
     allocate_budget,
+    tabular_pipeline,
 )
 from skdp._random import SecretStream
 from skdp._search.scores import ERRORS, score_of
+from skdp.ensemble import DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
 
@@ -167,6 +170,24 @@ def test_bounds_are_found_at_the_end_of_a_pipeline():
     assert found.scorer_.bound == 8.0
     drawn = DPRandomizedSearchCV(ridge(), {"alpha": [0.0, 1.0, 2.0]}, n_iter=2).fit(X, Y)
     assert drawn.scorer_.bound == 8.0
+
+
+SCHEMA = {f"x{i}": (-1, 1) for i in range(3)}
+REGRESSORS = {
+    "ridge": (ridge(), GRID),
+    "network": (DPMLPRegressor((8,), y_bounds=BOUNDS, max_iter=5), {"alpha": [0.0, 0.1]}),
+    "trees": (DPRandomTreesRegressor(10, schema=SCHEMA, y_bounds=BOUNDS), {"max_depth": [2, 3]}),
+    "table": (tabular_pipeline("regressor", schema=SCHEMA, y_bounds=BOUNDS), {"model__max_depth": [2, 3]}),
+    "table of a ridge": (tabular_pipeline(ridge(), schema=SCHEMA), {"vectorizer__numbers": ["auto", "bins"]}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_every_regressor_is_searched_by_errors_between_its_bounds(name):
+    found = search(*REGRESSORS[name], epsilon=20.0).fit(X, Y)
+    assert found.scorer_ == score_of(None, ridge())
+    assert -8.0 <= found.score(X, Y) <= 0.0
 
 
 def test_scores_of_one_bound_are_equal_and_travel():

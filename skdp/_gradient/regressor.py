@@ -37,12 +37,14 @@ class BoundedOutput(NamedTuple):
 class GradientRegressor(RegressorMixin, GradientEstimator):
     """Base class of regressors trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `GradientEstimator` and ``loss, y_bounds``. The values of their
-    `Targets` are numbers of shape (n,), targets between their bounds in the units of `_target_scale`: for
-    "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the
-    score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
+    Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds``, and ``loss`` if there is a choice.
+    The values of their `Targets` are numbers of shape (n,), targets between their bounds in the units of
+    `_target_scale`: for "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the
+    largest, so that the score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and
+    the largest count r.
     """
 
+    loss: Any = "squared_error"  # of those that have no choice
     y_bounds_: TargetBounds
 
     def _loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:

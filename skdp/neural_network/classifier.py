@@ -55,7 +55,8 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     input_norm : float or "auto", default="auto"
         Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
-        this scale matters more than any other choice.
+        this scale matters more than any other choice. "auto" is 8, or 4 for rows of
+        `skdp.preprocessing.DPTableVectorizer`, which bring their exact norm along.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, the rate is chosen by rule.
@@ -192,6 +193,13 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
       refusal depends on the data and is not covered.
     - The initial weights are random and depend on no row.
 
+    **When to use it.** On tables `skdp.ensemble.DPRandomTreesClassifier` is ahead, and so is `DPLogisticRegression`
+    unless columns interact and the budget is not tiny.
+    With the defaults and rows of `skdp.preprocessing.DPTableVectorizer`, AUROC at epsilon .1, 1 and 4 was .768, .796
+    and .806 on Fulton (who is married; linear .773, .790 and .791), .880, .912 and .916 on Adult (.889, .916 and .918),
+    and .731, .748 and .759 on credit default (.737, .758 and .766). ``hidden_layer_sizes=(32,)`` gave .763 there at
+    epsilon 1, and .793 on Fulton.
+
     The parameters and attributes ``early_stopping``, ``tol`` and ``loss_curve_`` of scikit-learn are not offered: they
     read private data without paying. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee
     does not cover floating-point rounding of the noise, nor the time that a fit takes (see ``docs/pitfalls.md``).
@@ -310,7 +318,7 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
 
     def _rule(self) -> rule.NetworkRule:
         """See `NetworkEstimator`."""
-        return rule.CLASSIFICATION
+        return rule.CLASSIFICATION if self._fitted_row_norm is None else rule.TABLE_CLASSIFICATION
 
     def _dtype_of_targets(self, dtype: Any) -> Any:
         """See `NetworkEstimator`. 0 and 1 are exact in any."""

@@ -58,7 +58,7 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     input_norm : float or "auto", default="auto"
         Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
-        this scale matters more than any other choice.
+        this scale matters more than any other choice. "auto" is 3.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, the rate is chosen by rule.

@@ -1,4 +1,4 @@
-"""`CoefficientDisplay`: what the coefficients are, and what noise alone could make of them."""
+"""`CoefficientDisplay`: what the coefficients are, and what noise alone could make of them; or importances."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ class CoefficientDisplay:
     """Display of the coefficients of a private linear model, beside what noise alone could make of them.
 
     The noise of a private fit is known, so a coefficient that the rows do not call for can be told from one that they
-    do. It is recommended to use `from_estimator` to create a display. All parameters are stored as attributes.
+    do. Of a model of random trees, whose coefficients are those of thousands of leaves, the importances of the columns
+    of the table are drawn, from which the part of the noise is subtracted. It is recommended to use `from_estimator` to
+    create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     coef : array-like of shape (n_features,)
-        Coefficients.
-    coef_noise : array-like of shape (n_features,)
-        Standard deviation of each coefficient by the noise alone.
+        Coefficients, or importances.
+    coef_noise : array-like of shape (n_features,) or None
+        Standard deviation of each coefficient by the noise alone. None draws no band, as for importances.
     feature_names : sequence of str of length n_features
         Names of the columns.
     confidence : float, default=0.95
         Share of coefficients, in (0, 1), that noise alone leaves within the band.
     max_features : int, default=20
-        Most columns that are drawn: those whose coefficients are largest, measured by their noise.
+        Most columns that are drawn: those whose coefficients are largest, measured by their noise if it is given.
     xlabel : str, default="coefficient"
         Label of the x axis.
 
@@ -42,9 +44,9 @@ class CoefficientDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     bars_ : matplotlib.container.BarContainer
-        Bars of the coefficients, the largest first, measured by their noise.
-    bands_ : matplotlib.container.BarContainer
-        What noise alone makes of a coefficient of 0, for the same columns.
+        Bars of the coefficients, the largest first, measured by their noise if it is given.
+    bands_ : matplotlib.container.BarContainer or None
+        What noise alone makes of a coefficient of 0, for the same columns; None without `coef_noise`.
     features_ : ndarray of shape (n_drawn,)
         Numbers of the columns that are drawn, in the order of the bars.
     note_ : matplotlib.text.Annotation or None
@@ -53,13 +55,14 @@ class CoefficientDisplay:
     See Also
     --------
     skdp.DPLogisticRegression : A model with `coef_` and `coef_noise_`.
+    skdp.ensemble.DPRandomTreesClassifier : A model with `feature_importances_`.
     """
 
     def __init__(
         self,
         *,
         coef: ArrayLike,
-        coef_noise: ArrayLike,
+        coef_noise: ArrayLike | None,
         feature_names: Sequence[str],
         confidence: float = 0.95,
         max_features: int = 20,
@@ -89,12 +92,12 @@ class CoefficientDisplay:
         Parameters
         ----------
         estimator : estimator or Pipeline
-            Fitted model with `coef_` and `coef_noise_`, such as `skdp.DPLogisticRegression`, or a pipeline that ends in
-            one.
+            Fitted model with `feature_importances_`, or with `coef_` and `coef_noise_`, such as
+            `skdp.DPLogisticRegression`, or a pipeline that ends in one.
         feature_names : sequence of str, optional
             Names of the columns. By default those that the model saw, or that the steps before it give.
         class_label : object, optional
-            Class whose coefficients are drawn. Required for more than two classes.
+            Class whose coefficients are drawn. Required for more than two classes; importances are of all classes.
         confidence : float, default=0.95
             Share of coefficients, in (0, 1), that noise alone leaves within the band.
         max_features : int, default=20
@@ -115,6 +118,11 @@ class CoefficientDisplay:
             The model has no known noise in its coefficients, or several rows of them and no `class_label`.
         """
         model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        drawn: dict[str, Any] = {"confidence": confidence, "max_features": max_features}
+        if (importances := getattr(model, "feature_importances_", None)) is not None:
+            names = _names_of(estimator, model) if feature_names is None else feature_names
+            display = cls(coef=importances, coef_noise=None, feature_names=list(names), xlabel="importance", **drawn)
+            return display.plot(ax=ax, **kwargs)
         coef, noise = getattr(model, "coef_", None), getattr(model, "coef_noise_", None)
         if coef is None or noise is None:
             missing = "coef_" if coef is None else "coef_noise_"
@@ -127,11 +135,11 @@ class CoefficientDisplay:
             feature_names = _names_of(estimator, model)
         return cls(
             coef=np.asarray(coef)[row], coef_noise=np.asarray(noise)[row], feature_names=list(feature_names),
-            confidence=confidence, max_features=max_features, xlabel=f"coefficient, in favour of {of_class}",
+            xlabel=f"coefficient, in favour of {of_class}", **drawn,
         ).plot(ax=ax, **kwargs)  # fmt: skip
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the coefficients as bars, each on the band of its noise.
+        """Plot the coefficients as bars, each on the band of its noise if that is given.
 
         Parameters
         ----------
@@ -145,7 +153,8 @@ class CoefficientDisplay:
         display : CoefficientDisplay
             The display itself, with `ax_`, `figure_`, `bars_`, `bands_`, `features_` and `note_`.
         """
-        coef, noise = np.asarray(self.coef, float), np.asarray(self.coef_noise, float)
+        coef = np.asarray(self.coef, float)
+        noise = np.ones_like(coef) if self.coef_noise is None else np.asarray(self.coef_noise, float)
         names = list(self.feature_names)
         if not coef.ndim == noise.ndim == 1 or not len(coef) == len(noise) == len(names):
             raise ValueError(
@@ -157,8 +166,10 @@ class CoefficientDisplay:
         reach = NormalDist().inv_cdf(0.5 + confidence / 2) * noise[self.features_]
         rows = np.arange(len(self.features_))
         ax = axes_for(self, ax, size=(6.4, 1.6 + 0.26 * len(rows)))
-        band = f"noise alone, for a coefficient of 0 ({confidence:.0%})"
-        self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=PALE, label=band)
+        self.bands_ = None
+        if self.coef_noise is not None:
+            band = f"noise alone, for a coefficient of 0 ({confidence:.0%})"
+            self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=PALE, label=band)
         style = {"color": BLUE, "height": 0.4, "label": "coefficient", **kwargs}
         self.bars_ = ax.barh(rows, coef[self.features_], **style)
         ax.axvline(0.0, color=BLACK, linewidth=0.8)
@@ -167,10 +178,12 @@ class CoefficientDisplay:
         ax.set_xlabel(self.xlabel)
         clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
-        ax.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize="small", borderaxespad=0.2
-        )
-        text = f"{len(rows)} of {len(coef)} columns, those that stand out most from the noise."
+        text = f"{len(rows)} of {len(coef)} columns, the most important ones."
+        if self.bands_ is not None:
+            ax.legend(
+                loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize="small", borderaxespad=0.2
+            )
+            text = f"{len(rows)} of {len(coef)} columns, those that stand out most from the noise."
         self.note_ = small_print(ax, text) if len(rows) < len(coef) else None
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -13,6 +13,7 @@ from table import (
     naive_bayes,
     networks,
     noise,
+    one_hot,
     price,
     public_steps,
     regression,
@@ -42,4 +43,5 @@ MUTANTS = [
     *reports.MUTANTS,
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
+    *one_hot.MUTANTS,
 ]

@@ -173,13 +173,13 @@ MUTANTS = [
     ),
     mutant(
         "the sum's order depends on the threads",
-        (MODELS, "        n_segments = self._n_segments(n)", "        n_segments = 1 if self._pool is None else 3"),
+        (MODELS, "        parts = n_segments(", "        parts = 1 if self._pool is None else 3\n        n_segments("),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(
         "the last rows of a sum forgotten",
-        (MODELS, "n * (segment + 1) // n_segments", "n * (segment + 1) // n_segments // 4 * 4"),
+        (MODELS, "n * (segment + 1) // parts", "n * (segment + 1) // parts // 4 * 4"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),

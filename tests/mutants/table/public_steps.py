@@ -318,8 +318,8 @@ MUTANTS = [
         "a leak told of before it is raised",
         (
             CALLERS,
-            "            report_leak(",
-            "            _mark_reported(token, layer.title)\n            report_leak(",
+            "            report_leak(_describe",
+            "            _mark_reported(token, layer.title)\n            report_leak(_describe",
         ),
         tests="callers",
         select="raised_for_each",
