@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._gradient.classifier import GradientClassifier, Outputs
-from skdp._gradient.one_hot import OneHotRuns
+from skdp._gradient.one_hot import PerhapsOneHotRuns
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
-from skdp._training.one_hot import OneHotForm, OneHotGeometry, rows_of_sparse
+from skdp._training.one_hot import OneHotGeometry
 from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
 from skdp._validation import absolute_path, count_threads
-from skdp.base import Budget, FitTerms, StepPlan
+from skdp.base import Budget
 
 
-class DPLogisticRegression(OneHotRuns, GradientClassifier):
+class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     """Differentially private logistic regression classifier.
 
     The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
@@ -202,8 +202,6 @@ class DPLogisticRegression(OneHotRuns, GradientClassifier):
     """
 
     _rule = CLASSIFIER
-    _fitted_row_form: OneHotForm | None = None
-    _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
 
     def __init__(
         self,
@@ -258,50 +256,6 @@ class DPLogisticRegression(OneHotRuns, GradientClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- rows of a one-hot form, which have steps of their own: see `OneHotRuns` ---
-
-    def _note_row_form(self, form: Any) -> None:
-        """See `PrivateEstimator`."""
-        self.__dict__.pop("_fitted_row_form", None)
-        if type(form) is OneHotForm and self.data_norm is None:
-            self._fitted_row_form = form
-
-    def _form(self, n_features: int) -> OneHotForm | None:
-        """Return the form of rows with so many columns, None for all rows without one."""
-        form = self._fitted_row_form
-        return form if form is not None and form.blocks.n_columns == n_features else None
-
-    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`."""
-        form = self._fitted_row_form
-        plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
-        return plan._replace(row_form=form)
-
-    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
-        """See `GradientEstimator`. What began without a form goes on without one."""
-        if warm and self._fitted_form_of_coef is None:
-            self._note_row_form(None)
-        return super()._plan_next_run(terms, shape, outputs, warm=warm)
-
-    def _check_present(self, run: Run, outputs: Outputs) -> None:
-        """See `GradientEstimator`."""
-        if self._fitted_form_of_coef not in (None, self._fitted_row_form):
-            raise ValueError(
-                "the rows are not of the public form that those of earlier runs had, whose steps were their own: give "
-                "rows just as PublicTreesEmbedding.transform returns them, by the same parameters and data_norm=None, "
-                "or start again with fit and warm_start=False."
-            )
-
-    def _describe_rows(self) -> dict[str, Any]:
-        """See `GradientEstimator`."""
-        form = self._fitted_row_form
-        described = {} if form is None else {"row_form": [list(form.blocks.widths), list(form.weights), form.n_plain]}
-        return super()._describe_rows() | described
-
-    def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
-        """See `OneHotRuns`: entries of rows are weights of blocks, so that coefficients are free of them."""
-        return np.full(geometry.blocks.n_columns, geometry.unit)
-
     # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
@@ -345,15 +299,13 @@ class DPLogisticRegression(OneHotRuns, GradientClassifier):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         if isinstance(run.shape, OneHotGeometry):
-            rows, fits = rows_of_sparse(X, run.shape.form)
-            return super()._bind(rows, targets, weights * fits, run)  # what does not fit becomes a null row
+            return super()._bind(X, targets, weights, run)
         by_lot = run.plan.sampling.rate < 1.0
         n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
         return LinearModel(X, targets.values, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         if isinstance(plan.run.shape, OneHotGeometry):
-            self._fitted_form_of_coef = plan.run.shape.form
             super()._set_parameters(theta, plan, n_done)
             return
         self.__dict__.pop("_fitted_form_of_coef", None)

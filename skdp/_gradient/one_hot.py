@@ -15,11 +15,11 @@ from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as linear_rule
 from skdp._training import one_hot_defaults as rules
-from skdp._training.one_hot import OneHotForm, OneHotGeometry, OneHotModel
+from skdp._training.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
 from skdp._validation import count_threads
-from skdp.base import Budget
+from skdp.base import Budget, FitTerms, StepPlan
 
 
 class OneHotRuns(LinearRuns):
@@ -125,4 +125,67 @@ class OneHotRuns(LinearRuns):
         return noise
 
 
-__all__ = ["OneHotRuns"]
+class PerhapsOneHotRuns(OneHotRuns):
+    """Base class of linear models of which a run is over one-hot rows where these carry their form.
+
+    Subclasses call the methods of this class where `_form` gives a form, or where the shape of a run is a
+    `OneHotGeometry`. For all other rows they have methods of their own.
+    """
+
+    _fitted_row_form: OneHotForm | None = None
+    _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
+
+    def _note_row_form(self, form: Any) -> None:
+        """See `PrivateEstimator`."""
+        self.__dict__.pop("_fitted_row_form", None)
+        if type(form) is OneHotForm and self.data_norm is None:
+            self._fitted_row_form = form
+
+    def _form(self, n_features: int) -> OneHotForm | None:
+        """Return the form of rows with so many columns, None for all rows without one."""
+        form = self._fitted_row_form
+        return form if form is not None and form.blocks.n_columns == n_features else None
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        form = self._fitted_row_form
+        plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
+        return plan._replace(row_form=form)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """See `GradientEstimator`. What began without a form goes on without one."""
+        if warm and self._fitted_form_of_coef is None:
+            self._note_row_form(None)
+        return super()._plan_next_run(terms, shape, outputs, warm=warm)
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        if self._fitted_form_of_coef not in (None, self._fitted_row_form):
+            raise ValueError(
+                "the rows are not of the public form that those of earlier runs had, whose steps were their own: give "
+                "rows just as PublicTreesEmbedding.transform returns them, by the same parameters and data_norm=None, "
+                "or start again with fit and warm_start=False."
+            )
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """See `GradientEstimator`."""
+        form = self._fitted_row_form
+        described = {} if form is None else {"row_form": [list(form.blocks.widths), list(form.weights), form.n_plain]}
+        return super()._describe_rows() | described
+
+    def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
+        """See `OneHotRuns`: entries of rows are weights of blocks, so that coefficients are free of them."""
+        return np.full(geometry.blocks.n_columns, geometry.unit)
+
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+        """See `GradientEstimator`. Rows are those of a CSR matrix; what does not fit the form becomes a null row."""
+        rows, fits = rows_of_sparse(X, run.shape.form)
+        return super()._bind(rows, targets, weights * fits, run)
+
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """See `GradientEstimator`."""
+        self._fitted_form_of_coef = plan.run.shape.form
+        super()._set_parameters(theta, plan, n_done)
+
+
+__all__ = ["OneHotRuns", "PerhapsOneHotRuns"]

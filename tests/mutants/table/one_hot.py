@@ -6,7 +6,6 @@ from paths import (
     CALLERS,
     EMBEDDING,
     INSPECTIONS,
-    LINEAR_MODEL,
     ONE_HOT,
     ONE_HOT_KERNEL,
     ONE_HOT_RUNS,
@@ -220,24 +219,24 @@ MUTANTS = [
     ),
     mutant(
         "rows that are believed to have the form that came along",
-        (LINEAR_MODEL, "targets, weights * fits, run)", "targets, weights, run)"),
+        (ONE_HOT_RUNS, "targets, weights * fits, run)", "targets, weights, run)"),
         tests="embedded_rows",
         select="is_a_null_row or moves_releases or nothing_says",
     ),
     mutant(
         "one row of another form mutes all",
-        (LINEAR_MODEL, "targets, weights * fits, run)", "targets, weights * fits.all(), run)"),
+        (ONE_HOT_RUNS, "targets, weights * fits, run)", "targets, weights * fits.all(), run)"),
         tests="embedded_rows",
         select="is_a_null_row or moves_releases",
     ),
     mutant(
         "one row of another form ends the fit",
         (
-            LINEAR_MODEL,
-            "            return super()._bind(rows, targets, weights * fits, run)",
-            "            if not fits.all():\n"
-            "                raise ValueError('a row does not fit')\n"
-            "            return super()._bind(rows, targets, weights * fits, run)",
+            ONE_HOT_RUNS,
+            "        return super()._bind(rows, targets, weights * fits, run)",
+            "        if not fits.all():\n"
+            "            raise ValueError('a row does not fit')\n"
+            "        return super()._bind(rows, targets, weights * fits, run)",
         ),
         tests="embedded_rows",
         select="is_a_null_row or nothing_says",
@@ -269,7 +268,7 @@ MUTANTS = [
     mutant(
         "coefficients in units of levels where columns have weights",
         (
-            LINEAR_MODEL,
+            ONE_HOT_RUNS,
             "return np.full(geometry.blocks.n_columns, geometry.unit)",
             "return geometry.entries_of_columns",
         ),
@@ -294,7 +293,7 @@ MUTANTS = [
     ),
     mutant(
         "an instalment on rows of another form",
-        (LINEAR_MODEL, "if self._fitted_form_of_coef not in (None, self._fitted_row_form):", "if False:"),
+        (ONE_HOT_RUNS, "if self._fitted_form_of_coef not in (None, self._fitted_row_form):", "if False:"),
         tests="embedded_rows",
         select="an_instalment_on",
     ),
