@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
+from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import CLASSES_READ, note_leaks
 from skdp._fitting.rows import check_classes, check_labels, check_table, encode_labels
 from skdp._gram import Doubles
@@ -272,6 +273,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     def _joint_log_likelihood(self, X: Any) -> Doubles:
         """Logarithm of the probability of each class and of the row, but for a term that no class changes."""
         check_is_fitted(self)
+        report_inspection(self)
         X = check_table(self, X, reset=False)
         half = 0.5 * self.bounds_[:, 1] - 0.5 * self.bounds_[:, 0]
         means, inverses = (self.theta_ - self.bounds_[:, 0]) / half - 1.0, half**2 / self.var_

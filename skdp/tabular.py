@@ -8,8 +8,9 @@ from sklearn.base import clone
 
 from skdp._fitting.private_step import is_private
 from skdp._fitting.running import takes_sparse
-from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.ensemble import DPRandomTreesClassifier
 from skdp.linear_model import DPLinearRegression, DPRidge
+from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
 
@@ -35,12 +36,12 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
-        `skdp.ensemble.DPRandomTreesRegressor`. An instance is a private estimator; it is copied. Its `epsilon`, `delta`
-        and `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
-        pipeline. Before `DPRidge` and `DPLinearRegression` numbers are scaled, and have bins beside that where rows and
-        budget are enough for them (``numbers="auto"`` of the vectorizer). Models of random trees get codes
-        (``numbers="codes"``) and their schema.
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a `DPMLPRegressor` of scaled numbers. An
+        instance is a private estimator; it is copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its
+        `adjacency`, `n_samples_public` and `random_state` hold for the whole pipeline. Before regressors numbers are
+        scaled, and before `DPRidge` and `DPLinearRegression` they have bins beside that where rows and budget are
+        enough for them (``numbers="auto"`` of the vectorizer). Models of random trees get codes (``numbers="codes"``)
+        and their schema.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -98,6 +99,8 @@ def tabular_pipeline(
         shared["sparse_output"] = False
     if isinstance(model, DPLinearRegression | DPRidge):
         shared["numbers"] = "auto"
+    elif isinstance(model, DPMLPRegressor):
+        shared["numbers"] = "scale"
     elif takes_codes:
         shared["numbers"] = "codes"
     vectorizer = DPTableVectorizer(schema, **shared)
@@ -108,7 +111,7 @@ def tabular_pipeline(
 
 def _default_model(name: str) -> Any:
     """The model that a name stands for."""
-    return {"classifier": DPRandomTreesClassifier, "regressor": DPRandomTreesRegressor}[name]()
+    return {"classifier": DPRandomTreesClassifier, "regressor": DPMLPRegressor}[name]()
 
 
 def _make_model(estimator: Any, parameters: dict[str, Any]) -> Any:

@@ -15,17 +15,20 @@ from skdp import (
 from skdp._training.linear import LinearModel
 from skdp._training.network import NetworkModel
 from skdp._training.one_hot import OneHotModel
-from skdp.ensemble import DPRandomTreesClassifier
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 
 FALSE_ALARM = 1e-6
 POISSON = {"sampling_rate": 0.5, "max_iter": 20}
 FULL = {"max_iter": 30}
+TREES = {"n_estimators": 9, "max_depth": 3, "bounds": (-1.0, 1.0)}
 ESTIMATORS = {
     "linear": (DPLogisticRegression, LinearModel, {}),
     "network": (DPMLPClassifier, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
-    "trees": (DPRandomTreesClassifier, OneHotModel, {"n_estimators": 9, "max_depth": 3, "bounds": (-1.0, 1.0)}),
+    "trees": (DPRandomTreesClassifier, OneHotModel, TREES),
     "regression": (DPMLPRegressor, NetworkModel, {"hidden_layer_sizes": (5, 3), "sampling_rate": 1.0, "max_iter": 30}),
+    "trees regression": (DPRandomTreesRegressor, OneHotModel, TREES),
 }
+REGRESSORS = ("regression", "trees regression")
 
 
 def seeded(n_classes=2, kind="linear", **parameters):
@@ -33,7 +36,7 @@ def seeded(n_classes=2, kind="linear", **parameters):
     if parameters.get("lot_size"):
         defaults = {**defaults, "sampling_rate": None}
     # A regressor is given the numbers of the classes as targets.
-    public = {"y_bounds": (0, n_classes - 1)} if kind == "regression" else {"classes": range(n_classes)}
+    public = {"y_bounds": (0, n_classes - 1)} if kind in REGRESSORS else {"classes": range(n_classes)}
     return estimator(**{**public, "random_state": 0, **defaults, **parameters})
 
 
@@ -104,10 +107,26 @@ NETWORK = {
     "learning_rate_init_": "the parameter, or a rule in public n, epsilon, delta",
     "n_layers_": "the parameter `hidden_layer_sizes`",
 }
+TREES_KEEP = {
+    **ALL_KEEP,
+    "_fitted_start_noise": "function of the plans of earlier runs",
+    "_fitted_row_schema": "of rows from DPTableVectorizer: its schema",
+}
+TREES_PUBLISH = {
+    **ALL_PUBLISH,
+    "data_norm_": "1.0",
+    "embedding_": "a function of the schema and of the public seed of the trees",
+    "coef_": "post-processing of noisy sums",
+    "intercept_": "post-processing of noisy sums",
+    "coef_noise_": "function of the plan",
+    "feature_importances_": "a property: function of `coef_`, `coef_noise_` and `embedding_`",
+    "learning_rate_": "rule in public n, epsilon, delta",
+}
 UNDOCUMENTED = {
     DPLogisticRegression: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
     DPMLPClassifier: ALL_KEEP,
-    DPRandomTreesClassifier: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
+    DPRandomTreesClassifier: TREES_KEEP,
+    DPRandomTreesRegressor: TREES_KEEP,
     DPMLPRegressor: ALL_KEEP,
 }
 PUBLISHED = {
@@ -126,15 +145,10 @@ PUBLISHED = {
         "n_outputs_": "the number of classes, or of columns of y",
         "out_activation_": "the number of columns of y, and of the classes",
     },
-    DPRandomTreesClassifier: {
-        **ALL_PUBLISH,
-        "data_norm_": "1.0",
-        "embedding_": "a function of the schema and of the public seed of the trees",
-        "coef_": "post-processing of noisy sums",
-        "intercept_": "post-processing of noisy sums",
-        "coef_noise_": "function of the plan",
-        "feature_importances_": "a property: function of `coef_`, `coef_noise_` and `embedding_`",
-        "learning_rate_": "rule in public n, epsilon, delta",
+    DPRandomTreesClassifier: {**TREES_PUBLISH, **CLASSES},
+    DPRandomTreesRegressor: {
+        **TREES_PUBLISH,
+        "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
     },
     DPMLPRegressor: {
         **ALL_PUBLISH,

@@ -19,7 +19,7 @@ from skdp import (
     DPRandomizedSearchCV,
     DPRidge,
 )
-from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileBinner,
@@ -85,6 +85,7 @@ ESTIMATORS = [
     DPSimpleImputer("constant"),
     PublicTreesEmbedding(5, bounds=(-5.0, 5.0)),
     DPRandomTreesClassifier(20, bounds=(-5.0, 5.0), epsilon=8.0),
+    DPRandomTreesRegressor(20, bounds=(-5.0, 5.0), y_bounds=(-300.0, 300.0)),
     DPRandomTreesClassifier(
         5,
         2,

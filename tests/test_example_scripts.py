@@ -123,7 +123,7 @@ def prices_are_learned_and_explained(output):
     scores = [float(score) for _, score, _ in rows]
     (plain,) = re.findall(r"^linear model, not private ([\d.]+)$", output, re.M)
     assert 0.4 < scores[0] < scores[-1]
-    assert scores[-1] > max(0.66, float(plain))  # trees have interactions, a linear model has not
+    assert scores[-1] > max(0.66, float(plain))  # a network follows curves, a linear model does not
     told = re.findall(r"^ *(\S.*?) +(-?[\d,]+) \+/- +([\d,]+)$", output, re.M)
     coef = {name: [float(each.replace(",", "")) for each in pair] for name, *pair in told}
     assert len(coef) == 14

@@ -19,6 +19,7 @@ from guarantee_cases import (
     FULL,
     POISSON,
     PUBLISHED,
+    REGRESSORS,
     assert_only_releases_differ,
     assert_same_value,
     released,
@@ -167,6 +168,9 @@ FORMS = [
         "network", sp.csr_array, 2,
         {"adjacency": "add_remove", "n_samples_public": 64, "alpha": 0.1, "average": "tail", **FULL},
     ),
+    ("trees regression", np.asarray, 2, FULL),
+    ("trees regression", np.asarray, 3, {**POISSON, "fit_intercept": False}),
+    ("trees regression", pd.DataFrame, 3, {**FULL, "max_grad_norm": 0.2}),
     ("trees", np.asarray, 2, FULL),
     ("trees", np.asarray, 3, {**FULL, "class_weight": {0: 5.0, 2: 3.0}}),
     ("trees", pd.DataFrame, 2, {**POISSON, "trees_random_state": 1}),
@@ -207,7 +211,7 @@ def test_muting_a_row_moves_releases_by_the_clip_and_nothing_else(
     clip = one.attributes["max_grad_norm_"]
     moves = assert_only_releases_differ(one, other, bound=clip)
     null = kind is row_whose_norm_overflows or (kind is row_of_zeros and not parameters.get("fit_intercept", True))
-    if null and estimator != "trees":  # whose rows are levels, of which none is zero or long
+    if null and not estimator.startswith("trees"):  # whose rows are levels, of which none is zero or long
         assert max(moves) == 0.0  # such a row is a null record
     else:
         assert max(moves) > 0.01 * clip  # the row was there
@@ -331,7 +335,7 @@ def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw, kind):
     seeded(kind=kind, accountant=accountant).fit(X, y, alone)
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
         seeded(kind=kind, accountant=accountant).fit(X, y, np.zeros(60))
-    told = {"y_bounds": "bounds were read from y"} if kind == "regression" else {"classes": "read from the labels"}
+    told = {"y_bounds": "bounds were read from y"} if kind in REGRESSORS else {"classes": "read from the labels"}
     for name, message in told.items():
         with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
             seeded(kind=kind, **{name: None}, random_state=None, accountant=accountant).fit(X, y)

@@ -32,7 +32,8 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp.ensemble import DPRandomTreesClassifier
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.naive_bayes import DPGaussianNB
 
 mpl.use("Agg")
 pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ rows are few")
@@ -45,6 +46,8 @@ MADE = {
     "linear": lambda: DPLogisticRegression(classes=[0, 1], max_iter=5),
     "network": lambda: DPMLPClassifier((3,), classes=[0, 1], max_iter=2),
     "trees": lambda: DPRandomTreesClassifier(5, 2, bounds=(-1, 1), classes=[0, 1], max_iter=5),
+    "trees regression": lambda: DPRandomTreesRegressor(5, 2, bounds=(-1, 1), y_bounds=(0, 1), max_iter=5),
+    "naive Bayes": lambda: DPGaussianNB([0, 1], bounds=(-1, 1)),
     "ridge": lambda: DPRidge(y_bounds=(0, 1)),
     "regression": lambda: DPLinearRegression((0, 1)),
     "pipeline": lambda: allocate_budget(

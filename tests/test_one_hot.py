@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
@@ -141,6 +141,9 @@ def test_scores_are_those_of_the_plain_reading(form):
 
 @settings(max_examples=60, deadline=None)
 @given(widths=st.lists(st.integers(1, 300), min_size=1, max_size=12), seed=st.integers(0, 2**16))
+@example(widths=[1, 256], seed=0)
+@example(widths=[1, 257, 1], seed=0)
+@example(widths=[16, 16, 16, 2, 8], seed=0)
 def test_codes_hold_the_levels_of_all_blocks(widths, seed):
     """A round trip: codes to tables that count in mixed radix, and histograms back to counts of levels."""
     blocks, levels = Blocks(tuple(widths)), levels_of(widths, 40, seed)

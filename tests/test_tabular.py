@@ -17,13 +17,13 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPMLPRegressor,
     DPRidge,
     PrivacyAccountant,
     allocate_budget,
     tabular_pipeline,
 )
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
-from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
@@ -148,7 +148,8 @@ def test_from_a_raw_frame_to_numbers(schema):
     schema = TableSchema(schema, others="buy") if schema else None
     with warnings.catch_warnings(action="error"):
         model = tabular_pipeline("regressor", schema=schema, epsilon=4.0, y_bounds=BOUNDS).fit(FRAME, SPENT)
-    assert isinstance(model[-1], DPRandomTreesRegressor)
+    assert isinstance(model[-1], DPMLPRegressor)
+    assert model[0].numbers == "scale"
     assert model.score(FRAME, SPENT) > 0.9
     assert 3.99 < model.epsilon_ <= 4.0
     assert model[-1].y_bounds_ == (0.0, 100.0)

@@ -47,7 +47,7 @@ class Blocks:
         """Blocks of each code: consecutive ones share a byte as long as it has room for all their combinations."""
         first, cells = [0], 1
         for block, width in enumerate(self.widths):
-            if cells > 1 and cells * width > _CELLS:
+            if block > first[-1] and cells * width > _CELLS:
                 first.append(block)
                 cells = 1
             cells *= width
@@ -72,7 +72,8 @@ class Blocks:
         for code, low, high in zip(codes, self.first_block[:-1].tolist(), self.first_block[1:].tolist(), strict=True):
             code[:] = levels[low]
             for block in range(low + 1, high):
-                code *= code.dtype.type(self.widths[block])
+                # A width of 256 is no byte, and then all codes before are 0.
+                np.multiply(code, np.uint32(self.widths[block]), out=code, casting="unsafe")
                 np.add(code, levels[block], out=code, casting="unsafe")
 
 

@@ -141,6 +141,8 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         Sampling rate of the last run.
     max_grad_norm_ : float
         Clipping norm of the last run.
+    data_norm_ : float
+        Norm of every row, 1.0.
     learning_rate_ : float
         Step size of the last run.
     n_iter_ : int

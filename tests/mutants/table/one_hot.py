@@ -57,7 +57,7 @@ MUTANTS = [
     ),
     mutant(
         "codes of more than a byte in a byte",
-        (ONE_HOT, "if cells > 1 and cells * width > _CELLS:", "if cells > 1 and cells * width > 4 * _CELLS:"),
+        (ONE_HOT, "first[-1] and cells * width > _CELLS:", "first[-1] and cells * width > 4 * _CELLS:"),
         tests="one_hot",
         select="codes_hold",
     ),
