@@ -15,7 +15,7 @@ from skdp._fitting.callers import report_foreign_fit, settings_to_send
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
-from skdp._fitting.norms import row_norm_of
+from skdp._fitting.norms import row_form_of, row_norm_of
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
@@ -149,6 +149,10 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         self.__dict__.pop("_fitted_row_norm", None)
         if (norm := row_norm_of(X)) is not None:
             self._fitted_row_norm = norm
+        self._note_row_form(row_form_of(X))
+
+    def _note_row_form(self, form: Any) -> None:
+        """Keep the public form of the rows, None for rows without one, where that changes what a fit does."""
 
     def __private_step__(self) -> PrivateStep | None:
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""

@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._gradient.classifier import GradientClassifier, Outputs
-from skdp._gradient.linear import LinearRuns
+from skdp._gradient.one_hot import OneHotRuns
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
+from skdp._training.one_hot import OneHotForm, OneHotGeometry, rows_of_sparse
+from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
 from skdp._validation import absolute_path, count_threads
-from skdp.base import Budget
+from skdp.base import Budget, FitTerms, StepPlan
 
 
-class DPLogisticRegression(LinearRuns, GradientClassifier):
+class DPLogisticRegression(OneHotRuns, GradientClassifier):
     """Differentially private logistic regression classifier.
 
     The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
@@ -33,6 +35,10 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
 
     Rows are clipped to the public norm `data_norm`. Scale columns to [-1, 1] or [0, 1] by *public* bounds first: a
     column with values up to 90 would dominate the norm, and clipping would shrink all others.
+
+    Rows of `skdp.ensemble.PublicTreesEmbedding`, just as its ``transform`` returns them and with ``data_norm=None``,
+    are trained on like those of `skdp.ensemble.DPRandomTreesClassifier`: by lookups, with the defaults of that
+    estimator. Slices and copies of them are rows like any other.
 
     Parameters
     ----------
@@ -51,8 +57,9 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
         chosen from public quantities.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
-        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` and of
+        `skdp.ensemble.PublicTreesEmbedding` bring along; other rows have none, and get sqrt(n_features), which suits
+        columns in [-1, 1] and reads no data.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
@@ -61,7 +68,7 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     max_iter : int or None, default=None
-        Number of epochs. If None, the run makes 200 steps.
+        Number of epochs. If None, the run makes 200 steps, or 100 on rows of `skdp.ensemble.PublicTreesEmbedding`.
     learning_rate : float or "auto", default="auto"
         Step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
     momentum : float, default=0.9
@@ -151,6 +158,7 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
     See Also
     --------
     DPMLPClassifier : Neural network trained in the same way.
+    skdp.ensemble.DPRandomTreesClassifier : Logistic regression over trees, which has interactions of columns.
     DPGridSearchCV : Private choice of parameters.
     allocate_budget : One budget for a pipeline of private steps.
 
@@ -161,6 +169,8 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
       `random_state` is None.
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
+    - Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a row
+      of another form is a null row.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
@@ -191,7 +201,9 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
     True
     """
 
-    _fitted_start_noise: float  # of a coefficient that the last run started from
+    _rule = CLASSIFIER
+    _fitted_row_form: OneHotForm | None = None
+    _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
 
     def __init__(
         self,
@@ -246,15 +258,63 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    # --- rows of a one-hot form, which have steps of their own: see `OneHotRuns` ---
+
+    def _note_row_form(self, form: Any) -> None:
+        """See `PrivateEstimator`."""
+        self.__dict__.pop("_fitted_row_form", None)
+        if type(form) is OneHotForm and self.data_norm is None:
+            self._fitted_row_form = form
+
+    def _form(self, n_features: int) -> OneHotForm | None:
+        """Return the form of rows with so many columns, None for all rows without one."""
+        form = self._fitted_row_form
+        return form if form is not None and form.blocks.n_columns == n_features else None
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        form = self._fitted_row_form
+        plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
+        return plan._replace(row_form=form)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """See `GradientEstimator`. What began without a form goes on without one."""
+        if warm and self._fitted_form_of_coef is None:
+            self._note_row_form(None)
+        return super()._plan_next_run(terms, shape, outputs, warm=warm)
+
+    def _check_present(self, run: Run, outputs: Outputs) -> None:
+        """See `GradientEstimator`."""
+        if self._fitted_form_of_coef not in (None, self._fitted_row_form):
+            raise ValueError(
+                "the rows are not of the public form that those of earlier runs had, whose steps were their own: give "
+                "rows just as PublicTreesEmbedding.transform returns them, by the same parameters and data_norm=None, "
+                "or start again with fit and warm_start=False."
+            )
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """See `GradientEstimator`."""
+        form = self._fitted_row_form
+        described = {} if form is None else {"row_form": [list(form.blocks.widths), list(form.weights), form.n_plain]}
+        return super()._describe_rows() | described
+
+    def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
+        """See `OneHotRuns`: entries of rows are weights of blocks, so that coefficients are free of them."""
+        return np.full(geometry.blocks.n_columns, geometry.unit)
+
     # --- the plan of a run ---
 
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        if (form := self._form(n_features)) is not None:
+            return self._sampling_by_lookups(n, n_outputs * len(form.weights))
         epochs = None if self.max_iter is None else self._check_max_iter()
         n_parameters = n_outputs * (n_features + int(bool(self.fit_intercept)))
         sampling = self._chosen_sampling(n) or rule.default_sampling(n, n_parameters, epochs or rule.N_STEPS)
         return sampling, rule.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
 
     def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
+        if (form := self._form(n_features)) is not None:
+            return self._plan_one_hot(budget, n, n_features, form, outputs)
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
         n_parameters = outputs.n_outputs * geometry.width(n_features)
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
@@ -268,23 +328,34 @@ class DPLogisticRegression(LinearRuns, GradientClassifier):
         return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
 
     def _n_free(self, run: Run, n_features: int, outputs: Outputs) -> int:
+        if isinstance(run.shape, OneHotGeometry):
+            return super()._n_free(run, n_features, outputs)
         return outputs.n_outputs * run.shape.width(n_features)
 
     # --- parameters of scaled rows, and of rows as they are passed ---
 
     def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        if isinstance(run.shape, OneHotGeometry):
+            return super()._start(run, outputs, dtype, stream, warm=warm)
         geometry: LinearGeometry = run.shape
         if not warm:
             return np.zeros(outputs.n_outputs * geometry.width(self.n_features_in_))
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
-    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> LinearModel:
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+        if isinstance(run.shape, OneHotGeometry):
+            rows, fits = rows_of_sparse(X, run.shape.form)
+            return super()._bind(rows, targets, weights * fits, run)  # what does not fit becomes a null row
         by_lot = run.plan.sampling.rate < 1.0
         n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
         return LinearModel(X, targets.values, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        if isinstance(plan.run.shape, OneHotGeometry):
+            self._fitted_form_of_coef = plan.run.shape.form
+            super()._set_parameters(theta, plan, n_done)
+            return
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
         self.learning_rate_ = run.learning_rate
         # A run that resumes starts from where it first did, any other from the current coefficients.

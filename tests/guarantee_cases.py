@@ -89,7 +89,7 @@ ALL_PUBLISH = {
     "noise_multiplier_": "solved from epsilon, delta, sampling and steps",
     "sampling_rate_": "from public n",
     "max_grad_norm_": "rule in public n, d, epsilon, delta",
-    "data_norm_": "the parameter `data_norm` or sqrt(n_features)",
+    "data_norm_": "the parameter `data_norm`, the norm that rows bring along, or sqrt(n_features)",
     "n_iter_": "the plan's; fewer only after an interrupt from outside",
     "n_steps_": "the plan's; fewer only after an interrupt from outside",
 }
@@ -123,7 +123,12 @@ TREES_PUBLISH = {
     "learning_rate_": "rule in public n, epsilon, delta",
 }
 UNDOCUMENTED = {
-    DPLogisticRegression: {**ALL_KEEP, "_fitted_start_noise": "function of the plans of earlier runs"},
+    DPLogisticRegression: {
+        **ALL_KEEP,
+        "_fitted_start_noise": "function of the plans of earlier runs",
+        "_fitted_row_form": "of rows from PublicTreesEmbedding: a function of its schema and parameters",
+        "_fitted_form_of_coef": "the same",
+    },
     DPMLPClassifier: ALL_KEEP,
     DPRandomTreesClassifier: TREES_KEEP,
     DPRandomTreesRegressor: TREES_KEEP,

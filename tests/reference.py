@@ -148,6 +148,19 @@ def one_hot_row(levels, widths, weights, intercept: float) -> np.ndarray:
     return (row / np.linalg.norm(row))[: len(row) - (intercept == 0.0)]
 
 
+def one_hot_levels(row, widths, weights):
+    """Levels of a sparse row, given as indices and values: None unless it has just the weight of each block, once."""
+    levels, start = [], 0
+    entries = list(zip(*row, strict=True))
+    for width, weight in zip(widths, weights, strict=True):
+        inside = [(int(j) - start, value) for j, value in entries if start <= j < start + width]
+        if len(inside) != 1 or inside[0][1] != weight:
+            return None
+        levels.append(inside[0][0])
+        start += width
+    return levels
+
+
 def one_hot_clipped_gradients(rows, targets, weights, theta, n_outputs: int, max_norm: float, name: str, limit: float):
     """One clipped gradient a projected row, of shape (n, n_outputs * p); the loss `name` where it has one output."""
     table, found = np.asarray(theta, np.float64).reshape(n_outputs, -1), []

@@ -87,6 +87,13 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_in_single_precision",
             "tests/test_guarantees_neighbours.py::test_copies_of_a_row_move_the_sum_by_so_many_clips",
+            "tests/test_embedded_rows.py::test_one_row_moves_releases_by_the_clip",
+        ],
+        "Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a "
+        "row of another form is a null row.": [
+            "tests/test_embedded_rows.py::test_each_row_is_held_to_the_form_for_itself",
+            "tests/test_embedded_rows.py::test_a_row_of_another_form_is_a_null_row",
+            "tests/test_embedded_rows.py::test_nothing_says_how_many_rows_have_another_form",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/test_guarantees_noise.py::test_sums_are_divided_by_the_public_number_of_rows",

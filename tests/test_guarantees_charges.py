@@ -158,6 +158,8 @@ def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
     assert set(vars(model)) - parameters == expected - {
         "feature_names_in_",
         "_fitted_row_norm",
+        "_fitted_row_form",
+        "_fitted_form_of_coef",
         *PROPERTIES,
     }  # of other tables
 

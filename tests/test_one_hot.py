@@ -18,7 +18,7 @@ from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import one_hot as _one_hot
 from skdp._kernels.losses import HUBER, LOGISTIC, MULTINOMIAL, POISSON, SQUARED
-from skdp._training.one_hot import Blocks, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
+from skdp._training.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
 
 U = 2.0**-53
 FORMS = {
@@ -40,7 +40,7 @@ LOSSES = {
 
 def geometry_of(widths, intercept=0.2, seed=0):
     weights = np.random.default_rng(seed).uniform(0.1, 1.0, len(widths))
-    return OneHotGeometry(Blocks(tuple(widths)), tuple(weights.tolist()), intercept)
+    return OneHotGeometry(OneHotForm(Blocks(tuple(widths)), tuple(weights.tolist()), 1), intercept)
 
 
 def levels_of(widths, n, seed=0):
@@ -60,7 +60,9 @@ def rows_of(widths, levels):
 
 def plain_rows(geometry, levels):
     rows = zip(*levels, strict=True)
-    return [reference.one_hot_row(row, geometry.blocks.widths, geometry.weights, geometry.intercept) for row in rows]
+    return [
+        reference.one_hot_row(row, geometry.blocks.widths, geometry.form.weights, geometry.intercept) for row in rows
+    ]
 
 
 def targets_of(name, n, seed=0):
@@ -187,7 +189,7 @@ def test_every_row_has_norm_1(blocks, intercept, seed):
     widths, weights = zip(*blocks, strict=True)
     if not intercept and set(widths) == {1}:
         widths = (2, *widths[1:])
-    geometry = OneHotGeometry(Blocks(widths), weights, intercept)
+    geometry = OneHotGeometry(OneHotForm(Blocks(widths), weights, 1), intercept)
     rng = np.random.default_rng(seed)
     for _ in range(4):
         e = np.zeros(geometry.blocks.n_columns)
@@ -199,7 +201,8 @@ def test_every_row_has_norm_1(blocks, intercept, seed):
     noise = np.random.default_rng(seed).normal(size=geometry.blocks.n_columns)
     table = np.array([geometry.centred(each) for each in np.eye(geometry.blocks.n_columns)])
     np.testing.assert_allclose(geometry.centred(noise), noise @ table, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(geometry.deviations, np.linalg.norm(table, axis=0), rtol=1e-12, atol=1e-15)
+    spread = np.linalg.norm(table, axis=0)
+    np.testing.assert_allclose(geometry.deviations * geometry.entries_of_columns, spread, rtol=1e-12, atol=1e-15)
 
 
 # --- the bound on a row ---

@@ -1,8 +1,9 @@
-"""What is public of rows, handed on with them by the step that made them: a bound on their norm, a schema of columns.
+"""What is public of rows, handed on with them by the step that made them: a bound on their norm, their form, a schema.
 
-An attribute carries it, which slices, copies and the results of arithmetic do not have. It is a default of a parameter,
-`data_norm` or `schema`, and no more: rows are clipped to the norm like to any other, and read by the schema like by any
-other, so a wrong one costs utility and never privacy.
+An attribute carries it, which slices, copies and the results of arithmetic do not have. Norm and schema are defaults of
+parameters, `data_norm` and `schema`, and no more: rows are clipped to the norm like to any other, and read by the
+schema like by any other, so a wrong one costs utility and never privacy. Nor does a wrong form: who uses it compares
+each row with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-_ATTRIBUTE = "_row_norm"
+_ATTRIBUTE, _FORM = "_row_norm", "_row_form"
 
 
 class NormedRows(np.ndarray):
@@ -77,6 +78,28 @@ def row_norm_of(rows: Any) -> float | None:
     return norm if isinstance(norm, float) and 1e-30 <= norm <= 1e30 else None
 
 
+def with_row_form(rows: Any, form: Any) -> Any:
+    """Return sparse rows that carry what is public of the pattern of each of them.
+
+    Parameters
+    ----------
+    rows : sparse matrix
+        Changed.
+    form : skdp._training.one_hot.OneHotForm
+
+    Returns
+    -------
+    sparse matrix
+    """
+    setattr(rows, _FORM, form)
+    return rows
+
+
+def row_form_of(rows: Any) -> Any:
+    """Return the form that sparse rows carry, None if they carry none."""
+    return getattr(rows, _FORM, None) if sp.issparse(rows) else None
+
+
 def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
     """Return a view of rows that carries the public schema of its columns, which are named x0, x1, and so on.
 
@@ -112,4 +135,13 @@ def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, NormedRows) else value
 
 
-__all__ = ["NormedRows", "forget_row_norm", "row_norm_of", "row_schema_of", "with_row_norm", "with_row_schema"]
+__all__ = [
+    "NormedRows",
+    "forget_row_norm",
+    "row_form_of",
+    "row_norm_of",
+    "row_schema_of",
+    "with_row_form",
+    "with_row_norm",
+    "with_row_schema",
+]

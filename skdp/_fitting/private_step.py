@@ -12,14 +12,19 @@ from typing import Any, NamedTuple, Self
 
 from sklearn.base import clone
 
+from skdp._fitting.norms import row_form_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
 
 class StepPlan(NamedTuple):
-    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that."""
+    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that.
+
+    `row_form` is the public form of the rows that the fit was planned for, None for rows without one.
+    """
 
     event_at: Callable[[float], DpEvent]
     parameters: dict[str, Any]
+    row_form: Any = None
 
 
 class FitTerms(NamedTuple):
@@ -38,8 +43,12 @@ class PrivateStep:
         It is changed by `set_params`, `begin` and what follows.
     """
 
+    maker: Any = None
+    """The public step that is given the table itself, and gives its rows to this one; None for any other place."""
+
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
+        self._row_form: Any = None
         self._terms: Any = None
         self._targets: Any = None
 
@@ -66,13 +75,18 @@ class PrivateStep:
 
     def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
         """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
-        plan: StepPlan = copy(self.estimator).set_params(delta=delta)._plan_step(n_samples, n_features)
+        planned = copy(self.estimator).set_params(delta=delta)
+        form = self.maker._form_to_come(n_features) if hasattr(self.maker, "_form_to_come") else None
+        planned._note_row_form(form)
+        plan: StepPlan = planned._plan_step(n_samples, n_features)
         return plan
 
     def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:
         """A step with a copy of the estimator that has this noise and no ledger, so that its fit costs as planned."""
         noise = {"epsilon": None, "noise_multiplier": noise_multiplier, "delta": delta, "accountant": None}
-        return type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
+        made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
+        made._row_form = plan.row_form
+        return made
 
     # --- the phases of a fit ---
 
@@ -85,8 +99,15 @@ class PrivateStep:
         self.estimator._check_parameters(self._terms, n_samples, n_features)
 
     def check_rows(self, X: Any) -> Any:
-        """The rows as a table of numbers, refused if they are unusable; reads private data."""
+        """The rows as a table of numbers, refused if they are unusable; reads private data.
+
+        What the fit costs may depend on the form of the rows, so that it is the planned one.
+        """
         self.estimator._note_rows(X)
+        if self._row_form is None:
+            self.estimator._note_row_form(None)
+        elif row_form_of(X) != self._row_form:
+            raise ValueError("the rows are not of the form that the step before it is to give: please report this.")
         return self.estimator._check_rows(X)
 
     def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
@@ -125,7 +146,11 @@ def step_of(estimator: Any) -> PrivateStep:
 
 def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateStep]]:
     """The private ones among named steps, in order."""
-    return [(name, step_of(step)) for name, step in steps if is_private(step)]
+    named = list(steps)
+    found = [(name, step_of(step)) for name, step in named if is_private(step)]
+    if len(named) > 1 and [is_private(step) for _, step in named[:2]] == [False, True]:
+        found[0][1].maker = named[0][1]
+    return found
 
 
 __all__ = ["FitTerms", "PrivateStep", "StepPlan", "is_private", "private_steps", "step_of"]

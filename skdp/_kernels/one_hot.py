@@ -65,6 +65,42 @@ def add_margins(histograms, widths, first_block, sums):
 
 
 @njit(**_OPTIONS)
+def encode_rows(data, indices, indptr, weights, widths, first_block, codes, fits):
+    """Write the codes of CSR rows, and which rows have the form that their codes say, decided row by row.
+
+    Parameters
+    ----------
+    data, indices, indptr : ndarray
+        Of the rows.
+    weights : ndarray of shape (n_blocks,), float64
+        What the one entry of each block has to be.
+    widths, first_block : ndarray
+        See `write_tables`.
+    codes : ndarray of shape (n_codes, n), unsigned
+        Written: 0 for rows without the form.
+    fits : ndarray of shape (n,), bool
+        Written.
+    """
+    n_blocks, n_codes = len(widths), len(first_block) - 1
+    for i in range(len(indptr) - 1):
+        start, column = indptr[i], 0
+        fit = indptr[i + 1] - start == n_blocks
+        if fit:
+            for g in range(n_codes):
+                code = 0
+                for b in range(first_block[g], first_block[g + 1]):
+                    width, level = widths[b], indices[start + b] - column
+                    fit &= (level >= 0) & (level < width) & (data[start + b] == weights[b])
+                    code = code * width + level
+                    column += width
+                codes[g, i] = code
+        if not fit:
+            for g in range(n_codes):
+                codes[g, i] = 0
+        fits[i] = fit
+
+
+@njit(**_OPTIONS)
 def take_rows(codes, rows, start, taken):
     """Copy the codes of ``rows[start:]``, as many as `taken` has room for."""
     for g in range(len(codes)):

@@ -106,8 +106,55 @@ class OneHotRows:
 
 
 @dataclass(frozen=True)
+class OneHotForm:
+    """What is public of one-hot rows with weights: it holds for all rows alike.
+
+    Attributes
+    ----------
+    blocks : Blocks
+    weights : tuple of float
+        Entry of each block.
+    n_plain : int
+        Number of blocks that stand for plain columns, the first ones; the others are trees.
+    """
+
+    blocks: Blocks
+    weights: tuple[float, ...]
+    n_plain: int
+
+    @property
+    def n_free(self) -> int:
+        """Columns that noise and rows compete for: trees share what rows say of the plain columns.
+
+        Where there are none, those of one tree.
+        """
+        return sum(self.blocks.widths[: self.n_plain or 1])
+
+
+def rows_of_sparse(X: Any, form: OneHotForm) -> tuple[OneHotRows, NDArray[np.bool_]]:
+    """Read CSR rows as codes, and tell for which rows that is right.
+
+    Parameters
+    ----------
+    X : CSR matrix of shape (n, d), its indices sorted
+    form : OneHotForm
+        Of d columns. It is a claim about the rows, and each is compared with it.
+
+    Returns
+    -------
+    rows : OneHotRows
+    fits : ndarray of shape (n,)
+        Whether a row has one entry in each block, of the block's weight, and no other. It depends on that row alone.
+    """
+    codes, fits = form.blocks.empty_codes(X.shape[0]), np.empty(X.shape[0], np.bool_)
+    blocks, weights = form.blocks, np.array(form.weights)
+    kernel.encode_rows(X.data, X.indices, X.indptr, weights, blocks.level_counts, blocks.first_block, codes, fits)
+    return OneHotRows(blocks, codes, X.shape[1]), fits
+
+
+@dataclass(frozen=True)
 class OneHotGeometry:
-    """Public weights of the blocks, and of the intercept.
+    """Public scaling of one-hot rows: projected, and of norm 1.
 
     In each block the row is projected so that its entries sum to zero, which no score can tell as long as parameters of
     a block sum to zero too. A level of a block of k levels and weight w then has the squared norm w**2 (1 - 1 / k),
@@ -115,16 +162,18 @@ class OneHotGeometry:
 
     Attributes
     ----------
-    blocks : Blocks
-    weights : tuple of float
-        Of the blocks. They need no scale: all are divided by the norm.
+    form : OneHotForm
+        Its weights need no scale: all are divided by the norm.
     intercept : float
         Entry of the intercept on that scale, 0 for none.
     """
 
-    blocks: Blocks
-    weights: tuple[float, ...]
+    form: OneHotForm
     intercept: float
+
+    @property
+    def blocks(self) -> Blocks:
+        return self.form.blocks
 
     @property
     def fit_intercept(self) -> bool:
@@ -133,7 +182,7 @@ class OneHotGeometry:
     @cached_property
     def unit(self) -> float:
         """What weights and intercept are multiplied by, so that rows have norm 1."""
-        squares = (w * w * (1.0 - 1.0 / k) for w, k in zip(self.weights, self.blocks.widths, strict=True))
+        squares = (w * w * (1.0 - 1.0 / k) for w, k in zip(self.form.weights, self.blocks.widths, strict=True))
         return 1.0 / math.sqrt(math.fsum([*squares, self.intercept**2]))
 
     @property
@@ -144,7 +193,7 @@ class OneHotGeometry:
     @cached_property
     def entries(self) -> NDArray[np.float64]:
         """Entry of each block in rows of norm 1, before the projection."""
-        return self.unit * np.array(self.weights)
+        return self.unit * np.array(self.form.weights)
 
     @property
     def width(self) -> int:
@@ -158,15 +207,19 @@ class OneHotGeometry:
 
     @cached_property
     def deviations(self) -> NDArray[np.float64]:
-        """Standard deviation of each number that `centred` makes of independent ones of standard deviation 1."""
+        """Standard deviation of each number that `projected` makes of independent ones of standard deviation 1."""
         widths = np.repeat(self.blocks.widths, self.blocks.widths)
-        return self.entries_of_columns * np.sqrt(1.0 - 1.0 / widths)
+        return np.sqrt(1.0 - 1.0 / widths)
 
-    def centred(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Project numbers of all columns, the last axis, so that those of each block sum to zero, times its entry."""
+    def projected(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Project numbers of all columns, the last axis, so that those of each block sum to zero."""
         widths = np.array(self.blocks.widths)
         means = np.add.reduceat(columns, np.cumsum([0, *widths[:-1]]), axis=-1) / widths
-        return (columns - np.repeat(means, widths, axis=-1)) * self.entries_of_columns
+        return columns - np.repeat(means, widths, axis=-1)
+
+    def centred(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What `projected` gives, times the entry of each block."""
+        return self.projected(columns) * self.entries_of_columns
 
 
 class OneHotModel:
@@ -312,4 +365,4 @@ def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64]) -> NDArray[np.fl
     return scores.T
 
 
-__all__ = ["Blocks", "OneHotGeometry", "OneHotModel", "OneHotRows", "one_hot_scores"]
+__all__ = ["Blocks", "OneHotForm", "OneHotGeometry", "OneHotModel", "OneHotRows", "one_hot_scores", "rows_of_sparse"]

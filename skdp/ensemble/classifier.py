@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._gradient.classifier import GradientClassifier, Outputs
-from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
+from skdp._gradient.classifier import GradientClassifier
+from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
-from skdp.ensemble.rules import CLASSIFIER
 
 
 class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
@@ -271,10 +270,6 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _loss(self, outputs: Outputs) -> tuple[int, float]:
-        """See `RandomTreesRuns`."""
-        return (LOGISTIC if outputs.n_outputs == 1 else MULTINOMIAL), 0.0
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict confidence scores for samples.

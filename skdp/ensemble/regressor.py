@@ -7,9 +7,9 @@ from typing import Any
 from skdp._fitting.bounded_targets import TargetBounds, TargetScale
 from skdp._gradient.regressor import BoundedOutput, GradientRegressor
 from skdp._kernels.losses import SQUARED
+from skdp._training.one_hot_defaults import REGRESSOR
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
-from skdp.ensemble.rules import REGRESSOR
 
 
 class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
@@ -271,7 +271,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         return TargetScale.of(bounds, bool(self.fit_intercept))
 
     def _loss(self, outputs: BoundedOutput) -> tuple[int, float]:
-        """See `RandomTreesRuns`."""
+        """See `OneHotRuns`."""
         return SQUARED, 0.0
 
 

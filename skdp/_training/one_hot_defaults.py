@@ -1,4 +1,4 @@
-"""Default parameters of private models of random trees: rules in public quantities only.
+"""Default parameters of linear models over one-hot rows of random trees: rules in public quantities only.
 
 They were chosen on rows outside the held-out fifths of four tables, whole and cut to 2,000 and 6,000 rows
 (`benchmarks/README.md`).

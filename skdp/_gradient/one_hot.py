@@ -1,0 +1,128 @@
+"""Private linear models over one-hot rows of plain columns and trees: rules, parameters and their noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._gradient.linear import LinearRuns
+from skdp._gradient.plan import Plan, Run, Targets
+from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
+from skdp._random import SecretStream
+from skdp._sampling import Sampling
+from skdp._training import defaults as linear_rule
+from skdp._training import one_hot_defaults as rules
+from skdp._training.one_hot import OneHotForm, OneHotGeometry, OneHotModel
+from skdp._training.optimizers import Vector
+from skdp._training.plan import DPSGDPlan
+from skdp._validation import count_threads
+from skdp.base import Budget
+
+
+class OneHotRuns(LinearRuns):
+    """Base class of linear models whose runs are over one-hot rows of a public form, all of them or some.
+
+    Subclasses have the parameters of linear models. Wherever a method below is given a run, its shape is a
+    `OneHotGeometry`.
+    """
+
+    _rule: rules.LossRule
+
+    fit_intercept: Any
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    coef_noise_: NDArray[np.float64]
+    _fitted_start_noise: Any  # of coefficients that the last run started from
+
+    def _loss(self, outputs: Any) -> tuple[int, float]:
+        """Return the number of the loss and its limit, see `skdp._kernels.losses`: by default that of a classifier."""
+        return (LOGISTIC if outputs.n_outputs == 1 else MULTINOMIAL), 0.0
+
+    def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
+        """Return what a parameter of each column is multiplied by to be its coefficient.
+
+        By default a score is the sum of the coefficients of a row's levels.
+        """
+        return geometry.entries_of_columns
+
+    # --- the plan of a run ---
+
+    def _sampling_by_lookups(self, n: int, n_lookups: int) -> tuple[Sampling, int]:
+        """Return the sampling of rows and the number of steps, where a row takes so many lookups a step."""
+        epochs = None if self.max_iter is None else self._check_max_iter()
+        sampling = self._chosen_sampling(n) or linear_rule.default_sampling(
+            n, n_lookups, epochs or rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS
+        )
+        return sampling, rules.TREES_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
+
+    def _plan_one_hot(self, budget: Budget, n: int, n_features: int, form: OneHotForm, outputs: Any) -> Run:
+        """Decide everything that precedes reading the data; `n` is the public number of rows."""
+        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
+        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        lot_size = sampling.rate * n
+        signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
+        clip = self._check_clip() or self._rule.max_grad_norm(signal)
+        geometry = OneHotGeometry(form, rules.ENTRY_OF_INTERCEPT if self.fit_intercept else 0.0)
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
+        rate = self._check_learning_rate() or self._rule.learning_rate(plan, signal)
+        penalty = np.zeros((outputs.n_outputs, geometry.width))
+        penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2
+        return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())
+
+    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """See `LinearRuns`."""
+        return int(outputs.n_outputs) * (run.shape.form.n_free + 1)
+
+    # --- parameters of rows of norm 1, and of levels and leaves ---
+
+    def _start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        """See `GradientEstimator`."""
+        geometry: OneHotGeometry = run.shape
+        theta = np.zeros((outputs.n_outputs, geometry.width))
+        if warm:
+            scale = self._scale(geometry)
+            np.divide(self.coef_, scale, out=theta[:, : len(scale)], where=scale > 0.0)
+            if geometry.fit_intercept:
+                theta[:, -1] = self.intercept_ / geometry.icpt
+        return theta.ravel()
+
+    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+        """See `GradientEstimator`. Rows are `OneHotRows`."""
+        loss, limit = self._loss(targets.outputs)
+        return OneHotModel(
+            X, targets.values, weights, targets.outputs.n_outputs, run.shape,
+            loss=loss, limit=limit, n_threads=count_threads(self.n_jobs),
+        )  # fmt: skip
+
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """See `GradientEstimator`."""
+        run, geometry = plan.run, plan.run.shape
+        self.learning_rate_ = run.learning_rate
+        # A run that resumes starts from where it first did, any other from the current coefficients.
+        resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
+        start = (
+            (self._fitted_start_noise if resumed else self.coef_noise_)
+            if plan.warm
+            else np.zeros((1, geometry.blocks.n_columns))
+        )
+        table = theta.reshape(plan.outputs.n_outputs, -1)
+        self.coef_ = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
+        self.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
+        self.coef_noise_ = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
+        self._fitted_start_noise = start
+
+    def _noise_of_columns(self, run: Run, start: NDArray[np.float64], n_done: int) -> NDArray[np.float64]:
+        """Standard deviations of coefficients by noise alone; `start` has those that the run starts from."""
+        scales = self._scale(run.shape)
+        noise, deviations = np.empty(len(scales)), scales * run.shape.deviations
+        for scale in np.unique(scales):
+            found, each = self._carried(run, n_done, scale**2), scales == scale
+            noise[each] = np.hypot(found.start * start[:, each], found.noise * deviations[each]).max(axis=0)
+        return noise
+
+
+__all__ = ["OneHotRuns"]

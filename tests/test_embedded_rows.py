@@ -1,0 +1,501 @@
+"""`DPLogisticRegression` on rows of `PublicTreesEmbedding`: steps of their own, and a form that each row is held to."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp._fitting.norms import row_form_of, row_norm_of
+from skdp._training.one_hot import Blocks, OneHotForm, rows_of_sparse
+from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.mechanisms import GaussianMechanism
+
+FALSE_ALARM = 1e-6
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning:"),  # a replay needs a seed
+    pytest.mark.filterwarnings(r"ignore:\d+ rows are few"),
+]
+
+
+def people(n=300, n_classes=2, seed=0):
+    X = np.random.default_rng(seed).uniform(-1, 1, (n, 4))
+    return X, ((X[:, 0] * X[:, 1] > 0) * 1 + (X[:, 2] > 0.3)) % n_classes
+
+
+def embedding_of(n_estimators=12, **own):
+    return PublicTreesEmbedding(n_estimators, **{"max_depth": 3, "bounds": (-1, 1), "random_state": 0, **own})
+
+
+def embedded(n=300, n_classes=2, n_estimators=12, **own):
+    X, y = people(n, n_classes)
+    return embedding_of(n_estimators, **own).fit_transform(X), y
+
+
+def model_of(**own):
+    return DPLogisticRegression(**{"classes": [0, 1], "random_state": 5, **own})
+
+
+def trees_of(n_estimators=12, **own):
+    return DPRandomTreesClassifier(
+        n_estimators, **{"max_depth": 3, "bounds": (-1, 1), "classes": [0, 1], "random_state": 5, **own}
+    )
+
+
+def entries_of(Z):
+    """Entry of the block of each column."""
+    form = row_form_of(Z)
+    return np.repeat(form.weights, form.blocks.widths)
+
+
+def levels_of(Z):
+    return Z.indices.reshape(Z.shape[0], -1) - np.cumsum([0, *row_form_of(Z).blocks.widths[:-1]])
+
+
+# --- the form of rows -------------------------------------------------------------------------------------------------
+
+
+def test_the_form_says_what_all_rows_are():
+    Z, _ = embedded(plain_share=0.3)
+    form = row_form_of(Z)
+    assert form.n_plain == 4
+    assert form.blocks.widths == (17,) * 4 + (8,) * 12
+    np.testing.assert_array_equal(Z.data.reshape(len(Z.indptr) - 1, -1), np.tile(form.weights, (300, 1)))
+    np.testing.assert_allclose(np.square(form.weights), [0.3 / 4] * 4 + [0.7 / 12] * 12, rtol=1e-6)
+    alone = row_form_of(embedded(plain_share=0.0)[0])
+    assert (alone.n_plain, alone.blocks.widths, alone.n_free) == (0, (8,) * 12, 8)
+    assert form.n_free == 4 * 17
+    assert embedding_of(plain_share=0.3)._form_to_come(4) == form  # before there is a table
+
+
+def test_only_the_rows_themselves_carry_it():
+    Z, _ = embedded()
+    carries = pickle.loads(pickle.dumps(Z))
+    assert row_form_of(carries) == row_form_of(Z) is not None
+    for other in (Z[:10], Z.copy(), Z * 1.0, Z.tocsc(), Z.astype(np.float64), sp.vstack([Z, Z]), sp.csr_array(Z), 3):
+        assert row_form_of(other) is None
+    assert row_norm_of(Z) == 1.0
+
+
+FORMS = {
+    "a bit": (2,),
+    "bytes of several blocks": (2, 2, 3, 16, 16, 16, 5, 1, 7),
+    "more than a byte": (257, 3, 2, 300),
+}
+
+
+def broken(row, kind, widths, weights, rng):
+    """A row of the form, as (indices, values), with one mistake; `row` itself where the form has no room for it."""
+    indices, values = row
+    b = int(rng.integers(len(widths)))
+    if kind == "an entry less":
+        return np.delete(indices, b), np.delete(values, b)
+    if kind == "an entry more":
+        free = np.setdiff1d(np.arange(sum(widths)), indices)
+        if len(free) == 0:
+            return row
+        at = int(np.searchsorted(indices, free[0]))
+        return np.insert(indices, at, free[0]), np.insert(values, at, weights[b])
+    if kind == "two in a block":
+        b = int(np.argmax(widths))
+        others = np.setdiff1d(np.arange(sum(widths[:b]), sum(widths[: b + 1])), indices)
+        if len(widths) == 1 or len(others) == 0:
+            return row
+        moved = np.sort(np.append(np.delete(indices, 0 if b else 1), others[0]))
+        return moved, np.asarray(weights, np.float32)
+    other = {"zero": 0.0, "negative": -values[b], "NaN": np.nan, "double": 2 * values[b], "infinite": np.inf}
+    changed = values.copy()
+    changed[b] = other.get(kind, np.nextafter(values[b], np.float32(2.0)))
+    return indices, changed
+
+
+MISTAKES = [
+    "an entry less", "an entry more", "two in a block", "zero", "negative", "NaN", "double", "infinite", "a last bit",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    widths=st.one_of(st.sampled_from(sorted(FORMS.values())), st.lists(st.integers(1, 40), min_size=1, max_size=9)),
+    mistakes=st.lists(st.sampled_from([*MISTAKES, "none"]), min_size=1, max_size=12),
+    seed=st.integers(0, 2**16),
+)
+def test_each_row_is_held_to_the_form_for_itself(widths, mistakes, seed):
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.1, 1.0, len(widths)).astype(np.float32)
+    form = OneHotForm(Blocks(tuple(widths)), tuple(weights.tolist()), 1)
+    starts = np.cumsum([0, *widths[:-1]])
+    rows = []
+    for kind in mistakes:
+        row = starts + [rng.integers(width) for width in widths], weights
+        rows.append(row if kind == "none" else broken(row, kind, widths, weights, rng))
+    ends = np.cumsum([0, *(len(each) for each, _ in rows)])
+    indices, values = (np.concatenate(each) for each in zip(*rows, strict=True))
+    X = sp.csr_matrix((values.astype(np.float32), indices, ends), shape=(len(rows), sum(widths)))
+    found, fits = rows_of_sparse(X, form)
+    read = [reference.one_hot_levels(each, widths, weights) for each in rows]
+    assert fits.tolist() == [each is not None for each in read]
+    codes = form.blocks.empty_codes(len(rows))
+    form.blocks.encode(np.array([[0] * len(widths) if each is None else each for each in read]).T, codes)
+    np.testing.assert_array_equal(found.codes, codes)
+    assert found.shape == X.shape
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+RUNS = {
+    "default": {},
+    "last iterate": {"average": False, "max_iter": 40},
+    "lots": {"sampling_rate": 0.3, "max_iter": 7},
+    "a lot size": {"lot_size": 100, "max_iter": 7},
+    "no intercept": {"fit_intercept": False, "max_iter": 40},
+    "rate and clip given": {"learning_rate": 3.0, "max_grad_norm": 0.1, "max_iter": 40},
+    "add_remove": {"adjacency": "add_remove", "n_samples_public": 250, "max_iter": 40},
+    "replace_one": {"adjacency": "replace_one", "max_iter": 40},
+    "weights of classes": {"class_weight": {0: 4.0}, "max_iter": 40},
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("run", RUNS)
+def test_a_fit_is_that_of_random_trees(run, n_classes):
+    """For the same trees and seed, in other units; weights of blocks are rounded to float32, by 2 ** -23 = 1.2e-7."""
+    X, y = people(300, n_classes)
+    Z, weights = embedding_of().fit_transform(X), np.where(np.arange(300) % 3, 1.0, 0.25)
+    one = model_of(classes=range(n_classes), **RUNS[run]).fit(Z, y, weights)
+    other = trees_of(classes=range(n_classes), **RUNS[run]).fit(X, y, weights)
+    for _ in range(2):
+        size = np.abs(other.coef_).max()
+        np.testing.assert_allclose(one.coef_ * entries_of(Z), other.coef_, rtol=0, atol=2e-6 * size)
+        np.testing.assert_allclose(one.coef_noise_ * entries_of(Z), other.coef_noise_, rtol=2e-6)
+        np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=0, atol=2e-6 * size)
+        np.testing.assert_allclose(one.decision_function(Z), other.decision_function(X), rtol=0, atol=2e-5 * size)
+        for name in ("n_steps_", "sampling_rate_", "max_grad_norm_", "noise_multiplier_", "learning_rate_", "epsilon_",
+                     "privacy_event_", "data_norm_"):  # fmt: skip
+            assert getattr(one, name) == getattr(other, name)
+        one.partial_fit(Z, y, sample_weight=weights)
+        other.partial_fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
+    """Under a public number of 1,000 rows; the first gradient is that at scores of 0."""
+    Z, y = embedded(40, n_classes, plain_share=0.2)
+    model = model_of(
+        classes=range(n_classes), epsilon=None, noise_multiplier=1e-3, adjacency="add_remove", n_samples_public=1000,
+        max_iter=1, momentum=0.0, learning_rate=1.0, max_grad_norm=0.3, average=False, fit_intercept=fit_intercept,
+    ).fit(Z, y)  # fmt: skip
+    form, intercept, n_outputs = row_form_of(Z), 0.2 if fit_intercept else 0.0, len(model.coef_)
+    rows = np.array([reference.one_hot_row(each, form.blocks.widths, form.weights, intercept) for each in levels_of(Z)])
+    theta = np.zeros(n_outputs * rows.shape[1])
+    plain = reference.one_hot_clipped_gradients(rows, y, np.ones(40), theta, n_outputs, 0.3, "logistic", 0.0)
+    table = -plain.sum(axis=0).reshape(n_outputs, -1) / 1000
+    # A row of norm 1 is the row itself times this, less what the projection removes.
+    squares = [w * w * (1 - 1 / k) for w, k in zip(form.weights, form.blocks.widths, strict=True)]
+    unit, noise = 1 / math.sqrt(sum(squares) + intercept**2), 1e-3 * 0.3 / 1000
+    np.testing.assert_allclose(model.coef_, unit * table[:, : Z.shape[1]], rtol=0, atol=7 * noise * unit)
+    if fit_intercept:
+        np.testing.assert_allclose(model.intercept_, table[:, -1] * rows[0, -1], rtol=0, atol=7 * noise)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("own", [{}, {"alpha": 0.5}, {"alpha": 50.0, "average": False}], ids=str)
+def test_spread_of_a_fit_to_null_records_is_that_of_the_price(own, n_classes):
+    """After an instalment too: normals of that spread, less the mean of each block."""
+    Z, y = embedded(60, n_classes, 60)
+    nothing = np.append(1e-30, np.zeros(59))  # not all may be muted
+    model = model_of(classes=range(n_classes), max_iter=40, **own).fit(Z, y, nothing)
+    widths = np.repeat(row_form_of(Z).blocks.widths, row_form_of(Z).blocks.widths)
+    spread = stats.chi2(len(model.coef_) * (len(widths) - len(row_form_of(Z).weights)))
+    for seed in (6, 7):
+        assert model.coef_noise_.shape == model.coef_.shape
+        square = float(np.sum((model.coef_ / model.coef_noise_) ** 2 * (1.0 - 1.0 / widths)))
+        assert spread.ppf(FALSE_ALARM / 4) < square < spread.isf(FALSE_ALARM / 4)
+        model.set_params(random_state=seed).partial_fit(Z, y, sample_weight=nothing)
+
+
+def test_scores_are_those_of_the_documentation():
+    Z, y = embedded()
+    model = model_of(epsilon=20.0).fit(Z, y)
+    for rows in (Z, Z[5:40], Z.toarray()):  # whether or not they carry a form
+        np.testing.assert_allclose(
+            model.decision_function(rows), (rows @ model.coef_.T)[:, 0] + model.intercept_, rtol=0, atol=1e-12
+        )
+    starts = np.cumsum([0, *row_form_of(Z).blocks.widths[:-1]])
+    np.testing.assert_allclose(np.add.reduceat(model.coef_, starts, axis=1), 0.0, atol=1e-10)
+    assert model.data_norm_ == 1.0
+    assert model.n_features_in_ == Z.shape[1] == model.coef_.shape[1]
+    assert model.score(Z, y) == trees_of(epsilon=20.0).fit(*people()).score(*people()) > 0.7
+
+
+def test_other_rows_are_trained_on_as_before():
+    Z, y = embedded()
+    copied = model_of().fit(Z.copy(), y)
+    assert (copied.n_steps_, copied.data_norm_) == (200, math.sqrt(Z.shape[1]))
+    assert not np.allclose(np.add.reduceat(copied.coef_, [0, 17], axis=1), 0.0)
+    asked = model_of(data_norm=1.0).fit(Z, y)
+    np.testing.assert_array_equal(asked.coef_, model_of(data_norm=1.0).fit(Z.copy(), y).coef_)
+    assert asked.n_steps_ == 200
+    assert not any(name.endswith("form") for name in vars(asked))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_change_nothing(n_jobs):
+    Z, y = embedded(9000)
+    whole = model_of(max_iter=5).fit(Z, y)
+    np.testing.assert_array_equal(model_of(max_iter=5, n_jobs=n_jobs).fit(Z, y).coef_, whole.coef_)
+
+
+def test_the_full_batch_where_lookups_are_affordable():
+    """5,000 rows of 60,000 columns: 3e8 numbers a step, and 1.5e6 lookups."""
+    Z, y = embedded(5000, n_estimators=120, max_depth=9)
+    assert Z.shape[1] > 60_000
+    assert model_of().fit(Z, y).sampling_rate_ == 1.0
+    assert model_of(max_iter=1).fit(Z.copy(), y).sampling_rate_ == 1.0
+    few = model_of(data_norm=1.0)
+    assert few._sampling_and_steps(5000, Z.shape[1], 1)[0].rate < 1.0
+
+
+# --- one row ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inputs(monkeypatch):
+    """A function that fits and returns what went into each release; what comes out is the same for all fits."""
+
+    def of_fit(model, *data):
+        found, rng = [], np.random.default_rng(3)
+
+        def release(mechanism, value, stream):
+            found.append(np.array(value))
+            return rng.normal(size=value.shape) * mechanism.standard_deviation
+
+        with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            patch.setattr(GaussianMechanism, "release", release)
+            model.fit(*data)
+        return found, [str(each.message) for each in caught], model
+
+    return of_fit
+
+
+def with_row(Z, i, change):
+    """The same table, form included, but for the values or the places of row i."""
+    made = pickle.loads(pickle.dumps(Z))
+    change(made, slice(made.indptr[i], made.indptr[i + 1]))
+    return made
+
+
+def double(Z, row):
+    Z.data[row] *= 2.0
+
+
+def last_bit(Z, row):
+    Z.data[row.start] = np.nextafter(Z.data[row.start], np.float32(2.0))
+
+
+def enormous(Z, row):
+    Z.data[row] = 1e30
+
+
+def other_block(Z, row):
+    Z.indices[row.start] = next(j for j in range(17, 34) if j not in Z.indices[row])
+    Z.indices[row] = np.sort(Z.indices[row])
+
+
+def repeated(Z, row):
+    """Two entries in one place, which are one entry once they are added up."""
+    Z.indices[row.start + 1] = Z.indices[row.start]
+
+
+def zeros(Z, row):
+    Z.data[row] = 0.0
+
+
+BROKEN = [double, last_bit, enormous, other_block, repeated, zeros]
+OWN = [{"max_iter": 20}, {"sampling_rate": 0.5, "max_iter": 5}, {"classes": [0, 1, 2], "max_iter": 20}]
+
+
+@pytest.mark.parametrize("change", BROKEN)
+@pytest.mark.parametrize("own", OWN, ids=str)
+def test_a_row_of_another_form_is_a_null_row(inputs, change, own):
+    """Exactly: each release is that of the table in which it has weight 0, and so is all that is said and published."""
+    Z, y = embedded()
+    without = np.ones(300)
+    without[7] = 0.0
+    one = inputs(model_of(**own), with_row(Z, 7, change), y, np.ones(300))
+    other = inputs(model_of(**own), Z, y, without)
+    np.testing.assert_array_equal(one[0], other[0])
+    assert one[1] == other[1]
+    np.testing.assert_array_equal(one[2].coef_, other[2].coef_)
+    assert vars(one[2]).keys() == vars(other[2]).keys()
+
+
+@pytest.mark.parametrize("change", [*BROKEN, None])
+@pytest.mark.parametrize("own", OWN, ids=str)
+def test_one_row_moves_releases_by_the_clip(inputs, change, own):
+    """A muted row, an exchanged one, and one that is exchanged by a row of another form."""
+    Z, y = embedded()
+    if change is None:
+
+        def change(table, row):
+            table.indices[row] = table.indices[table.indptr[8] : table.indptr[9]]
+
+    one = inputs(model_of(**own), Z, y)
+    other = inputs(model_of(**own), with_row(Z, 7, change), y)
+    bound = one[2].max_grad_norm_ * (1.0 if change in BROKEN else 2.0)
+    moves = [np.linalg.norm(a - b) for a, b in zip(one[0], other[0], strict=True)]
+    assert 0.0 < max(moves) <= bound * (1 + 1e-9)
+    assert one[1] == other[1]
+    np.testing.assert_array_equal(one[2].coef_, other[2].coef_)  # a function of the releases, which are the same here
+
+
+@pytest.mark.parametrize("own", OWN, ids=str)
+def test_nothing_says_how_many_rows_have_another_form(inputs, own):
+    """Nor that none has it: a fit to null rows alone ends like any other."""
+    Z, y = embedded()
+    said = []
+    for n_broken in (0, 1, 299, 300):
+        other = pickle.loads(pickle.dumps(Z))
+        other.data[: other.indptr[n_broken]] *= 0.5
+        found, messages, model = inputs(model_of(**own), other, y)
+        said.append((messages, len(found), model.n_steps_, model.privacy_event_, sorted(vars(model))))
+    assert said[1:] == said[:-1]
+    assert not any(each.any() for each in found)
+
+
+def test_a_form_of_another_width_is_no_form():
+    Z, y = embedded()
+    other, _ = embedded(n_estimators=11)
+    other._row_form = row_form_of(Z)
+    assert model_of(max_iter=3).fit(other, y).n_steps_ == 3
+    np.testing.assert_array_equal(
+        model_of(max_iter=3).fit(other, y).coef_, model_of(max_iter=3, data_norm=1.0).fit(other.copy(), y).coef_
+    )
+
+
+# --- instalments ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    ("change", "own"),
+    [
+        (lambda Z: Z.copy(), {}),
+        (lambda Z: Z, {"data_norm": 1.0}),
+        (lambda Z: embedded(plain_share=0.2)[0], {}),
+    ],
+    ids=["a copy", "a norm of one's own", "other shares"],
+)
+def test_an_instalment_on_rows_of_another_form_is_refused_before_its_charge(change, own, method):
+    Z, y = embedded()
+    accountant = PrivacyAccountant()
+    model = model_of(warm_start=True, accountant=accountant, max_iter=3).fit(Z, y)
+    before = model.coef_.copy(), model.epsilon_
+    with pytest.raises(ValueError, match=r"^the rows are not of the public form that those of earlier runs had[^\n]*$"):
+        getattr(model.set_params(**own), method)(change(Z), y)
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(model.coef_, before[0])
+    assert model.epsilon_ == before[1]
+    model.set_params(warm_start=False).fit(change(Z), y)
+    assert len(accountant.history) == 2
+
+
+def test_what_began_without_a_form_goes_on_without_one():
+    Z, y = embedded()
+    one, other = (model_of(data_norm=1.0, max_iter=3).fit(Z.copy(), y) for _ in range(2))
+    one.set_params(data_norm=None).partial_fit(Z, y)
+    np.testing.assert_array_equal(one.coef_, other.partial_fit(Z.copy(), y).coef_)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+def test_an_interrupted_run_resumes_on_the_same_form_alone(tmp_path):
+    Z, y = embedded()
+    accountant, calls = PrivacyAccountant(), itertools.count(1)
+
+    def step(n_done):
+        if next(calls) == 12:
+            raise KeyboardInterrupt
+
+    def make():
+        return model_of(checkpoint=tmp_path / "run.npz", accountant=accountant, max_iter=30)
+
+    model = make()
+    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    assert model.fit(Z, y).n_steps_ == 12
+    with pytest.raises(ValueError, match=r"is of another run .its row_form differs"):
+        make().fit(embedded(plain_share=0.2)[0], y)
+    resumed = make().fit(Z, y)
+    assert len(accountant.history) == 1
+    np.testing.assert_array_equal(resumed.coef_, model_of(max_iter=30).fit(Z, y).coef_)
+
+
+# --- pipelines and searches -------------------------------------------------------------------------------------------
+
+
+def test_a_private_pipeline_plans_for_the_form():
+    """The price is planned before there are rows: the form follows from the parameters of the embedding."""
+    X, y = people()
+    accountant = PrivacyAccountant()
+    last = model_of(random_state=None, accountant=accountant)
+    pipe = allocate_budget(make_pipeline(embedding_of(), last), 2.0).fit(X, y)
+    assert (pipe[-1].n_steps_, pipe[-1].data_norm_) == (100, 1.0)
+    assert 1.99 < pipe.epsilon_ <= 2.0
+    (charge,) = accountant.history
+    assert charge.event == pipe.privacy_event_ == pipe[-1].privacy_event_
+    pipe = allocate_budget(make_pipeline(embedding_of(), last.set_params(data_norm=1.0)), 2.0).fit(X, y)
+    assert pipe[-1].n_steps_ == 200
+
+
+def test_a_pipeline_that_cannot_plan_for_the_form_trains_as_before():
+    """Behind another step the embedding is not known to be given the table itself."""
+    X, y = people()
+    steps = FunctionTransformer(np.tanh), embedding_of(), model_of(random_state=None)
+    pipe = allocate_budget(make_pipeline(*steps), 2.0).fit(X, y)
+    assert pipe[-1].n_steps_ == 200
+    assert 1.99 < pipe.epsilon_ <= 2.0
+    unknown = embedding_of(bounds=None, schema={"x0": (-1, 1)})._form_to_come(4)
+    assert unknown.blocks.widths == (17,) + (8,) * 12
+    assert embedding_of(bounds=None)._form_to_come(4) is None
+    assert embedding_of(n_estimators="many")._form_to_come(4) is None
+
+
+def test_rows_of_another_form_than_planned_are_refused_before_the_charge(monkeypatch):
+    X, y = people()
+    accountant, planned = PrivacyAccountant(), embedding_of(11)._form_to_come(4)
+    monkeypatch.setattr(PublicTreesEmbedding, "_form_to_come", lambda self, n_features: planned)
+    pipe = allocate_budget(make_pipeline(embedding_of(), model_of(random_state=None, accountant=accountant)), 2.0)
+    with pytest.raises(ValueError, match="not of the form that the step before it is to give"):
+        pipe.fit(X, y)
+    assert accountant.history == ()
+
+
+def test_a_search_plans_each_candidate_for_its_form():
+    X, y = people(2000)
+    accountant = PrivacyAccountant()
+    pipe = make_pipeline(embedding_of(), model_of(random_state=None, accountant=accountant, max_iter=10))
+    pipe = allocate_budget(pipe, 2.0)
+    grid = {"publictreesembedding__max_depth": [1, 3], "publictreesembedding__plain_share": [0.2, 0.5]}
+    search = DPGridSearchCV(pipe, grid, epsilon=2.0).fit(X, y)
+    assert search.epsilon_ <= 2.0
+    (charge,) = accountant.history
+    assert charge.event == search.privacy_event_
+    best = search.best_estimator_
+    np.testing.assert_allclose(np.add.reduceat(best[-1].coef_, [0, 17], axis=1)[:, 0], 0.0, atol=1e-10)
+    alone = DPGridSearchCV(model_of(random_state=None, max_iter=10), {"alpha": [0.0, 0.1]}, epsilon=2.0)
+    Z, y = embedded(2000)
+    assert alone.fit(Z, y).best_estimator_.n_steps_ == 10
