@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from benchmark_tables import Table, held_out, load, read_entry
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
-from tables import Table, held_out, load, read_entry
 
 Rows = NDArray[np.int64]
 

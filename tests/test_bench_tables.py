@@ -30,7 +30,7 @@ def module(name):
     return made
 
 
-tables = module("tables")
+tables = module("benchmark_tables")
 contestants = module("contestants")
 tables_report = module("tables_report")
 bench_tables = module("bench_tables")
