@@ -356,6 +356,7 @@ class DPLogisticRegression(OneHotRuns, GradientClassifier):
             self._fitted_form_of_coef = plan.run.shape.form
             super()._set_parameters(theta, plan, n_done)
             return
+        self.__dict__.pop("_fitted_form_of_coef", None)
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
         self.learning_rate_ = run.learning_rate
         # A run that resumes starts from where it first did, any other from the current coefficients.

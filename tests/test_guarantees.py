@@ -135,6 +135,9 @@ SENTENCES = {
         "Its norm is at most 1, and at least 1 - 2 ** -23.": [
             "tests/test_ensemble.py::test_every_row_has_the_norm_1_and_none_is_longer",
         ],
+        "The norm and the form that rows carry follow from schema and parameters.": [
+            "tests/test_embedded_rows.py::test_the_form_says_what_all_rows_are",
+        ],
         "A refusal is one line without a cell.": [
             "tests/test_ensemble.py::test_a_bad_table_is_refused_by_one_line_without_a_cell",
             "tests/test_ensemble.py::test_a_bad_parameter_is_refused_by_one_line",

@@ -110,6 +110,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
       and of public types.
     - Each row has one entry for each plain column and one for each tree, whose values do not depend on the row. Its
       norm is at most 1, and at least 1 - 2 ** -23.
+    - The norm and the form that rows carry follow from schema and parameters.
     - A refusal is one line without a cell.
 
     References

@@ -1,7 +1,19 @@
 """Mistakes in models of random trees: their one-hot sums, their projection, their seeds, and tools around them."""
 
 from mutant import mutant
-from paths import BASE, CALLERS, INSPECTIONS, ONE_HOT, ONE_HOT_KERNEL, RANDOM_TREES, TRAINING
+from paths import (
+    BASE,
+    CALLERS,
+    EMBEDDING,
+    INSPECTIONS,
+    LINEAR_MODEL,
+    ONE_HOT,
+    ONE_HOT_KERNEL,
+    ONE_HOT_RUNS,
+    PRIVATE_STEP,
+    RANDOM_TREES,
+    TRAINING,
+)
 
 ROW = "at_most_the_clip or moves_the_sum"
 UNPROJECTED_SUM = (
@@ -115,7 +127,7 @@ MUTANTS = [
     mutant(
         "importances that read rows",
         (
-            RANDOM_TREES,
+            ONE_HOT_RUNS,
             "        loss, limit = self._loss(targets.outputs)\n",
             "        loss, limit = self._loss(targets.outputs)\n"
             "        self._fitted_shares = np.bincount(X.codes[0], minlength=9)[: self.n_features_in_] + 1.0\n",
@@ -130,13 +142,13 @@ MUTANTS = [
     ),
     mutant(
         "the noise of coefficients without the projection",
-        (ONE_HOT, "return self.entries_of_columns * np.sqrt(1.0 - 1.0 / widths)", "return self.entries_of_columns"),
+        (ONE_HOT, "return np.sqrt(1.0 - 1.0 / widths)", "return np.ones(len(widths))"),
         tests="random_trees",
         select="spread",
     ),
     mutant(
         "the noise of coefficients on the scale of parameters",
-        (RANDOM_TREES, "found.noise * geometry.deviations[each]", "found.noise"),
+        (ONE_HOT_RUNS, "found.noise * deviations[each]", "found.noise"),
         tests="random_trees",
         select="spread",
     ),
@@ -205,5 +217,91 @@ MUTANTS = [
         (CALLERS, "        if any(is_inspection(frame) for frame in frames):\n", "        if False:\n"),
         tests="inspections",
         select="processes",
+    ),
+    mutant(
+        "rows that are believed to have the form that came along",
+        (LINEAR_MODEL, "targets, weights * fits, run)", "targets, weights, run)"),
+        tests="embedded_rows",
+        select="is_a_null_row or moves_releases or nothing_says",
+    ),
+    mutant(
+        "one row of another form mutes all",
+        (LINEAR_MODEL, "targets, weights * fits, run)", "targets, weights * fits.all(), run)"),
+        tests="embedded_rows",
+        select="is_a_null_row or moves_releases",
+    ),
+    mutant(
+        "one row of another form ends the fit",
+        (
+            LINEAR_MODEL,
+            "            return super()._bind(rows, targets, weights * fits, run)",
+            "            if not fits.all():\n"
+            "                raise ValueError('a row does not fit')\n"
+            "            return super()._bind(rows, targets, weights * fits, run)",
+        ),
+        tests="embedded_rows",
+        select="is_a_null_row or nothing_says",
+    ),
+    mutant(
+        "entries of sparse rows that are not compared",
+        (ONE_HOT_KERNEL, " & (data[start + b] == weights[b])", ""),
+        tests="embedded_rows",
+        select="is_a_null_row or for_itself",
+    ),
+    mutant(
+        "rows with an entry too many",
+        (ONE_HOT_KERNEL, "fit = indptr[i + 1] - start == n_blocks", "fit = indptr[i + 1] - start >= n_blocks"),
+        tests="embedded_rows",
+        select="for_itself",
+    ),
+    mutant(
+        "rows with an entry in a block before",
+        (ONE_HOT_KERNEL, "(level >= 0) & (level < width)", "(level < width)"),
+        tests="embedded_rows",
+        select="for_itself",
+    ),
+    mutant(
+        "the last block that fits decides",
+        (ONE_HOT_KERNEL, "fit &= (level", "fit = (level"),
+        tests="embedded_rows",
+        select="is_a_null_row or for_itself",
+    ),
+    mutant(
+        "coefficients in units of levels where columns have weights",
+        (
+            LINEAR_MODEL,
+            "return np.full(geometry.blocks.n_columns, geometry.unit)",
+            "return geometry.entries_of_columns",
+        ),
+        tests="embedded_rows",
+        select="of_random_trees or of_the_documentation",
+    ),
+    mutant(
+        "a fit in a pipeline follows rows for which it was not planned",
+        (
+            PRIVATE_STEP,
+            "            self.estimator._note_row_form(None)\n        elif",
+            "            pass\n        elif",
+        ),
+        tests="embedded_rows",
+        select="cannot_plan",
+    ),
+    mutant(
+        "rows of another form than planned are met after the charge",
+        (PRIVATE_STEP, "elif row_form_of(X) != self._row_form:", "elif False:"),
+        tests="embedded_rows",
+        select="than_planned",
+    ),
+    mutant(
+        "an instalment on rows of another form",
+        (LINEAR_MODEL, "if self._fitted_form_of_coef not in (None, self._fitted_row_form):", "if False:"),
+        tests="embedded_rows",
+        select="an_instalment_on",
+    ),
+    mutant(
+        "a form that forgets that weights are rounded",
+        (EMBEDDING, "np.nextafter(rounded, np.float32(0.0)), rounded).tolist())", "exact, exact).tolist())"),
+        tests="embedded_rows",
+        select="of_random_trees or what_all_rows_are",
     ),
 ]
