@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from benchmark_tables import load, read_entry
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from tables import load, read_entry
 
 from skdp import DPLogisticRegression, DPMLPClassifier
 from skdp.datasets import load_pums

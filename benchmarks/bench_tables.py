@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tables_report
+from benchmark_tables import TABLES, Table, load
 from contestants import MODELS, Model
-from tables import TABLES, Table, load
 
 HERE = Path(__file__).resolve().parent
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 8.0)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmark_tables import load
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from tables import load
 
 
 def ours(schema: Any, epsilon: float, delta: float) -> Any:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from benchmark_tables import Table, held_out, load, read_entry
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
-from tables import Table, held_out, load, read_entry
 
 Rows = NDArray[np.int64]
 
@@ -47,13 +47,19 @@ class Model(NamedTuple):
 
 
 def _ours(table: Table, epsilon: float, estimator: Any = None) -> Any:
-    """The pipeline of one line: by default of random trees, `DPRandomTreesClassifier` or `DPRandomTreesRegressor`."""
+    """The pipeline of one line, with its own choice of an estimator or with another one."""
     from skdp import tabular_pipeline
 
     label = {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}
     default = "regressor" if table.is_regression else "classifier"
     given = {"schema": table.schema, "epsilon": epsilon, "delta": table.delta}
     return tabular_pipeline(default if estimator is None else estimator, **given, **label)
+
+
+def _trees(table: Table, epsilon: float) -> Any:
+    from skdp.ensemble import DPRandomTreesRegressor
+
+    return _ours(table, epsilon, DPRandomTreesRegressor())
 
 
 def _logistic(table: Table, epsilon: float) -> Any:
@@ -137,6 +143,7 @@ def _boosted(table: Table, _: float) -> Any:
 
 MODELS: dict[str, Model] = {
     "default": Model(_ours),
+    "trees": Model(_trees, tasks="numbers"),
     "logistic": Model(_logistic, tasks="classes"),
     "ridge": Model(_ridge, tasks="numbers"),
     "DP-EBM": Model(_ebm, home="ebm"),

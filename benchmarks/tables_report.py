@@ -27,7 +27,8 @@ TITLES = {
 }
 METRICS = {name: "R²" if name in ("housing", "wine", "elevators") else "AUROC" for name in TITLES}
 NAMES = {
-    "default": "`tabular_pipeline()`: random trees",
+    "default": "`tabular_pipeline()`",
+    "trees": "`DPRandomTreesRegressor`",
     "logistic": "`DPLogisticRegression`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
@@ -137,7 +138,7 @@ def write(folder: Path) -> None:
 
 
 COLOURS = {
-    "default": "#d62728", "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c",
+    "default": "#d62728", "trees": "#ff7f0e", "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c",
     "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
 }  # fmt: skip
 BELOW = {"AUROC": 0.16, "R²": 0.6}

@@ -42,6 +42,10 @@ class OneHotRuns(LinearRuns):
         """Return the number of the loss and its limit, see `skdp._kernels.losses`: by default that of a classifier."""
         return (LOGISTIC if outputs.n_outputs == 1 else MULTINOMIAL), 0.0
 
+    def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
+        """Return the form with the weights that blocks are to have at this signal: by default those that it has."""
+        return form
+
     def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
         """Return what a parameter of each column is multiplied by to be its coefficient.
 
@@ -66,7 +70,7 @@ class OneHotRuns(LinearRuns):
         lot_size = sampling.rate * n
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
         clip = self._check_clip() or self._rule.max_grad_norm(signal)
-        geometry = OneHotGeometry(form, rules.ENTRY_OF_INTERCEPT if self.fit_intercept else 0.0)
+        geometry = OneHotGeometry(self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.fit_intercept else 0.0)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         rate = self._check_learning_rate() or self._rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))

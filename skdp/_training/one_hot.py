@@ -130,6 +130,13 @@ class OneHotForm:
         """
         return sum(self.blocks.widths[: self.n_plain or 1])
 
+    def with_share(self, share: float) -> OneHotForm:
+        """Return the form in which the trees have this share of the squared norm, and weigh the same; so do columns."""
+        n_trees = len(self.blocks.widths) - self.n_plain
+        plain = math.sqrt((1.0 - share) / max(self.n_plain, 1))
+        weights = (*[plain] * self.n_plain, *[math.sqrt(share / n_trees)] * n_trees)
+        return OneHotForm(self.blocks, weights, self.n_plain)
+
 
 def rows_of_sparse(X: Any, form: OneHotForm) -> tuple[OneHotRows, NDArray[np.bool_]]:
     """Read CSR rows as codes, and tell for which rows that is right.

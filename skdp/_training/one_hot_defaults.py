@@ -14,8 +14,10 @@ from skdp._training.plan import DPSGDPlan
 TREES_STEPS = 100
 AFFORDABLE_LOOKUPS = 2e10  # of a fit, some seconds of one core; a row costs one for each of its entries
 
-TREES_SHARE = 2.0 / 3.0
-"""Share of the trees in the squared norm of a row without its intercept; the plain columns have the rest."""
+TREES_SHARE = 1.0 / 3.0, 2.0 / 3.0
+"""Share of the trees in the squared norm of a row without its intercept; the plain columns have the rest. Where noise
+rules, the plain columns, which are fewer, are learned first."""
+FEWEST_SIGNAL, ENOUGH_SIGNAL = 20.0, 60.0
 
 ENTRY_OF_INTERCEPT = 0.2
 """Entry of the intercept where the rest of a row has norm 1."""
@@ -45,12 +47,13 @@ class LossRule(NamedTuple):
 
     def max_grad_norm(self, signal: float) -> float:
         """C."""
-        return _between(self.clip, signal)
+        return _between(self.clip, signal, WEAK_SIGNAL, STRONG_SIGNAL)
 
     def learning_rate(self, plan: DPSGDPlan, signal: float) -> float:
         """eta."""
         by_noise = plan.expected_lot_size / (plan.noise_multiplier * math.sqrt(plan.n_steps))
-        return min(_between(self.step, signal) * by_noise, self.largest_step) / plan.max_grad_norm
+        length = _between(self.step, signal, WEAK_SIGNAL, STRONG_SIGNAL)
+        return min(length * by_noise, self.largest_step) / plan.max_grad_norm
 
 
 CLASSIFIER = LossRule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
@@ -58,8 +61,14 @@ REGRESSOR = LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
 """Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
 
 
-def _between(ends: tuple[float, float], signal: float) -> float:
-    share = math.log(max(signal, 1e-300) / WEAK_SIGNAL) / math.log(STRONG_SIGNAL / WEAK_SIGNAL)
+def trees_share(signal: float) -> float:
+    """Share of the trees, from the least to the largest between `FEWEST_SIGNAL` and `ENOUGH_SIGNAL`."""
+    return _between(TREES_SHARE, signal, FEWEST_SIGNAL, ENOUGH_SIGNAL)
+
+
+def _between(ends: tuple[float, float], signal: float, low: float, high: float) -> float:
+    """What is linear in the logarithm of the signal between `low` and `high`, and one of the ends beyond."""
+    share = math.log(max(signal, 1e-300) / low) / math.log(high / low)
     return ends[0] + (ends[1] - ends[0]) * min(1.0, max(0.0, share))
 
 
@@ -71,4 +80,5 @@ __all__ = [
     "TREES_SHARE",
     "TREES_STEPS",
     "LossRule",
+    "trees_share",
 ]

@@ -164,9 +164,9 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     Notes
     -----
     **Rows.** In each plain column a row has one level (a bin, a category, a gap), and one leaf in each tree. Levels and
-    leaves have public weights: the trees together two thirds of the squared norm, the plain columns one third. In each
-    column and tree the row is projected so that its entries sum to zero, which leaves one and the same norm to all
-    rows.
+    leaves have public weights: the trees together have two thirds of the squared norm, or less where noise rules, down
+    to one third, and the plain columns the rest. In each column and tree the row is projected so that its entries sum
+    to zero, which leaves one and the same norm to all rows.
 
     **Guarantees.**
 

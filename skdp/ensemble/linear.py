@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.norms import row_schema_of
@@ -108,10 +106,12 @@ class RandomTreesRuns(OneHotRuns):
         self._refuse_unknown_columns()
         embedding = self._embedding()
         plain = embedding._public_blocks([f"x{j}" for j in range(n_features)])
-        n_plain, n_trees, share = len(plain), int(self.n_estimators), rules.TREES_SHARE
-        weights = np.repeat([math.sqrt((1.0 - share) / n_plain), math.sqrt(share / n_trees)], [n_plain, n_trees])
-        blocks = one_hot_blocks(plain, n_trees, 2 ** int(self.max_depth))
-        return OneHotForm(blocks, tuple(weights.tolist()), n_plain)
+        blocks = one_hot_blocks(plain, int(self.n_estimators), 2 ** int(self.max_depth))
+        return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
+
+    def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
+        """See `OneHotRuns`."""
+        return form.with_share(rules.trees_share(signal))
 
     # --- the plan of a run ---
 
