@@ -38,7 +38,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
 
     Rows of `skdp.ensemble.PublicTreesEmbedding`, just as its ``transform`` returns them and with ``data_norm=None``,
     are trained on like those of `skdp.ensemble.DPRandomTreesClassifier`: by lookups, with the defaults of that
-    estimator. Slices and copies of them are rows like any other.
+    estimator but for the share of the trees, which is that of the rows. Slices and copies are rows like any other.
 
     Parameters
     ----------

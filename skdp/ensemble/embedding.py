@@ -60,7 +60,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         Number of bins of a plain column of numbers or dates, of equal width between public bounds.
     plain_share : float, default=1/3
         Share of the squared norm of a row that the plain columns have together, in [0, 1). The trees have the rest. The
-        default is the share in `DPRandomTreesClassifier`. At 0 the plain columns are left out.
+        default is the share in `DPRandomTreesClassifier` but where noise rules. At 0 the plain columns are left out.
     random_state : int, RandomState or Generator instance or None, default=None
         Seed of the trees, which is public and kept in `seed_`; an instance gives one by a draw. None takes a new one
         from the operating system at each fit. It is no source of noise: use another one than the `random_state` of a
