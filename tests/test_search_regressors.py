@@ -177,7 +177,10 @@ REGRESSORS = {
     "ridge": (ridge(), GRID),
     "network": (DPMLPRegressor((8,), y_bounds=BOUNDS, max_iter=5), {"alpha": [0.0, 0.1]}),
     "trees": (DPRandomTreesRegressor(10, schema=SCHEMA, y_bounds=BOUNDS), {"max_depth": [2, 3]}),
-    "table": (tabular_pipeline("regressor", schema=SCHEMA, y_bounds=BOUNDS), {"model__max_depth": [2, 3]}),
+    "table": (
+        tabular_pipeline("regressor", schema=SCHEMA, y_bounds=BOUNDS),
+        {"model__alpha": [0.0, 0.1]},
+    ),
     "table of a ridge": (tabular_pipeline(ridge(), schema=SCHEMA), {"vectorizer__numbers": ["auto", "bins"]}),
 }
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._gradient.linear import LinearRuns
 from skdp._gradient.plan import Plan, Run, Targets
-from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
+from skdp._kernels.losses import LOSSES
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as linear_rule
@@ -37,10 +37,6 @@ class OneHotRuns(LinearRuns):
     intercept_: NDArray[np.float64]
     coef_noise_: NDArray[np.float64]
     _fitted_start_noise: Any  # of coefficients that the last run started from
-
-    def _loss(self, outputs: Any) -> tuple[int, float]:
-        """Return the number of the loss and its limit, see `skdp._kernels.losses`: by default that of a classifier."""
-        return (LOGISTIC if outputs.n_outputs == 1 else MULTINOMIAL), 0.0
 
     def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
         """Return the form with the weights that blocks are to have at this signal: by default those that it has."""
@@ -96,10 +92,10 @@ class OneHotRuns(LinearRuns):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """See `GradientEstimator`. Rows are `OneHotRows`."""
-        loss, limit = self._loss(targets.outputs)
+        name, limit = self._loss_of(targets.outputs)
         return OneHotModel(
             X, targets.values, weights, targets.outputs.n_outputs, run.shape,
-            loss=loss, limit=limit, n_threads=count_threads(self.n_jobs),
+            loss=LOSSES[name], limit=limit, n_threads=count_threads(self.n_jobs),
         )  # fmt: skip
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:

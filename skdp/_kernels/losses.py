@@ -31,6 +31,9 @@ import numpy as np
 from numba import njit
 
 LOGISTIC, MULTINOMIAL, SQUARED, HUBER, POISSON = 0, 1, 2, 3, 4
+LOSSES = {
+    "logistic": LOGISTIC, "softmax": MULTINOMIAL, "squared_error": SQUARED, "huber": HUBER, "poisson": POISSON,
+}  # fmt: skip
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip

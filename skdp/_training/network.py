@@ -33,10 +33,6 @@ from skdp._training.optimizers import Vector
 ACTIVATIONS = {
     "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,
 }  # fmt: skip
-LOSSES = {
-    "logistic": losses.LOGISTIC, "softmax": losses.MULTINOMIAL, "squared_error": losses.SQUARED,
-    "huber": losses.HUBER, "poisson": losses.POISSON,
-}  # fmt: skip
 CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
 
 _BLOCK = 256  # rows of one product; more rows would need more slack for rounding
@@ -48,7 +44,7 @@ Rows = NDArray[np.int64] | None
 
 @dataclass(frozen=True)
 class Architecture:
-    """Widths of a dense network's layers, input and output included, its activation and its loss, one of `LOSSES`.
+    """Widths of a dense network's layers, input and output included, its activation and its loss, of `losses.LOSSES`.
 
     `limit` is that of the losses that have one (`skdp._kernels.losses`). A layer's parameters are a table of shape
     (inputs + 1, outputs) whose last row is the intercepts; the tables follow one another in the flat vector.
@@ -218,7 +214,7 @@ class NetworkModel:
         if name == "softmax":
             losses.multinomial_row_residuals(scores, targets, weights, rows, start)
         else:
-            losses.row_residuals(LOSSES[name], scores, targets, weights, rows, start, limit)
+            losses.row_residuals(losses.LOSSES[name], scores, targets, weights, rows, start, limit)
 
     def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
         code = ACTIVATIONS[self.architecture.activation]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skdp._fitting.bounded_targets import TargetBounds, TargetScale
-from skdp._gradient.regressor import BoundedOutput, GradientRegressor
-from skdp._kernels.losses import SQUARED
+from skdp._gradient.regressor import GradientRegressor
 from skdp._training.one_hot_defaults import REGRESSOR
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
@@ -200,7 +199,6 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     (True, True)
     """
 
-    loss = "squared"  # of `GradientRegressor`; no parameter here
     _rule = REGRESSOR
 
     def __init__(
@@ -269,10 +267,6 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     def _target_scale(self, bounds: TargetBounds) -> TargetScale:
         """See `GradientRegressor`."""
         return TargetScale.of(bounds, bool(self.fit_intercept))
-
-    def _loss(self, outputs: BoundedOutput) -> tuple[int, float]:
-        """See `OneHotRuns`."""
-        return SQUARED, 0.0
 
 
 __all__ = ["DPRandomTreesRegressor"]

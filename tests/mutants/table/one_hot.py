@@ -127,8 +127,8 @@ MUTANTS = [
         "importances that read rows",
         (
             ONE_HOT_RUNS,
-            "        loss, limit = self._loss(targets.outputs)\n",
-            "        loss, limit = self._loss(targets.outputs)\n"
+            "        name, limit = self._loss_of(targets.outputs)\n",
+            "        name, limit = self._loss_of(targets.outputs)\n"
             "        self._fitted_shares = np.bincount(X.codes[0], minlength=9)[: self.n_features_in_] + 1.0\n",
         ),
         (
