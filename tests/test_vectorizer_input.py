@@ -295,7 +295,7 @@ def in_polars(frame):
     """The same frame in polars, None where polars has no such column."""
     try:
         return pl.from_pandas(frame)
-    except Exception:
+    except (Exception, pl.exceptions.PanicException):  # a panic, of decimals of 60 digits, is no Exception
         return None
 
 
