@@ -304,6 +304,14 @@ def test_instalments_that_do_not_fit_are_refused_and_not_charged(changes, messag
     assert len(accountant.history) == 1
 
 
+@pytest.mark.parametrize("losses", [("squared_error", "poisson"), ("poisson", "huber")])
+def test_a_parameter_that_is_set_after_a_fit_changes_no_prediction(losses):
+    X, y = draw()
+    model = seeded(loss=losses[0]).fit(X, y)
+    before = model.predict(X)
+    np.testing.assert_array_equal(model.set_params(loss=losses[1]).predict(X), before)
+
+
 def test_an_instalment_keeps_the_bounds_that_were_read():
     X, y = draw()
     model = seeded(y_bounds=None, warm_start=True).fit(X, y)

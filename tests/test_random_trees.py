@@ -26,7 +26,7 @@ from skdp import (
     config_context,
 )
 from skdp._training.one_hot import OneHotModel
-from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import TableSchema
 
@@ -673,3 +673,14 @@ def test_noise_goes_along_the_directions_that_the_projection_removes(monkeypatch
     spread = stats.chi2(sums.size)
     square = float(np.sum(sums**2 / widths)) / each**2
     assert spread.ppf(FALSE_ALARM / 2) < square < spread.isf(FALSE_ALARM / 2)
+
+
+def test_the_scale_of_targets_is_that_of_the_fit():
+    rng = np.random.default_rng(0)
+    X, accountant = rng.uniform(-1.0, 1.0, (200, 2)), PrivacyAccountant()
+    model = DPRandomTreesRegressor(3, 2, bounds=(-1, 1), y_bounds=(0, 10), max_iter=2, accountant=accountant)
+    before = model.fit(X, 5.0 + X[:, 0]).predict(X)
+    np.testing.assert_array_equal(model.set_params(fit_intercept=False, warm_start=True).predict(X), before)
+    with pytest.raises(ValueError, match=r"\Afit_intercept=False asks for another scale.*warm_start=False\.\Z"):
+        model.fit(X, X[:, 0])
+    assert len(accountant.history) == 1

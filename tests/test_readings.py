@@ -50,6 +50,9 @@ ODD = {
     "broken number": BrokenNumber(3),
     "time span of NumPy": np.timedelta64(3, "D"),
     "day far away": np.datetime64(10**9, "D"),
+    "moment of pandas far away": pd.Timestamp(np.datetime64(10**16, "s")),
+    "moment of pandas far away, with a zone": pd.Timestamp(np.datetime64(10**16, "s"), tz="Asia/Tokyo"),
+    "time span of pandas far away": pd.Timedelta(np.timedelta64(10**17, "s")),
     "surrogate": "\ud800",
 }
 SCHEMAS = ((0, 100), ["a"], "flag", ("2000-01-01", "2020-01-01"), {"kind": "ordinal", "categories": ["a", "b"]})
@@ -69,13 +72,16 @@ def test_every_cell_is_read(cell, public):
     assert (rows != 0).sum(axis=1).tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("name", ["large integer", "before the first day", "broken number"])
+FATAL = ("large integer", "before the first day", "broken number", "moment of pandas far away")
+
+
+@pytest.mark.parametrize("name", [*FATAL, "time span of pandas far away"])
 def test_no_cell_stops_a_fit_after_the_charge(name):
     n = 60
     X = pd.DataFrame({"public": np.full(n, "a", object), "bought": np.resize(["u", "v"], n)})
     X["public"] = X["public"].astype(object)
     X.at[3, "public"] = ODD[name]
-    public = ("2000-01-01", "2020-01-01") if "day" in name else (0, 100)
+    public = ("2000-01-01", "2020-01-01") if "day" in name or "moment" in name else (0, 100)
     model = DPLogisticRegression(classes=[0, 1], max_iter=2, accountant=PrivacyAccountant())
     pipe = tabular_pipeline(model, schema={"public": public, "bought": "category"}).fit(X, np.resize([0, 1], n))
     assert pipe.predict(X).shape == (n,)
@@ -93,6 +99,12 @@ def test_time_spans_are_days_as_objects_too():
     spans = np.array([1, 36, "NaT"], "timedelta64[h]")
     vectorizer = DPTableVectorizer({"x0": (0, 2)}, numbers="scale", sparse_output=False).fit(spans[:, None])
     np.testing.assert_array_equal(vectorizer.transform(spans[:, None]), vectorizer.transform(column(*spans)))
+
+
+def test_moments_of_pandas_are_days_wherever_they_are():
+    for moment in (np.datetime64(10**16, "s"), np.datetime64(-(10**16), "s")):
+        assert days_of(pd.Timestamp(moment)) == days_of(moment)
+    assert days_of(ODD["moment of pandas far away, with a zone"]) == days_of(np.datetime64(10**16, "s")) - 9 / 24
 
 
 def test_no_cell_is_read_as_an_equal_one():

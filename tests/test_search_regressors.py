@@ -255,6 +255,29 @@ def test_what_cannot_be_scored_is_refused_in_one_line_before_a_row_is_read(case)
     assert accountant.history == ()
 
 
+@silent
+def test_targets_that_one_loss_refuses_are_refused_before_the_charge():
+    accountant = PrivacyAccountant()
+    model = DPMLPRegressor((3,), y_bounds=(0, 5), max_iter=1, accountant=accountant)
+    counts = np.resize([0.0, 1.0, 2.0], N)
+    counts[3] = -1.0
+    for seed in range(4):  # whichever candidates are tried
+        made = search(model, {"loss": ["squared_error", "poisson"]}, random_state=seed)
+        with pytest.raises(ValueError, match="y has negative targets"):
+            made.fit(X, counts)
+    assert not any(entry.event for entry in accountant.history)
+
+
+@silent
+def test_labels_that_one_candidate_refuses_are_refused_before_the_charge():
+    accountant = PrivacyAccountant()
+    steps = [DPLogisticRegression(classes=each, max_iter=1, accountant=accountant) for each in ([0, 1, 2], [0, 1])]
+    made = search(allocate_budget(make_pipeline(steps[0]), 2.0, 1e-5), {"dplogisticregression": steps})
+    with pytest.raises(ValueError, match="labels that are not in classes"):
+        made.fit(X, np.resize([0, 1, 2], N))
+    assert not any(entry.event for entry in accountant.history)
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_classifiers_are_not_compared_by_errors(name):
     made = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"alpha": [0.0, 1.0]}, scoring=name)

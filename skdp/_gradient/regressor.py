@@ -46,6 +46,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
     loss: Any = "squared_error"  # of those that have no choice
     y_bounds_: TargetBounds
+    _fitted_scale: TargetScale  # of the outputs, which parameters that are changed after a fit do not change
+    _fitted_loss: str
 
     def _loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
         """See `GradientEstimator`."""
@@ -164,6 +166,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
     def _set_outputs(self, outputs: BoundedOutput) -> None:
         """See `GradientEstimator`."""
         self.y_bounds_ = outputs.bounds
+        self._fitted_scale, self._fitted_loss = self._target_scale(outputs.bounds), self.loss
 
     # --- predictions ---
 
@@ -181,8 +184,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
             Predicted targets, moved into `y_bounds_`.
         """
         values = self._score_rows(X)[:, 0].astype(np.float64)
-        scale = self._target_scale(self.y_bounds_)
-        if self.loss == "poisson":
+        scale = self._fitted_scale
+        if self._fitted_loss == "poisson":
             with np.errstate(over="ignore"):  # infinity is above the bounds
                 np.exp(values, out=values)
         return np.clip(scale.middle + scale.half * values, *self.y_bounds_)

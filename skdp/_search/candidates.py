@@ -22,7 +22,13 @@ _OF_THE_SEARCH = {
 }  # fmt: skip
 
 
-_OF_COLUMNS = {"schema", "bounds", "categories", "numbers"}
+_OF_TRAINING = {
+    "activation", "adam_epsilon", "adam_noise_floor", "alpha", "average", "batch_size", "beta_1", "beta_2", "clipping",
+    "data_norm", "decay_epochs", "fit_intercept", "hidden_layer_sizes", "learning_rate", "learning_rate_end",
+    "learning_rate_init", "lot_size", "max_depth", "max_grad_norm", "max_iter", "momentum", "n_bins", "n_components",
+    "n_estimators", "plain_share", "sampling_rate", "solver", "trees_random_state",
+}  # fmt: skip
+"""Parameters that have no say in which rows and targets are refused; of any other, a loss for one, nothing is known."""
 
 
 def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
@@ -104,9 +110,13 @@ class FitPlan(NamedTuple):
 
     @property
     def reading(self) -> str:
-        """A key of all that decides which tables are refused: classes of steps, and what they are told of columns."""
-        told = sorted(each for each in self.pipeline.get_params().items() if each[0].split("__")[-1] in _OF_COLUMNS)
-        return str(joblib.hash(([type(step).__qualname__ for _, step in self.pipeline.steps], told)))
+        """A key of all that may decide which tables and targets are refused: classes of steps, and parameters."""
+        told = [
+            (type(step).__qualname__, {k: v for k, v in step.get_params(deep=False).items() if k not in _OF_TRAINING})
+            for _, step in self.pipeline.steps
+            if not isinstance(step, str | None)  # "passthrough"
+        ]
+        return str(joblib.hash(told))
 
     @property
     def has_public_steps(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skdp._fitting.bounded_targets import TargetBounds, TargetScale
+from skdp._gradient.plan import Run
 from skdp._gradient.regressor import GradientRegressor
 from skdp._training.one_hot_defaults import REGRESSOR
 from skdp._validation import absolute_path
@@ -267,6 +268,15 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     def _target_scale(self, bounds: TargetBounds) -> TargetScale:
         """See `GradientRegressor`."""
         return TargetScale.of(bounds, bool(self.fit_intercept))
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        if self._target_scale(outputs.bounds) != self._fitted_scale:
+            raise ValueError(
+                f"fit_intercept={self.fit_intercept!r} asks for another scale of targets than that of earlier runs: "
+                "set it as before, or start again with fit and warm_start=False."
+            )
+        super()._check_present(run, outputs)
 
 
 __all__ = ["DPRandomTreesRegressor"]

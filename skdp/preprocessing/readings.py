@@ -62,7 +62,10 @@ def number_of(cell: Any) -> float:
         except ValueError:
             return math.nan
     if isinstance(cell, datetime.timedelta):
-        return cell / datetime.timedelta(days=1)
+        try:
+            return cell / datetime.timedelta(days=1)
+        except Exception:  # a span of pandas that does not fit into microseconds
+            cell = _of_numpy(cell, "to_timedelta64")
     if isinstance(cell, np.timedelta64):
         span = cell.astype("timedelta64[us]").astype(np.int64)
         return math.nan if np.isnat(cell) else float(span / MICROSECONDS)
@@ -97,9 +100,19 @@ def days_of(cell: Any) -> float:
         return math.nan
     try:
         shift = cell.utcoffset() or datetime.timedelta(0)
-    except Exception:  # somebody's own time zone
-        return math.nan
-    return float((cell.replace(tzinfo=None) - _EPOCH - shift) / datetime.timedelta(days=1))
+        return float((cell.replace(tzinfo=None) - _EPOCH - shift) / datetime.timedelta(days=1))
+    except Exception:  # somebody's own time zone, or a moment of pandas that does not fit into microseconds
+        cell = _of_numpy(cell, "to_datetime64")
+    return math.nan if cell is None else float(days_of_array(np.array([cell]))[0])
+
+
+def _of_numpy(cell: Any, method: str) -> Any:
+    """Return a cell of pandas as one of NumPy, None for any other, whose message may quote it."""
+    try:
+        found = getattr(cell, method)()
+    except Exception:
+        return None
+    return found if isinstance(found, np.datetime64 | np.timedelta64) else None
 
 
 def days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
