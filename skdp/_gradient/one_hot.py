@@ -84,8 +84,7 @@ class OneHotRuns(LinearRuns):
         geometry: OneHotGeometry = run.shape
         theta = np.zeros((outputs.n_outputs, geometry.width))
         if warm:
-            scale = self._scale(geometry)
-            np.divide(self.coef_, scale, out=theta[:, : len(scale)], where=scale > 0.0)
+            theta[:, : geometry.blocks.n_columns] = self.coef_ / self._scale(geometry)
             if geometry.fit_intercept:
                 theta[:, -1] = self.intercept_ / geometry.icpt
         return theta.ravel()
@@ -104,11 +103,9 @@ class OneHotRuns(LinearRuns):
         self.learning_rate_ = run.learning_rate
         # A run that resumes starts from where it first did, any other from the current coefficients.
         resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
-        start = (
-            (self._fitted_start_noise if resumed else self.coef_noise_)
-            if plan.warm
-            else np.zeros((1, geometry.blocks.n_columns))
-        )
+        start = np.zeros((1, geometry.blocks.n_columns))
+        if plan.warm:
+            start = self._fitted_start_noise if resumed else self.coef_noise_
         table = theta.reshape(plan.outputs.n_outputs, -1)
         self.coef_ = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
         self.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))

@@ -256,7 +256,7 @@ class OneHotModel:
     Proof. Let P be the orthogonal projection onto vectors that sum to zero in each block, the identity at the
     intercept, and u = P D e the projected row: e has a 1 for each level, D holds entries. The gradient of a row at
     parameters P theta is r u', with r the derivative of the loss by the scores, and its norm \\|r\\| \\|u\\| is that of
-    r, as all rows have norm 1. `losses.clip_residuals` shortens r to C, with `_length` in the place of 1: room for the
+    r, as all rows have norm 1. `losses.clip_residuals` shortens r to C, with `_lengths` in the place of 1: room for the
     rounding of the norm and of products. What a row adds to histograms is its clipped residual, once in each block, and
     sums are P D times those of all rows: by linearity the same as the sum of the clipped gradients r u'. So one row
     moves the sum by at most C. The release adds isotropic noise to this sum, also along the directions that P removes,
