@@ -115,7 +115,7 @@ class JointFit:
     def _check_places(self) -> None:
         """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
         for (_, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
-            fault = step._fault_behind(before) if name in self._private else ""
+            fault = step._fault_behind(before) if hasattr(step, "_fault_behind") else ""
             if fault:
                 raise ValueError(f"step {name!r}: {fault}")
 
