@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from numbers import Real
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_form_of, row_norm_of
 from skdp._fitting.payment import Payment
-from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan
+from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_table, encode_labels
 from skdp._fitting.totals import FitPrice
@@ -343,8 +344,19 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         return False
 
     def _fault_behind(self, step: Any) -> str:
-        """Why rows of a private step before this one might be refused, after the charge; "" if they are not."""
-        return ""
+        """Why rows of a private step before this one might be refused, after the charge; "" if they are not.
+
+        By default a parameter that lists columns is refused behind a step that buys their number.
+        """
+        names = [name for name in ("bounds", "categories") if _lists_columns(getattr(self, name, None))]
+        if not names or not is_private(step) or step_of(step).width_is_public:
+            return ""
+        return f"{names[0]} is a list for columns whose number the step before it chooses: give what holds for all."
+
+
+def _lists_columns(value: Any) -> bool:
+    """Whether a parameter says something of each column for itself, and not of all."""
+    return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
 class JointPrice(Reported):

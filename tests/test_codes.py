@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from tables import BOUGHT, SCHEMA, customers, labels
 
 from skdp import (
@@ -346,3 +346,16 @@ def test_frames_as_output_change_nothing():
 def test_an_instance_of_another_kind_has_bins():
     model = tabular_pipeline(DPLogisticRegression(classes=[0, 1]))
     assert model[0].numbers == "bins"
+
+
+@pytest.mark.parametrize("public", [{"bounds": [(-1, 1)] * 3}, {"schema": {"x0": (0, 1)}}])
+def test_public_trees_of_other_columns_than_are_bought_are_refused_before_the_charge(public):
+    accountant, rng = PrivacyAccountant(), np.random.default_rng(0)
+    steps = [
+        DPTableVectorizer(numbers="codes", accountant=accountant),
+        PublicTreesEmbedding(4, 2, **public),
+        DPLogisticRegression(classes=[0, 1], max_iter=1),
+    ]
+    with pytest.raises(ValueError, match="are for columns that the step before it may not give"):
+        allocate_budget(make_pipeline(*steps), 2.0, 1e-5).fit(rng.uniform(-1, 1, (100, 2)), np.resize([0, 1], 100))
+    assert not any(entry.event for entry in accountant.history)

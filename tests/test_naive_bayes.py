@@ -16,10 +16,13 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from skdp import (
+    DPPCA,
     BudgetExceededError,
     DPGridSearchCV,
+    DPTableVectorizer,
     PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
@@ -415,3 +418,25 @@ def test_copies_are_the_same_model():
     model = bayes().fit(X, y)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(clone(model).fit(X, y).theta_, model.theta_)
+
+
+@pytest.mark.parametrize(
+    ("first", "bounds"),
+    [
+        (DPTableVectorizer(sparse_output=False), [(-1, 1), (0, 1)]),  # as many columns as are bought
+        (DPPCA(2, data_norm=1.0), [(-1, 1), (0, 1), (0, 1)]),
+    ],
+)
+def test_bounds_of_other_columns_than_a_step_gives_are_refused_before_the_charge(first, bounds):
+    X, y = draw(500)
+    accountant = PrivacyAccountant()
+    model = DPGaussianNB(CLASSES, bounds=bounds, accountant=accountant)
+    with pytest.raises(ValueError, match=r"\A[^\n]*bounds[^\n]*\Z"):
+        allocate_budget(make_pipeline(first, model), 1.0, 1e-5).fit(X, y)
+    assert not any(entry.event for entry in accountant.history)
+
+
+def test_bounds_of_the_columns_of_a_step_of_known_width_are_taken():
+    X, y = draw(500)
+    steps = make_pipeline(DPPCA(2, data_norm=1.0), DPGaussianNB(CLASSES, bounds=[(-1, 1), (0, 1)]))
+    assert allocate_budget(steps, 1.0, 1e-5).fit(X, y).epsilon_ <= 1.0

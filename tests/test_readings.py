@@ -53,6 +53,7 @@ ODD = {
     "moment of pandas far away": pd.Timestamp(np.datetime64(10**16, "s")),
     "moment of pandas far away, with a zone": pd.Timestamp(np.datetime64(10**16, "s"), tz="Asia/Tokyo"),
     "time span of pandas far away": pd.Timedelta(np.timedelta64(10**17, "s")),
+    "moment in attoseconds": np.datetime64(2**62, "as"),
     "surrogate": "\ud800",
 }
 SCHEMAS = ((0, 100), ["a"], "flag", ("2000-01-01", "2020-01-01"), {"kind": "ordinal", "categories": ["a", "b"]})
@@ -75,7 +76,7 @@ def test_every_cell_is_read(cell, public):
 FATAL = ("large integer", "before the first day", "broken number", "moment of pandas far away")
 
 
-@pytest.mark.parametrize("name", [*FATAL, "time span of pandas far away"])
+@pytest.mark.parametrize("name", [*FATAL, "moment in attoseconds", "time span of pandas far away"])
 def test_no_cell_stops_a_fit_after_the_charge(name):
     n = 60
     X = pd.DataFrame({"public": np.full(n, "a", object), "bought": np.resize(["u", "v"], n)})

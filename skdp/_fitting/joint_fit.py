@@ -115,7 +115,7 @@ class JointFit:
     def _check_places(self) -> None:
         """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
         for (_, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
-            fault = step._fault_behind(before) if name in self._private else ""
+            fault = step._fault_behind(before) if hasattr(step, "_fault_behind") else ""
             if fault:
                 raise ValueError(f"step {name!r}: {fault}")
 
@@ -157,11 +157,13 @@ class JointFit:
     def _rehearse(self, width: int) -> None:
         """Run what stands behind the first private step on made-up rows: it must not fail after the charge.
 
-        Not behind a step that chooses its width by what it releases; a last step that is private takes any width.
+        Not behind a step that chooses its width by what it releases; a last step that is private takes any width, but
+        for parameters that list columns.
         """
         behind = self.steps[self._first :]
         last = behind[-1][1]
-        if len(behind) == 1 or (len(behind) == 2 and is_private(last) and not hasattr(last, "transform")):
+        any_width = is_private(last) and not hasattr(last, "transform") and not hasattr(last, "bounds")
+        if len(behind) == 1 or (len(behind) == 2 and any_width):
             return
         rows: Any = np.random.default_rng(0).uniform(-1.0, 1.0, (_MADE_UP, width))
         for number, (name, step) in enumerate(behind):

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.norms import with_row_form, with_row_norm
+from skdp._fitting.private_step import is_private, step_of
 from skdp._fitting.public_rules import register
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
@@ -23,7 +24,7 @@ from skdp._validation import check_count, check_real, count_threads, show
 from skdp.ensemble.importances import importances
 from skdp.ensemble.trees import Trees, draw_trees
 from skdp.preprocessing.blocks import Block, unique_names
-from skdp.preprocessing.buying import bounds_of_columns
+from skdp.preprocessing.buying import bounds_of_columns, check_bounds
 from skdp.preprocessing.columns import Table
 from skdp.preprocessing.kinds import Column
 from skdp.preprocessing.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
@@ -299,6 +300,17 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         leaves = np.empty((len(codes[0]), trees.n_trees), np.int32)
         self._by_parts(lambda part: trees.write_leaves([each[part] for each in codes], 0, 0, leaves[part]), len(leaves))
         return leaves
+
+    def _fault_behind(self, step: Any) -> str:
+        """See `PrivateEstimator`: a refusal behind a step that buys its columns would come after the charge."""
+        if not is_private(step) or step_of(step).width_is_public:
+            return ""
+        if self.schema is None and self.categories is None and not isinstance(check_bounds(self.bounds), list):
+            return ""  # any columns
+        return (
+            "schema, bounds or categories are for columns that the step before it may not give: give one pair of "
+            "bounds, or put it in front."
+        )
 
     # --- for estimators that have an embedding of their own ---
 

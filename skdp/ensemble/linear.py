@@ -160,6 +160,8 @@ class RandomTreesRuns(OneHotRuns):
         The variance of each column's part of the score over its levels, all of them equally likely, and of each split
         of a tree for the column that it looks at, less what noise alone makes of it; they sum to 1, or are all 0. They
         are a function of the coefficients and of public quantities, so they cost nothing: frequencies would.
+        Selectors of scikit-learn look at `coef_` first, which has other columns than the table: give them
+        ``importance_getter="feature_importances_"``.
         """
         check_is_fitted(self)
         return self.embedding_._importances(self.coef_, self.coef_noise_)

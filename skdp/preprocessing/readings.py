@@ -116,6 +116,8 @@ def _of_numpy(cell: Any, method: str) -> Any:
 
 
 def days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
+    if np.datetime_data(values.dtype)[0] in ("fs", "as"):  # units of which no int64 holds a day
+        values = values.astype("datetime64[us]")
     days = values.astype("datetime64[D]")  # by days first: years far away do not fit into microseconds
     rest = (values.astype("datetime64[us]") - days.astype("datetime64[us]")).astype(np.int64) / MICROSECONDS
     return np.where(np.isnat(values), np.nan, days.astype(np.int64) + rest)
