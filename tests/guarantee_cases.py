@@ -122,6 +122,10 @@ TREES_PUBLISH = {
     "feature_importances_": "a property: function of `coef_`, `coef_noise_` and `embedding_`",
     "learning_rate_": "rule in public n, epsilon, delta",
 }
+OF_TARGETS = {
+    "_fitted_scale": "function of `y_bounds`, `loss` and `fit_intercept`",
+    "_fitted_loss": "the parameter `loss`",
+}
 UNDOCUMENTED = {
     DPLogisticRegression: {
         **ALL_KEEP,
@@ -131,8 +135,8 @@ UNDOCUMENTED = {
     },
     DPMLPClassifier: ALL_KEEP,
     DPRandomTreesClassifier: TREES_KEEP,
-    DPRandomTreesRegressor: TREES_KEEP,
-    DPMLPRegressor: ALL_KEEP,
+    DPRandomTreesRegressor: {**TREES_KEEP, **OF_TARGETS},
+    DPMLPRegressor: {**ALL_KEEP, **OF_TARGETS},
 }
 PUBLISHED = {
     DPLogisticRegression: {
