@@ -12,10 +12,9 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._config import report_leak
 from skdp._fitting.inspections import report_inspection
-from skdp._fitting.leaks import CLASSES_READ, note_leaks
-from skdp._fitting.rows import check_classes, check_labels, check_table, encode_labels
+from skdp._fitting.leaks import report_classes_read
+from skdp._fitting.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._gram import Doubles
 from skdp._validation import absolute_path, show
 from skdp.accounting import GaussianDpEvent
@@ -222,17 +221,10 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         if self.classes is not None:
             classes = check_classes("classes", self.classes)
             return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes))
-        report_leak(
-            "classes=None: the classes were read from the labels, which is not paid for; name all classes that can "
-            "occur, e.g. classes=[0, 1]."
-        )
-        note_leaks(self, CLASSES_READ)
-        classes, codes = np.unique(check_labels(y, n_samples), return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
-            )
-        return _Labels(classes, codes)
+        report_classes_read(self)
+        labels = check_labels(y, n_samples)
+        classes = classes_of(labels)
+        return _Labels(classes, encode_labels(labels, classes))
 
     def _learn(self, plan: ReleasePlan, rows: NDArray[Any], targets: _Labels) -> str:
         """See `PrivateEstimator`."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from skdp._config import report_leak
+
 SEED = "seed"
 CLASSES = "classes"
 Y_BOUNDS = "y_bounds"
@@ -41,6 +43,15 @@ def note_leaks(fitted: Any, *leaks: Leak) -> None:
     fitted._fitted_leaks = tuple(dict.fromkeys([*fitted.__dict__.get("_fitted_leaks", ()), *leaks]))
 
 
+def report_classes_read(estimator: Any) -> None:
+    """Report and note that an estimator without `classes` reads them from the labels."""
+    report_leak(
+        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur, "
+        "e.g. classes=[0, 1]."
+    )
+    note_leaks(estimator, CLASSES_READ)
+
+
 def leaks_of(fitted: Any) -> tuple[Leak, ...]:
     """Return the leaks of an estimator, a pipeline or a search, and of its private parts."""
     found = dict.fromkeys(fitted.__dict__.get("_fitted_leaks", (NOT_KEPT,)))
@@ -63,4 +74,5 @@ __all__ = [
     "begin_record",
     "leaks_of",
     "note_leaks",
+    "report_classes_read",
 ]

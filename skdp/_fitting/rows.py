@@ -330,6 +330,16 @@ def _is_continuous(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())
 
 
+def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """Distinct values of labels, at least two."""
+    values = np.unique(labels)
+    if len(values) < 2:
+        raise ValueError(
+            "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
+        )
+    return values
+
+
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused."""
     try:
@@ -385,6 +395,7 @@ __all__ = [
     "check_table",
     "check_targets",
     "check_weights",
+    "classes_of",
     "column_names",
     "encode_labels",
 ]

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
-from skdp._config import report_leak
 from skdp._fitting.class_weight import class_weights
-from skdp._fitting.leaks import CLASSES_READ, note_leaks
-from skdp._fitting.rows import check_classes, check_labels, check_weights, encode_labels
+from skdp._fitting.leaks import report_classes_read
+from skdp._fitting.rows import check_classes, check_labels, check_weights, classes_of, encode_labels
 from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Targets
 from skdp._validation import show
@@ -168,11 +167,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
             return Outputs.of_classes(self.classes_)
         if given is not None:
             return Outputs.of_classes(check_classes("classes", given))
-        report_leak(
-            "classes=None: the classes were read from the labels, which is not paid for; name all classes that "
-            "can occur, e.g. classes=[0, 1]."
-        )
-        note_leaks(self, CLASSES_READ)
+        report_classes_read(self)
         return None
 
     # --- predictions ---
@@ -235,16 +230,6 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         return False
 
 
-def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
-    """Distinct values of labels, at least two."""
-    values = np.unique(labels)
-    if len(values) < 2:
-        raise ValueError(
-            "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
-        )
-    return values
-
-
 def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
     """Convert several labels per row to numbers."""
     if not np.isin(labels, (0, 1)).all():
@@ -258,4 +243,4 @@ def number_of_columns(y: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-__all__ = ["GradientClassifier", "Outputs", "classes_of", "number_of_columns"]
+__all__ = ["GradientClassifier", "Outputs", "number_of_columns"]

@@ -28,10 +28,10 @@ from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
-from skdp._fitting.rows import check_labels, check_targets
+from skdp._fitting.rows import check_labels, check_targets, classes_of
 from skdp._fitting.running import table_shape
 from skdp._fitting.totals import FitPrice
-from skdp._gradient.classifier import classes_of, number_of_columns
+from skdp._gradient.classifier import number_of_columns
 from skdp._random import SecretStream
 from skdp._search.candidates import (
     FitPlan,

@@ -61,7 +61,7 @@ MUTANTS = [
     ),
     mutant(
         "naive Bayes: classes read in silence",
-        (NAIVE_BAYES, "        note_leaks(self, CLASSES_READ)\n", ""),
+        (NAIVE_BAYES, "        report_classes_read(self)\n", ""),
         tests="naive_bayes",
         select=BY_PROPERTY,
     ),

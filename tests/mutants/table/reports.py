@@ -1,7 +1,7 @@
 """Mistakes in a privacy report, and in the record of what a fit read."""
 
 from mutant import mutant
-from paths import BASE, CALLERS, CLASSIFIER, GRADIENT, LEAKS, REPORT, SEARCH, SEARCH_PLAN
+from paths import BASE, CALLERS, GRADIENT, LEAKS, REPORT, SEARCH, SEARCH_PLAN
 
 FACTS, FIGURES, HTML = REPORT + "facts.py", REPORT + "price.py", REPORT + "as_html.py"
 VALUES, WORDING = REPORT + "values.py", REPORT + "wording.py"
@@ -59,7 +59,7 @@ MUTANTS = [
     ),
     mutant(
         "classes that were read not recorded",
-        (CLASSIFIER, "        note_leaks(self, CLASSES_READ)\n", ""),
+        (LEAKS, "    note_leaks(estimator, CLASSES_READ)\n", ""),
         tests="report",
         select="classes_that_were_read",
     ),
