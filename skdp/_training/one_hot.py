@@ -43,6 +43,11 @@ class Blocks:
         return np.array(self.widths)
 
     @cached_property
+    def first_column(self) -> NDArray[np.int64]:
+        """First column of each block."""
+        return np.cumsum([0, *self.widths[:-1]])
+
+    @cached_property
     def first_block(self) -> NDArray[np.int64]:
         """Blocks of each code: consecutive ones share a byte as long as it has room for all their combinations."""
         first, cells = [0], 1
@@ -132,10 +137,14 @@ class OneHotForm:
 
     def with_share(self, share: float) -> OneHotForm:
         """Return the form in which the trees have this share of the squared norm, and weigh the same; so do columns."""
-        n_trees = len(self.blocks.widths) - self.n_plain
-        plain = math.sqrt((1.0 - share) / max(self.n_plain, 1))
-        weights = (*[plain] * self.n_plain, *[math.sqrt(share / n_trees)] * n_trees)
-        return OneHotForm(self.blocks, weights, self.n_plain)
+        weights = shared_weights(1.0 - share, share, self.n_plain, len(self.blocks.widths) - self.n_plain)
+        return OneHotForm(self.blocks, tuple(weights.tolist()), self.n_plain)
+
+
+def shared_weights(of_plain: float, of_trees: float, n_plain: int, n_trees: int) -> NDArray[np.float64]:
+    """Return weights of blocks by which plain columns and trees have these shares of the squared norm, each evenly."""
+    each = math.sqrt(of_plain / max(n_plain, 1)), math.sqrt(of_trees / n_trees)
+    return np.repeat(each, [n_plain, n_trees])
 
 
 def rows_of_sparse(X: Any, form: OneHotForm) -> tuple[OneHotRows, NDArray[np.bool_]]:
@@ -210,18 +219,18 @@ class OneHotGeometry:
     @cached_property
     def entries_of_columns(self) -> NDArray[np.float64]:
         """Entry of the block of each column."""
-        return np.repeat(self.entries, self.blocks.widths)
+        return np.repeat(self.entries, self.blocks.level_counts)
 
     @cached_property
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of each number that `projected` makes of independent ones of standard deviation 1."""
-        widths = np.repeat(self.blocks.widths, self.blocks.widths)
-        return np.sqrt(1.0 - 1.0 / widths)
+        widths = self.blocks.level_counts
+        return np.repeat(np.sqrt(1.0 - 1.0 / widths), widths)
 
     def projected(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Project numbers of all columns, the last axis, so that those of each block sum to zero."""
-        widths = np.array(self.blocks.widths)
-        means = np.add.reduceat(columns, np.cumsum([0, *widths[:-1]]), axis=-1) / widths
+        widths = self.blocks.level_counts
+        means = np.add.reduceat(columns, self.blocks.first_column, axis=-1) / widths
         return columns - np.repeat(means, widths, axis=-1)
 
     def centred(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -372,4 +381,13 @@ def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64]) -> NDArray[np.fl
     return scores.T
 
 
-__all__ = ["Blocks", "OneHotForm", "OneHotGeometry", "OneHotModel", "OneHotRows", "one_hot_scores", "rows_of_sparse"]
+__all__ = [
+    "Blocks",
+    "OneHotForm",
+    "OneHotGeometry",
+    "OneHotModel",
+    "OneHotRows",
+    "one_hot_scores",
+    "rows_of_sparse",
+    "shared_weights",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -19,7 +18,7 @@ from skdp._fitting.public_rules import register
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema
 from skdp._gram import Doubles
-from skdp._training.one_hot import Blocks, OneHotForm, OneHotRows
+from skdp._training.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._validation import check_count, check_real, count_threads, show
 from skdp.ensemble.importances import importances
 from skdp.ensemble.trees import Trees, draw_trees
@@ -390,7 +389,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     def _weights(self, n_plain: int, n_trees: int) -> tuple[float, ...]:
         """Values of the entries of every row, float32, of norm 1 at most."""
         share = float(self.plain_share) if n_plain else 0.0
-        exact = np.repeat([math.sqrt(share / max(n_plain, 1)), math.sqrt((1.0 - share) / n_trees)], [n_plain, n_trees])
+        exact = shared_weights(share, 1.0 - share, n_plain, n_trees)
         rounded = exact.astype(np.float32)
         return tuple(np.where(rounded > exact, np.nextafter(rounded, np.float32(0.0)), rounded).tolist())
 

@@ -44,7 +44,7 @@ MUTANTS = [
     ),
     mutant(
         "weights of plain columns and trees that add up to more than 1",
-        (EMBEDDING, "math.sqrt((1.0 - share) / n_trees)", "math.sqrt(1.0 / n_trees)"),
+        (EMBEDDING, "shared_weights(share, 1.0 - share,", "shared_weights(share, 1.0,"),
         tests="ensemble",
         select="norm_1",
     ),

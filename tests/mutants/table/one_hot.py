@@ -141,7 +141,7 @@ MUTANTS = [
     ),
     mutant(
         "the noise of coefficients without the projection",
-        (ONE_HOT, "return np.sqrt(1.0 - 1.0 / widths)", "return np.ones(len(widths))"),
+        (ONE_HOT, "return np.repeat(np.sqrt(1.0 - 1.0 / widths), widths)", "return np.ones(widths.sum())"),
         tests="random_trees",
         select="spread",
     ),
