@@ -261,10 +261,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         if (form := self._form(n_features)) is not None:
             return self._sampling_by_lookups(n, n_outputs * len(form.weights))
-        epochs = None if self.max_iter is None else self._check_max_iter()
         n_parameters = n_outputs * (n_features + int(bool(self.fit_intercept)))
-        sampling = self._chosen_sampling(n) or rule.default_sampling(n, n_parameters, epochs or rule.N_STEPS)
-        return sampling, rule.N_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
+        return self._rows_by_work(n, n_parameters, rule.N_STEPS, rule.AFFORDABLE)
 
     def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
         if (form := self._form(n_features)) is not None:
@@ -311,9 +309,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         self.__dict__.pop("_fitted_form_of_coef", None)
         run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
         self.learning_rate_ = run.learning_rate
-        # A run that resumes starts from where it first did, any other from the current coefficients.
-        resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
-        start = self._noise_before_the_run(resumed=resumed) if plan.warm else 0.0
+        start = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         self.coef_ = table[:, :d].copy()
         self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._gradient.estimator import GradientEstimator
-from skdp._gradient.plan import Run
+from skdp._gradient.plan import Plan, Run
+from skdp._sampling import Sampling
 from skdp._training import defaults as rule
 from skdp._training.averaging import last_iterate, tail_average
 from skdp._training.noise import Carried, carried
@@ -41,11 +43,21 @@ class LinearRuns(GradientEstimator):
         count_threads(self.n_jobs)
         return Run(plan, geometry, radius, learning_rate, optimizer, averaging)
 
+    def _rows_by_work(self, n: int, work: int, n_steps: int, affordable: float) -> tuple[Sampling, int]:
+        """Return the sampling of rows, where a row takes so much work a step, and the steps: `n_steps` by default."""
+        epochs = None if self.max_iter is None else self._check_max_iter()
+        sampling = self._chosen_sampling(n) or rule.default_sampling(n, work, epochs or n_steps, affordable)
+        return sampling, n_steps if epochs is None else math.ceil(epochs / sampling.rate)
+
     def _check_learning_rate(self) -> float | None:
         """Return `learning_rate`, or None for the rule."""
         if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
             return None
         return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
+
+    def _resumes(self, plan: Plan) -> bool:
+        """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
+        return plan.warm and plan.before == getattr(self, "_fitted_before", None)
 
     def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
         """See `GradientEstimator`."""

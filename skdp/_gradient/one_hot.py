@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -53,11 +52,7 @@ class OneHotRuns(LinearRuns):
 
     def _sampling_by_lookups(self, n: int, n_lookups: int) -> tuple[Sampling, int]:
         """Return the sampling of rows and the number of steps, where a row takes so many lookups a step."""
-        epochs = None if self.max_iter is None else self._check_max_iter()
-        sampling = self._chosen_sampling(n) or linear_rule.default_sampling(
-            n, n_lookups, epochs or rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS
-        )
-        return sampling, rules.TREES_STEPS if epochs is None else math.ceil(epochs / sampling.rate)
+        return self._rows_by_work(n, n_lookups, rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS)
 
     def _plan_one_hot(self, budget: Budget, n: int, n_features: int, form: OneHotForm, outputs: Any) -> Run:
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
@@ -101,11 +96,9 @@ class OneHotRuns(LinearRuns):
         """See `GradientEstimator`."""
         run, geometry = plan.run, plan.run.shape
         self.learning_rate_ = run.learning_rate
-        # A run that resumes starts from where it first did, any other from the current coefficients.
-        resumed = plan.warm and plan.before == getattr(self, "_fitted_before", None)
         start = np.zeros((1, geometry.blocks.n_columns))
         if plan.warm:
-            start = self._fitted_start_noise if resumed else self.coef_noise_
+            start = self._fitted_start_noise if self._resumes(plan) else self.coef_noise_
         table = theta.reshape(plan.outputs.n_outputs, -1)
         self.coef_ = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
         self.intercept_ = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))

@@ -304,8 +304,8 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         """See `PrivateEstimator`: a refusal behind a step that buys its columns would come after the charge."""
         if not is_private(step) or step_of(step).width_is_public:
             return ""
-        if self.schema is None and self.categories is None and not isinstance(check_bounds(self.bounds), list):
-            return ""  # any columns
+        if takes_any_columns(self):
+            return ""
         return (
             "schema, bounds or categories are for columns that the step before it may not give: give one pair of "
             "bounds, or put it in front."
@@ -446,6 +446,13 @@ def one_hot_blocks(plain: list[Block], n_trees: int, n_leaves: int) -> Blocks:
     return Blocks((*(block.width for block in plain), *[n_leaves] * n_trees))
 
 
+def takes_any_columns(estimator: Any) -> bool:
+    """Tell whether the parameters of trees fit any number of columns: one pair of bounds, and no schema."""
+    if estimator.schema is not None or estimator.categories is not None:
+        return False
+    return not isinstance(check_bounds(estimator.bounds), list)
+
+
 def _public_seed(random_state: Any) -> int:
     """Return a seed that everybody may know."""
     if random_state is None:
@@ -466,4 +473,4 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 register(PublicTreesEmbedding, _rule, ("schema",))
 
-__all__ = ["PublicTreesEmbedding", "one_hot_blocks"]
+__all__ = ["PublicTreesEmbedding", "one_hot_blocks", "takes_any_columns"]

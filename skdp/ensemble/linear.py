@@ -18,8 +18,7 @@ from skdp._training import one_hot_defaults as rules
 from skdp._training.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._validation import check_count
 from skdp.base import Budget, FitTerms
-from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_blocks
-from skdp.preprocessing.buying import check_bounds
+from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_blocks, takes_any_columns
 from skdp.preprocessing.columns import Table
 from skdp.preprocessing.schema import TableSchema
 
@@ -54,8 +53,8 @@ class RandomTreesRuns(OneHotRuns):
             if is_private(step) and getattr(step, "_gives_codes", bool)():
                 return ""
             return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
-        if self.schema is None and self.categories is None and not isinstance(check_bounds(self.bounds), list):
-            return ""  # any columns
+        if takes_any_columns(self):
+            return ""
         return (
             "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
             "put DPTableVectorizer(schema, numbers='codes') directly before it."

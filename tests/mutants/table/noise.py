@@ -63,7 +63,7 @@ MUTANTS = [
     ),
     mutant(
         "noise of a coefficient without that of earlier instalments",
-        (LINEAR_MODEL, "if plan.warm else 0.0\n", "if plan.warm and resumed else 0.0\n"),
+        (LINEAR_MODEL, "if plan.warm else 0.0\n", "if self._resumes(plan) else 0.0\n"),
         tests="coef_noise",
         select="instalments",
     ),
