@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdp._gradient.classifier import GradientClassifier, Outputs
 from skdp._gradient.one_hot import PerhapsOneHotRuns
-from skdp._gradient.plan import Plan, Run, Targets
+from skdp._gradient.plan import Plan, Run
 from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
+from skdp._training.model import Model
 from skdp._training.one_hot import OneHotGeometry
 from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._training.optimizers import Vector
@@ -295,12 +298,13 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
-    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+    def _model_of(self, run: Run, outputs: Outputs, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         if isinstance(run.shape, OneHotGeometry):
-            return super()._bind(X, targets, weights, run)
-        by_lot = run.plan.sampling.rate < 1.0
-        n_outputs, n_threads = targets.outputs.n_outputs, count_threads(self.n_jobs)
-        return LinearModel(X, targets.values, weights, n_outputs, run.shape, by_lot=by_lot, n_threads=n_threads)
+            return super()._model_of(run, outputs, dtype)
+        return partial(
+            LinearModel, n_outputs=outputs.n_outputs, geometry=run.shape,
+            by_lot=run.plan.sampling.rate < 1.0, n_threads=count_threads(self.n_jobs),
+        )  # fmt: skip
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         if isinstance(plan.run.shape, OneHotGeometry):

@@ -13,6 +13,7 @@ from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
+from skdp._training.model import Model
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp.accounting import (
@@ -109,7 +110,7 @@ def test_a_mechanism_states_the_noise_it_adds():
     assert GaussianMechanism(1.7, 0.3).event == GaussianDpEvent(1.7)
 
 
-class CountingModel:
+class CountingModel(Model):
     """A model of its own kind, to see what the loop asks of one: unit gradients along the first axis."""
 
     n_rows = 50

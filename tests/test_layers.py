@@ -74,6 +74,7 @@ FLOORS = {
             "averaging",
             "defaults",
             "linear",
+            "model",
             "network",
             "noise",
             "one_hot",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import Any, Self, cast
@@ -21,6 +22,7 @@ from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.loop import run_dpsgd
+from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 from skdp._training.plan import calibrate_noise, event_of_steps
 from skdp._training.progress import StepProgress
@@ -71,9 +73,13 @@ class GradientEstimator(PrivateEstimator):
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
 
+    def _model_of(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
+        """Return what makes a model of rows of this dtype, of targets and of weights. It can be pickled."""
+        raise NotImplementedError
+
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
-        raise NotImplementedError
+        return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as linear_rule
 from skdp._training import one_hot_defaults as rules
+from skdp._training.model import Model
 from skdp._training.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
@@ -84,11 +87,11 @@ class OneHotRuns(LinearRuns):
                 theta[:, -1] = self.intercept_ / geometry.icpt
         return theta.ravel()
 
-    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+    def _model_of(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         """See `GradientEstimator`. Rows are `OneHotRows`."""
-        name, limit = self._loss_of(targets.outputs)
-        return OneHotModel(
-            X, targets.values, weights, targets.outputs.n_outputs, run.shape,
+        name, limit = self._loss_of(outputs)
+        return partial(
+            OneHotModel, n_outputs=outputs.n_outputs, geometry=run.shape,
             loss=LOSSES[name], limit=limit, n_threads=count_threads(self.n_jobs),
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import linear as kernel
+from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
 _SEGMENT_ROWS = 4096  # least rows of a segment
@@ -43,7 +44,7 @@ class LinearGeometry:
         return n_features + int(self.fit_intercept)
 
 
-class LinearModel:
+class LinearModel(Model):
     """Rows, labels and weights of a linear classifier, ready for clipped gradient sums.
 
     Parameters
@@ -104,7 +105,9 @@ class LinearModel:
     def n_parameters(self) -> int:
         return self.n_outputs * self.geometry.width(self.n_features)
 
-    def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
+    def clipped_gradient_sum(
+        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+    ) -> NDArray[np.float64]:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, : self.n_features].astype(self._X.dtype)

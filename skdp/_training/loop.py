@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from skdp._random import SecretStream
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint, TrainingState
+from skdp._training.model import Model
 from skdp._training.optimizers import Optimizer, Vector
 from skdp._training.plan import DPSGDPlan
-
-
-class Model(Protocol):
-    """Rows bound to a loss, as the loop sees them."""
-
-    @property
-    def n_rows(self) -> int: ...
-
-    def clipped_gradient_sum(
-        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
-    ) -> NDArray[np.float64]:
-        """Sum over `rows` (None: all) of gradients, each clipped to Euclidean norm `max_norm`, in a new array."""
 
 
 def run_dpsgd(
@@ -66,8 +52,8 @@ def run_dpsgd(
     try:
         while state.n_done < plan.n_steps:
             # From the release on, a step is post-processing.
-            rows = plan.sampling.rows(model.n_rows, sampling_stream)
-            total = model.clipped_gradient_sum(state.theta, rows, plan.max_grad_norm)
+            lot = model.draw_lot(plan.sampling, sampling_stream, state.n_done)
+            total = model.clipped_gradient_sum(state.theta, lot, plan.max_grad_norm)
             gradient = mechanism.release(total, noise_stream)
             gradient /= plan.expected_lot_size
             theta, moments = optimizer.update(gradient, state.optimizer, state.theta)

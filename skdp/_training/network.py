@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from skdp._kernels import dense as kernel
 from skdp._kernels import losses
 from skdp._training.linear import row_scales
+from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
 ACTIVATIONS = {
@@ -113,7 +114,7 @@ class Clip:
         return max_norm * np.asarray(self.shares)
 
 
-class NetworkModel:
+class NetworkModel(Model):
     """Rows, targets and weights of a dense network, ready for clipped gradient sums.
 
     Parameters
@@ -131,6 +132,8 @@ class NetworkModel:
         Of the arithmetic.
     batch_size : int
         Rows of a chunk; changes no result but by rounding.
+    target_dtype : dtype or None
+        In which targets of losses other than the softmax are kept. None keeps theirs.
     """
 
     def __init__(
@@ -145,8 +148,11 @@ class NetworkModel:
         unit: float,
         dtype: Any,
         batch_size: int,
+        target_dtype: Any = None,
     ) -> None:
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
+        if architecture.loss != "softmax":
+            targets = targets.reshape(self.n_rows, architecture.widths[-1]).astype(target_dtype or targets.dtype)
         self._X, self._targets, self._dtype = X, targets, np.dtype(dtype)
         scale = row_scales(X, radius, unit)
         self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)  # a row that overflows becomes a null row

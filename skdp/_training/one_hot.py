@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from skdp._kernels import losses
 from skdp._kernels import one_hot as kernel
 from skdp._training.linear import n_segments
+from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
@@ -238,7 +239,7 @@ class OneHotGeometry:
         return self.projected(columns) * self.entries_of_columns
 
 
-class OneHotModel:
+class OneHotModel(Model):
     """One-hot rows, targets and weights of a linear model, ready for clipped gradient sums.
 
     Parameters
@@ -297,7 +298,9 @@ class OneHotModel:
     def n_parameters(self) -> int:
         return self.n_outputs * self.geometry.width
 
-    def clipped_gradient_sum(self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float) -> Vector:
+    def clipped_gradient_sum(
+        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+    ) -> NDArray[np.float64]:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
         tables, bias = self._tables(theta)
         n = self.n_rows if rows is None else len(rows)
@@ -351,7 +354,7 @@ class OneHotModel:
         losses.clip_residuals(found, self._lengths[:m], max_norm)
         return found
 
-    def _gradients(self, histograms: NDArray[np.float64], icpts: NDArray[np.float64]) -> Vector:
+    def _gradients(self, histograms: NDArray[np.float64], icpts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of gradients r u' from the sums of r over the rows of each cell, and over all rows."""
         sums, blocks = np.zeros((self.n_outputs, self.n_columns)), self._blocks
         for k, histogram in enumerate(histograms):

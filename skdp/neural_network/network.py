@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._gradient.estimator import GradientEstimator
-from skdp._gradient.plan import Plan, Run, Targets
+from skdp._gradient.plan import Plan, Run
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
@@ -214,14 +215,13 @@ class NetworkEstimator(GradientEstimator):
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.adjacency == "add_remove" else dtype
 
-    def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> NetworkModel:
+    def _model_of(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
         shape: _Shape = run.shape
-        values, dtype = targets.values, self._arithmetic(X.dtype)
-        if shape.architecture.loss != "softmax":
-            values = values.reshape(len(values), targets.outputs.n_outputs).astype(self._dtype_of_targets(dtype))
-        return NetworkModel(
-            X, values, weights, shape.architecture, shape.clip,
-            radius=run.radius, unit=shape.unit, dtype=dtype, batch_size=shape.batch_size,
+        dtype = self._arithmetic(dtype)
+        return partial(
+            NetworkModel, architecture=shape.architecture, clip=shape.clip,
+            radius=run.radius, unit=shape.unit, dtype=dtype, target_dtype=self._dtype_of_targets(dtype),
+            batch_size=shape.batch_size,
         )  # fmt: skip
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:

@@ -279,7 +279,7 @@ MUTANTS = [
         (
             TRAINING,
             "            total = model.clipped_gradient_sum",
-            "            if rows is not None and len(rows) == 0:\n                continue\n"
+            "            if lot is not None and len(lot) == 0:\n                continue\n"
             "            total = model.clipped_gradient_sum",
         ),
         tests="training",
@@ -287,7 +287,7 @@ MUTANTS = [
     ),
     mutant(
         "no noise on an empty lot",
-        (TRAINING, RELEASE, f"gradient = total if rows is not None and not len(rows) else {RELEASE[11:]}"),
+        (TRAINING, RELEASE, f"gradient = total if lot is not None and not len(lot) else {RELEASE[11:]}"),
         tests="training",
         select=BY_PROPERTY,
     ),

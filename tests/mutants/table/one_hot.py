@@ -5,6 +5,7 @@ from paths import (
     BASE,
     CALLERS,
     EMBEDDING,
+    GRADIENT,
     INSPECTIONS,
     ONE_HOT,
     ONE_HOT_KERNEL,
@@ -126,10 +127,10 @@ MUTANTS = [
     mutant(
         "importances that read rows",
         (
-            ONE_HOT_RUNS,
-            "        name, limit = self._loss_of(targets.outputs)\n",
-            "        name, limit = self._loss_of(targets.outputs)\n"
-            "        self._fitted_shares = np.bincount(X.codes[0], minlength=9)[: self.n_features_in_] + 1.0\n",
+            GRADIENT,
+            "        return self._model_of(run, targets.outputs, X.dtype)",
+            "        self._fitted_shares = np.bincount(X.codes[0], minlength=9)[: self.n_features_in_] + 1.0\n"
+            "        return self._model_of(run, targets.outputs, X.dtype)",
         ),
         (
             RANDOM_TREES,
