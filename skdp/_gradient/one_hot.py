@@ -171,7 +171,9 @@ class PerhapsOneHotRuns(OneHotRuns):
         return np.full(geometry.blocks.n_columns, geometry.unit)
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
-        """See `GradientEstimator`. Rows are those of a CSR matrix; what does not fit the form becomes a null row."""
+        """See `GradientEstimator`. A row of a CSR matrix that does not fit the form, if there is one, is a null row."""
+        if not isinstance(run.shape, OneHotGeometry):
+            return super()._bind(X, targets, weights, run)
         rows, fits = rows_of_sparse(X, run.shape.form)
         return super()._bind(rows, targets, weights * fits, run)
 
