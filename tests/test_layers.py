@@ -68,7 +68,10 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
+    "_kernels": (
+        ("caching",),
+        ("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),
+    ),
     "_training": (
         (
             "averaging",

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 BLOCK = 512
 """Words (and normals) in a block: the first half makes radii, the second half angles; a block stays in cache."""

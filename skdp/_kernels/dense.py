@@ -8,7 +8,8 @@ the intercepts one more row of a layer's parameters. The matrix products between
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 IDENTITY, LOGISTIC, TANH, RELU = 0, 1, 2, 3
 FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2

@@ -20,7 +20,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 LABEL, WEIGHT, SCALE, LENGTH = 0, 1, 2, 3
 N_FACTS = 4

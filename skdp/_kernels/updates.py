@@ -7,7 +7,8 @@ would surface as an error of another type.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 

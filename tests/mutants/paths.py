@@ -2,6 +2,7 @@
 
 AVERAGING = "skdp/_training/averaging.py"
 BLOCKS = "skdp/preprocessing/blocks.py"
+CACHING = "skdp/_kernels/caching.py"
 CALLERS = "skdp/_fitting/callers.py"
 INSPECTIONS = "skdp/_fitting/inspections.py"
 ONE_HOT, ONE_HOT_KERNEL = "skdp/_training/one_hot.py", "skdp/_kernels/one_hot.py"
