@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file of JSON lines")
     parser.add_argument("--report", action="store_true", help="only write the table from these lines")
     given = parser.parse_args()
-    for key in [] if given.report else given.only or TASKS:
+    for key in [] if given.report else given.only or [key for key in TASKS if key != "calls"]:
         names = set(given.contestant or everyone)
         chosen = [each for name, each in everyone.items() if name in names and each.takes(key, TASKS[key])]
         lines: list[Line] = []

@@ -150,7 +150,7 @@ def overview(found: Found, everyone: dict[str, Contestant]) -> str:
 
 def _of(everyone: dict[str, Contestant], role: str, task: Task) -> list[str]:
     """Contestants of a role; of the private ones, those that draw their lots where there are lots, as skdp does."""
-    same_work = role != "private" or task.kind != "lots"
+    same_work = role != "private" or not task.has_lots
     return [name for name, each in everyone.items() if each.role == role and (same_work or each.draws)]
 
 
@@ -159,7 +159,7 @@ def table(key: str, found: Found, everyone: dict[str, Contestant]) -> str:
     task, here = TASKS[key], found[key]
     limit = here.get(task.limit)
     times = f"times {task.limit}" if limit else "times"
-    lots = task.kind == "lots"
+    lots = task.has_lots
     head = [task.title, "kind", *(["draws its lots"] if lots else []), f"a {task.unit}", "of the rounds", times,
             "first step", "memory"]  # fmt: skip
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]

@@ -1,8 +1,7 @@
-"""Part of the work only: matrix products, gathering or copying rows, reading a file. Nobody who does all is faster."""
+"""Part of the work only: matrix products, gathering or copying rows, normal numbers. Nobody who does all is faster."""
 
 from __future__ import annotations
 
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -32,7 +31,7 @@ class Taken:
         return self._lots[self._n % len(self._lots)]
 
 
-@contestant("products", "lots", role="limit")
+@contestant("products", "lots", "busy", role="limit")
 def products(task: Task, X: Any, y: Any) -> Any:
     """The matrix products of a forward and a backward pass, by BLAS, into arrays that are there already."""
     generator, take = np.random.default_rng(2), Taken(lots_beforehand(task, X))
@@ -74,21 +73,6 @@ def copy_by_two(task: Task, X: Any, y: Any) -> Any:
     target, pool, middle = np.empty_like(X), ThreadPoolExecutor(2), len(X) // 2
     halves = [(target[:middle], X[:middle]), (target[middle:], X[middle:])]
     return lambda: list(pool.map(lambda pair: np.copyto(*pair), halves))
-
-
-@contestant("reading a file", "stored", role="limit")
-def read(task: Task, X: Any, y: Any) -> Any:
-    """The rows from a file into memory, by blocks of 16 MB."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the process)
-    X.tofile(file)
-    block = bytearray(1 << 24)
-
-    def step() -> None:
-        file.seek(0)
-        while file.readinto(block):
-            pass
-
-    return step
 
 
 @contestant("default_rng, float64", "normals", role="limit")

@@ -15,8 +15,9 @@ class Task(NamedTuple):
     ----------
     title : str
     kind : str
-        Contestants name the kinds that they take: "lots" (a step of DP-SGD on a lot), "full" (one on all rows), "pca",
-        "fit" (a fit by default), "normals", "start" (of a process) and "calls" (of skdp alone, for `compare.py`).
+        Contestants name the kinds that they take: "lots" (a step of DP-SGD on a lot), "busy" (the same on a busy
+        machine), "full" (one on all rows), "stored" (the same, from a file), "dask" (the same, by a cluster), "pca",
+        "fit" (by default), "normals", "start" (of a process) and "calls" (of skdp alone).
     n : int
         Rows; of "normals", numbers.
     widths : tuple of int
@@ -55,6 +56,10 @@ class Task(NamedTuple):
     unit: str = "step"
 
     @property
+    def has_lots(self) -> bool:
+        return self.kind in ("lots", "busy")
+
+    @property
     def n_classes(self) -> int:
         return max(2, self.widths[-1])
 
@@ -79,18 +84,24 @@ TASKS: dict[str, Task] = {
     "60-600": _MIDDLE,
     "784-2048": _LARGE,
     "4000-4096": Task("softmax, 4,000 x 10, lot 4,096", "lots", 20_480, (4000, 10), 4096, times=1.25),
-    "60-600-busy": _MIDDLE._replace(title="60-1000-10 beside one busy process", beside=1, idle="60-600"),
-    "784-2048-busy": _LARGE._replace(title="784-1000-10 beside one busy process", beside=1, idle="784-2048", times=1.5),
+    "60-600-busy": _MIDDLE._replace(kind="busy", title="60-1000-10 beside one busy process", beside=1, idle="60-600"),
+    "784-2048-busy": _LARGE._replace(kind="busy", title="784-1000-10 beside one busy process", beside=1,
+                                     idle="784-2048", times=1.5),
     "11-full": _FULL,
     "199-full": _FULL._replace(title="full batch, 50,000 x 199", n=50_000, widths=(199, 1), times=0.8),
     "11-repeated": _FULL._replace(title="full batch, 1,000,000 x 11 of 0 and 1", values="coded", times=None),
     "11-repeated-100k": _FULL._replace(title="full batch, 100,000 x 11 of 0 and 1", n=100_000, values="coded",
                                        times=None),
+    "11-stored": _FULL._replace(title="full batch, 10,000,000 x 11 from Parquet", kind="stored", n=10_000_000,
+                                limit="reading Parquet", times=1.3),
+    "100-dask": _FULL._replace(title="full batch, 1,000,000 x 100 by Dask", kind="dask", widths=(100, 1),
+                               limit="skdp, Dask, one worker", times=1 / 1.7),
     "pca-float32": _PCA._replace(title="PCA, 60,000 x 784, 60 components, float32", times=1.1),
     "pca-float64": _PCA._replace(title="PCA, 60,000 x 784, 60 components, float64", dtype="float64", times=1.0),
     "fit-11": _FIT._replace(limit="scikit-learn LogisticRegression", unit="fit"),
     "normals": Task("2**20 normal numbers", "normals", 1 << 20, limit="default_rng, float64", unit="draw"),
     "start": Task("start-up", "start", limit="", unit="start"),
+    "calls": Task("calls of skdp", "calls", limit="", unit="call"),
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def given_lots(task: Task, X: Any, y: Any) -> Any:
     return sgd(task, Taken(lots_beforehand(task, X, y)))
 
 
-@contestant("NumPy, 30 lines, Poisson sampling", "lots", role="private", draws=True)
+@contestant("NumPy, 30 lines, Poisson sampling", "lots", "busy", role="private", draws=True)
 def drawn_lots(task: Task, X: Any, y: Any) -> Any:
     """Lots drawn and gathered in the step, noise that is not secret."""
     generator = np.random.default_rng(1)

@@ -63,7 +63,7 @@ def n_threads() -> int:
     return int(os.environ.get("OMP_NUM_THREADS", 1))
 
 
-@contestant("skdp", "lots", role="ours", draws=True)
+@contestant("skdp", "lots", "busy", role="ours", draws=True)
 def lots(task: Task, X: Any, y: Any) -> Any:
     return Fits(by_steps(task, sampling_rate=task.rate), X, y)
 

@@ -10,7 +10,7 @@ from peers.registry import contestant
 from peers.tasks import Task
 
 
-@contestant("PyTorch", "lots", role="plain", home="torch")
+@contestant("PyTorch", "lots", "busy", role="plain", home="torch")
 def plain(task: Task, X: Any, y: Any) -> Any:
     return training(task, X, y)
 
@@ -25,7 +25,7 @@ def ghost(task: Task, X: Any, y: Any) -> Any:
     return training(task, X, y, "ghost")
 
 
-@contestant("Opacus, ghost clipping, its Poisson loader", "lots", role="private", home="torch", draws=True)
+@contestant("Opacus, ghost clipping, its Poisson loader", "lots", "busy", role="private", home="torch", draws=True)
 def ghost_by_loader(task: Task, X: Any, y: Any) -> Any:
     return training(task, X, y, "ghost", its_loader=True)
 
