@@ -52,6 +52,11 @@ def normals(words) -> np.ndarray:
     return np.array(out)
 
 
+def noisy(normals, scale: float, value) -> np.ndarray:
+    """The value with noise of standard deviation `scale`, number by number."""
+    return np.array([float(z) * scale + float(v) for z, v in zip(normals, value, strict=True)])
+
+
 def poisson_rows(words, n: int, rate: float) -> list[int]:
     """Rows of a Bernoulli(rate) sample of range(n): a word for each row that is in, by the law of its gap."""
     rows, last = [], -1
