@@ -29,7 +29,7 @@ from skdp._random import SecretStream
 from skdp._sampling import PoissonSampling
 from skdp._streaming import blocks, model
 from skdp._streaming.blocks import BlockSource
-from skdp._streaming.model import Block, StreamedModel
+from skdp._streaming.model import RowBlock, StreamedModel
 from skdp._streaming.parquet import ParquetRows
 from skdp._training.linear import LinearGeometry, LinearModel
 from skdp._training.model import Model
@@ -492,7 +492,7 @@ class Held(BlockSource):
     def blocks(self):
         self.passes += 1
         for start in range(0, self.n_rows, self.size):
-            yield Block(start, *(each[start : start + self.size] for each in self._given))
+            yield RowBlock(start, *(each[start : start + self.size] for each in self._given))
 
 
 def linear_recipe(dtype, by_lot):
