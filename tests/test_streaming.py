@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import threading
 
 import numpy as np
@@ -31,6 +32,7 @@ from skdp._streaming import blocks, model
 from skdp._streaming.blocks import BlockSource
 from skdp._streaming.model import RowBlock, StreamedModel
 from skdp._streaming.parquet import ParquetRows
+from skdp._training import progress
 from skdp._training.linear import LinearGeometry, LinearModel
 from skdp._training.model import Model
 from skdp._training.network import Architecture, Clip, NetworkModel
@@ -670,3 +672,27 @@ def test_others_refuse_rows_that_are_not_in_memory(tmp_path, opened, estimator):
         assert "\n" not in str(caught.value)
     assert not ledger.history
     assert not opened[1]
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+def test_long_steps_are_shown_with_the_time_left(monkeypatch, capsys):
+    """Without tqdm, which tells it by itself: a step of ten minutes is shown at once, and a short one is not."""
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    bar = progress.StepProgress(200, lambda n_done: 0.01 * n_done)
+    clock[0] = 0.1
+    bar(1)
+    assert capsys.readouterr().err == ""
+    clock[0] = 1200.0
+    bar(2)
+    assert capsys.readouterr().err == "\rstep 2/200 ( 33 h left), epsilon so far 0.02  "
+    clock[0] = 1200.1
+    bar(10)
+    assert "(  6 h left)" in capsys.readouterr().err
+    resumed = progress.StepProgress(200, lambda n_done: 1.0)
+    clock[0] = 1260.1
+    resumed(197)  # the first step of this run took a minute
+    assert "step 197/200 (  3 min left)" in capsys.readouterr().err

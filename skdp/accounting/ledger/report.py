@@ -90,7 +90,7 @@ def _group_key(entry: Any) -> tuple[Any, ...]:
 
 
 def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
-    """ReportRows of the table; equal neighbours share one, which shows the time of the first.
+    """Rows of the table; equal neighbours share one, which shows the time of the first.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _drop_empty_columns(rows: ReportRows) -> list[Sequence[str]]:
     return [[row[k] for k in used] for row in (_COLUMNS, *rows)] if rows else []
 
 
-def as_text(title: str, rows: ReportRows, figures: TableRows) -> str:
+def as_text(title: str, rows: ReportRows, figures: ReportRows) -> str:
     """Title, entries in columns, then one figure a line.
 
     Parameters
@@ -166,7 +166,7 @@ def as_text(title: str, rows: ReportRows, figures: TableRows) -> str:
     return "\n".join([title, *lines, *(f"{name}: {value}" for name, value in figures)])
 
 
-def as_html(title: str, rows: ReportRows, figures: TableRows) -> str:
+def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
     """The same as an HTML fragment, every text escaped.
 
     Parameters
