@@ -121,6 +121,14 @@ class MomentSum:
                 self._total += rows.sum(axis=0)  # not by NumPy's BLAS, whose threads would compete with SciPy's
         self.n_rows += len(X)
 
+    def merge(self, other: MomentSum) -> None:
+        """Add the sum over other rows, whose blocks are not those of this one."""
+        self._triangle += other._triangle
+        self._total += other._total
+        self.n_rows += other.n_rows
+        for dtype in other._scratch:
+            self._scratch_of(dtype)
+
     def _scratch_of(self, dtype: type) -> tuple[Any, Any]:
         if dtype not in self._scratch:
             d = len(self.ball.center)

@@ -21,6 +21,7 @@ from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_table, encode_labels
+from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
 from skdp._report.reported import Reported
@@ -161,6 +162,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
 
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
+        refuse_rows_elsewhere(type(self).__name__, X)
         work = copy(self)
         forget(work)
         work._note_rows(X)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._fitting.releases import forget, new_release, publish
-from skdp._fitting.rows import check_table
+from skdp._fitting.rows import check_schema, check_table, read_cells
+from skdp._fitting.sources import RowSource, source_of, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
 from skdp._validation import absolute_path, check_count, check_real
@@ -280,12 +282,16 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
-        if not isinstance(X, Iterator):
+        source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
+        if source is None and not isinstance(X, Iterator):
             return self._fit_alone(X, y)
         work = copy(self)
         forget(work)
+        if source is not None:
+            check_schema(work, source.like(), reset=True)
+            X = source
         # The shape of an iterator is not known before it ends.
-        plan = work._plan_checked(work._check_terms(), (0, None))
+        plan = work._plan_checked(work._check_terms(), (0, None) if source is None else source.shape)
         work._payment().charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
@@ -356,6 +362,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
+        if isinstance(X, RowSource):
+            ball = _ball(plan.centring, plan.norm, X.n_features)
+            return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))
         sums: MomentSum | None = None
         for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
             if sums is None:
@@ -482,7 +491,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         check_is_fitted(self)
         _refuse_iterator(X, "transform")
-        X = check_table(self, X, reset=False, by_blocks=True)
+        source = source_to_predict(X, getattr(self, "feature_names_in_", None))
+        if source is not None:
+            check_schema(self, source.like(), reset=False)
+            return source.map_blocks(lambda rows: self._project(read_cells(rows, source.names)))
+        return self._project(check_table(self, X, reset=False, by_blocks=True))
+
+    def _project(self, X: NDArray[Any]) -> NDArray[np.floating]:
+        """Transform checked rows."""
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         ball = self._fitted_ball
         scale = self._whitening()

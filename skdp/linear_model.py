@@ -204,7 +204,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     True
     """
 
-    _rule = CLASSIFIER
+    _rule, _streams = CLASSIFIER, True
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +32,20 @@ class Outputs(NamedTuple):
         return cls(classes, 1 if len(classes) == 2 else len(classes))
 
 
+@dataclass(frozen=True)
+class ClassReader:
+    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None."""
+
+    classes: NDArray[Any]
+    factors: NDArray[np.float64] | None
+
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.int64], Any]:
+        """Return numbers of classes and weights, or refuse them."""
+        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
+        coded = encode_labels(check_labels(y, n_rows, classes=self.classes), self.classes)
+        return coded, weights if self.factors is None else weights * self.factors[coded]
+
+
 class GradientClassifier(ClassifierMixin, GradientEstimator):
     """Base class of classifiers trained by DP-SGD.
 
@@ -40,6 +55,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
 
     class_weight: Any = None  # also of estimators that were pickled before there was one
 
+    _outputs_parameter = "classes"
     _takes_labels = False  # several labels per row, as columns of y
 
     def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
@@ -143,6 +159,10 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
         return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
 
+    def _target_reader(self, outputs: Outputs) -> ClassReader:
+        """See `GradientEstimator`."""
+        return ClassReader(outputs.classes, self._class_factors(outputs))
+
     def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
         """Return the factors of the classes, or refuse `class_weight`."""
         if outputs.multilabel and self.class_weight is not None:
@@ -155,7 +175,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> Outputs | None:
         """See `GradientEstimator`."""
         given = self.classes if named is None else named
-        n_columns = number_of_columns(y) if self._takes_labels else 1
+        n_columns = number_of_columns(y) if self._takes_labels and y is not None else 1
         if n_columns > 1:
             return self._label_outputs(n_columns, given, warm=warm)
         if warm:

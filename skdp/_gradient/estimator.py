@@ -16,7 +16,16 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
-from skdp._fitting.rows import check_table
+from skdp._fitting.rows import check_schema, check_table, read_cells
+from skdp._fitting.sources import (
+    BlockRecipe,
+    RowSource,
+    cast_weights,
+    found_rows,
+    refuse_rows_elsewhere,
+    source_of,
+    source_to_predict,
+)
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
@@ -49,6 +58,9 @@ class GradientEstimator(PrivateEstimator):
     below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
     """
 
+    _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
+    _outputs_parameter = ""  # that names the outputs
+
     n_steps_: int
     n_iter_: int
     _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
@@ -79,7 +91,11 @@ class GradientEstimator(PrivateEstimator):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
-        return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
+        make = self._model_of(run, targets.outputs, X.dtype)
+        if isinstance(X, RowSource):
+            recipe = BlockRecipe(make, self._target_reader(targets.outputs), X.dtype, X.names)
+            return X.bind(recipe, run.plan)
+        return make(X, targets.values, weights)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""
@@ -121,6 +137,10 @@ class GradientEstimator(PrivateEstimator):
         """Return the targets as the loss reads them; `outputs` of None are read from them."""
         raise NotImplementedError
 
+    def _target_reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:
+        """Return what makes target values and weights of those of a block of rows. It can be pickled."""
+        raise NotImplementedError
+
     def _describe_outputs(self, outputs: Any) -> dict[str, str]:
         """Return what a checkpoint says of the outputs."""
         raise NotImplementedError
@@ -151,16 +171,24 @@ class GradientEstimator(PrivateEstimator):
         self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
-        outputs = work._resolve_outputs(y, named, warm=warm)
+        source = work._source_of(X, y, sample_weight, named=named, warm=warm)
+        if source is not None:
+            X = source
+        outputs = work._resolve_outputs(None if source is not None else y, named, warm=warm)
         work._note_rows(X)
-        shape = public_shape(X)
+        if source is not None:
+            check_schema(work, source.like(), reset=not warm)
+        shape = public_shape(X) if source is None else source.shape
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             plan = work._plan_next_run(terms, shape, outputs, warm=warm)
             work._admit_once(plan)  # the ledger is asked before a row is read
         with work._payment().recording_refusals():
-            rows = work._check_rows(X, reset=not warm)
-            targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
+            if source is not None:  # whose rows are read, and refused, after the charge
+                rows, targets = source, Targets(outputs, None, 1.0)
+            else:
+                rows = work._check_rows(X, reset=not warm)
+                targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
         if plan is None:  # the outputs are read from the targets
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
@@ -177,6 +205,28 @@ class GradientEstimator(PrivateEstimator):
             warn_of_interrupt(interrupted)
         elif plan.checkpoint is not None:
             plan.checkpoint.finish()
+
+    def _source_of(self, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool) -> RowSource | None:
+        """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
+        if not self._streams:
+            refuse_rows_elsewhere(type(self).__name__, X)
+            return None
+        if not warm and named is None and self._named_outputs() is None:
+            if found_rows(X) is None and not isinstance(y, str):
+                return None  # a memory map, of which classes or bounds are read like those of an array
+            raise ValueError(
+                f"{self._outputs_parameter}=None with rows that are not in memory, of which nothing is read before the "
+                f"charge: give the public {self._outputs_parameter}."
+            )
+        source = source_of(X, y, sample_weight)
+        if source is not None and y is None:
+            raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+        if source is not None and source.n_rows is None and self.n_samples_public is None:
+            raise ValueError(
+                "n_samples_public=None with rows whose number is not known before they are read: give it, a round "
+                "number near theirs."
+            )
+        return source
 
     # --- the phases ---
 
@@ -288,7 +338,7 @@ class GradientEstimator(PrivateEstimator):
         theta = self._start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
         progress = self._make_progress(plan)
         try:
-            with self._bind(rows, targets, _cast_weights(targets.weights, rows.dtype), run) as model:
+            with self._bind(rows, targets, cast_weights(targets.weights, rows.dtype), run) as model:
                 return run_dpsgd(
                     model, run.plan, run.optimizer, theta, plan.stream,
                     averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
@@ -347,19 +397,16 @@ class GradientEstimator(PrivateEstimator):
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
         report_inspection(self)
-        return self._scores(self._check_rows(X, reset=False))
+        source = source_to_predict(X, getattr(self, "feature_names_in_", None)) if self._streams else None
+        if source is None:
+            return self._scores(self._check_rows(X, reset=False))
+        check_schema(self, source.like(), reset=False)
+        return source.map_blocks(lambda rows: self._scores(read_cells(rows, source.names)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _cast_weights(weights: Any, dtype: Any) -> Any:
-    """Cast weights to the dtype of the rows; a weight beyond its range becomes its largest number, as the clip acts."""
-    if not isinstance(weights, np.ndarray):
-        return weights
-    return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
 
 
 def _ignore(n_done: int) -> None:

@@ -53,6 +53,7 @@ class NetworkEstimator(GradientEstimator):
     network, its clipping and its optimizer.
     """
 
+    _streams = True
     n_layers_: int
     out_activation_: str
 
