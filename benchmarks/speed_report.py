@@ -220,12 +220,12 @@ def section(path: Path) -> str:
     return "\n\n".join(filter(None, [BEGIN, setting(lines), overview(found, everyone), NOTES, *tables, END]))
 
 
-def replaced(page: str, text: str) -> str:
-    """The page with another text between the markers."""
-    before, rest = page.split(BEGIN)
-    return before + text + rest.split(END)[1]
+def between(page: str, text: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
+    """The page with another text in the place of what the markers enclose; `text` brings them along."""
+    before, rest = page.split(markers[0])
+    return before + text + rest.split(markers[1])[1]
 
 
 def write(path: Path) -> None:
     """Write the tables into the page."""
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), section(path)), encoding="utf-8")
+    PAGE.write_text(between(PAGE.read_text(encoding="utf-8"), section(path)), encoding="utf-8")

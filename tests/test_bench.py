@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,11 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import bench  # noqa: E402
 import environments  # noqa: E402
+import profile_steps  # noqa: E402
+import scaling  # noqa: E402
 import speed_report  # noqa: E402
 from peers.registry import CONTESTANTS, load_all  # noqa: E402
-from peers.tasks import TASKS, rows_of  # noqa: E402
+from peers.tasks import SCALING, TASKS, rows_of  # noqa: E402
 from peers.worker import Turns  # noqa: E402
 
 load_all()
@@ -149,7 +153,7 @@ def test_the_page_shows_the_results():
     if not bench.RESULTS.exists():
         pytest.skip("no results were kept")
     page = speed_report.PAGE.read_text(encoding="utf-8")
-    assert speed_report.replaced(page, speed_report.section(bench.RESULTS)) == page
+    assert speed_report.between(page, speed_report.section(bench.RESULTS)) == page
 
 
 # --- the lines ---
@@ -236,3 +240,99 @@ def test_an_environment_is_made_anew_when_its_requirements_change(tmp_path, monk
     (peers / "requirements-torch.txt").write_text("torch==2\n")
     assert environments.python_of("torch", folder) is None
     assert environments.python_of(environments.HERE, folder) == Path(sys.executable)
+
+
+# --- the profile ---
+
+
+def spend(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def test_time_goes_to_the_function_that_spends_it_and_to_its_phase():
+    clock = profile_steps.Clock()
+    product = clock.timed("numpy.matmul", lambda: spend(0.02))
+    helper = clock.timed("_training.network.helper", lambda: spend(0.01))  # counts for its caller's phase
+
+    def gather_then_multiply():
+        spend(0.005)
+        helper()
+        product()
+
+    step = clock.timed("_kernels.dense.gather_rows", gather_then_multiply)
+    helper()  # without a caller: Python
+    for _ in range(3):
+        step()
+        clock.tick()
+    own, phases, calls = (clock.per_step(name) for name in ("own", "phases", "calls"))
+    assert 0.02 <= own["numpy.matmul"] < 0.03
+    assert 0.005 <= own["_kernels.dense.gather_rows"] < 0.01
+    assert 0.015 <= phases["gather"] < 0.02
+    assert 0.02 <= phases["products"] < 0.03
+    assert calls["numpy.matmul"] == 1
+    assert clock.steps[0]["phases"]["Python"] >= 0.01
+
+
+def test_time_of_other_threads_is_kept_aside():
+    clock = profile_steps.Clock()
+    call = clock.timed("_kernels.linear.add_all_rows", lambda: spend(0.01))
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    clock.tick()
+    assert clock.per_step("aside")["_kernels.linear.add_all_rows"] >= 0.01
+    assert clock.per_step("own") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "phase"),
+    [("_random.SecretStream.poisson_rows", "sampling"), ("_kernels.dense.gather_rows", "gather"),
+     ("numpy.matmul", "products"), ("_kernels.dense.clip_factors", "clip"), ("numpy.einsum", "norms"),
+     ("mechanisms.GaussianMechanism._add_noise", "noise"), ("_kernels.updates.momentum_update", "update"),
+     ("_kernels.linear.add_some_rows", "fused kernel"), ("_random.SecretStream.words", ""),
+     ("_training.linear.LinearModel.clipped_gradient_sum", "")],
+)  # fmt: skip
+def test_phases_are_told_by_names(name, phase):
+    assert profile_steps.phase_of(name) == phase
+
+
+def test_the_work_of_a_step_is_counted():
+    flops, n_bytes = profile_steps.work_of(TASKS["60-600"])
+    assert flops == 2 * 600 * (60 * 1000 * 2 + 1000 * 10 * 3)
+    assert n_bytes == 4 * (600 * 60 + 6 * (61 * 1000 + 1001 * 10))
+
+
+# --- scaling ---
+
+
+def test_scaling_covers_three_decades():
+    for series in scaling.SERIES:
+        sizes = [int(key.split("/")[1]) for key in SCALING if key.split("/")[0] == series]
+        assert sorted(sizes) == sizes
+        assert sizes[-1] == 1000 * sizes[0]
+        assert len(sizes) == 7
+
+
+def test_epochs_are_counted_in_rows():
+    lines = [{"task": "lots/10000", "contestant": "skdp", "threads": 1, "ms": ms} for ms in (0.1, 0.2, 9.0)]
+    lines += [{"task": "lots/10000", "contestant": "X[idx]", "threads": 1, "ms": 0.1}]
+    lines += [{"task": "lots/10000", "contestant": "skdp", "threads": 2, "error": "none"}]
+    points = scaling.collect(lines)
+    assert points == {
+        ("lots", 10_000, False, 1): pytest.approx(0.2e-3 * 10_000 / 1024),
+        ("lots", 10_000, True, 1): pytest.approx(0.1e-3 * 10_000 / 1024),
+    }
+    assert "| lots of 1,024, 11 columns | 10,000 rows | 1.95 ms | 2.00 |  |  |" in scaling.table(points)
+
+
+def test_the_picture_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    points = {("width", w, is_limit, 1): w * 1e-5 for w in (10, 100) for is_limit in (True, False)}
+    scaling.draw(points, tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").stat().st_size > 1000
+    page = f"before\n{scaling.MARKERS[0]}\nof an earlier run\n{scaling.MARKERS[1]}\nafter\n"
+    text = speed_report.between(page, scaling.section(points), scaling.MARKERS)
+    assert "of an earlier run" not in text
+    assert text.endswith(f"{scaling.MARKERS[1]}\nafter\n")

@@ -105,6 +105,26 @@ TASKS: dict[str, Task] = {
 }  # fmt: skip
 
 
+def decades(first: int, last: int) -> list[int]:
+    """Two numbers a decade."""
+    powers = [first]
+    while powers[-1] < last:
+        powers += [3 * powers[-1], 10 * powers[-1]]
+    return powers
+
+
+_COPIED = _FULL._replace(limit="np.copyto, two threads")
+
+SCALING: dict[str, Task] = {
+    **{f"rows/{n}": _COPIED._replace(title=f"full batch, {n:,} x 11", n=n) for n in decades(10_000, 10_000_000)},
+    **{f"lots/{n}": TASKS["11-lot"]._replace(title=f"{n:,} x 11, lot 1,024", n=n) for n in decades(10_000, 10_000_000)},
+    **{f"columns/{d}": _COPIED._replace(title=f"full batch, 10,000 x {d:,}", n=10_000, widths=(d, 1))
+       for d in decades(10, 10_000)},
+    **{f"width/{w}": _MIDDLE._replace(title=f"60-{w:,}-10, lot 600", widths=(60, w, 10)) for w in decades(10, 10_000)},
+}  # fmt: skip
+"""What `scaling.py` measures: each series over three decades of rows, columns or hidden units."""
+
+
 def rows_of(task: Task) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Rows and labels of a task, from a seed."""
     generator = np.random.default_rng(0)

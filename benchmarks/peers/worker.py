@@ -107,19 +107,20 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     warnings.simplefilter("ignore")
     from peers.registry import CONTESTANTS
-    from peers.tasks import TASKS, rows_of
+    from peers.tasks import SCALING, TASKS, rows_of
 
     def say(**what):
         print(json.dumps(what), file=out, flush=True)
 
     importlib.import_module(module)
     start = time.perf_counter()
-    X, y = rows_of(TASKS[key])
+    task = (TASKS | SCALING)[key]
+    X, y = rows_of(task)
     in_rows = time.perf_counter() - start
     base = status("VmRSS")
     forget_peak()
     try:
-        made = CONTESTANTS[name].make(TASKS[key], X, y)
+        made = CONTESTANTS[name].make(task, X, y)
         turns = made if hasattr(made, "turn") else Turns(made)
         turns.turn(0.0)
         first = time.perf_counter() - BEGIN - in_rows
