@@ -132,8 +132,11 @@ class RowSource:
         """Return what shows scikit-learn the names and the number of columns: by default the source, without names."""
         return self
 
-    def bind(self, recipe: BlockRecipe, *, by_lot: bool) -> Any:
-        """Return a context manager that gives the model of all rows. Called after the charge, like what follows."""
+    def bind(self, recipe: BlockRecipe, plan: Any) -> Any:
+        """Return a context manager that gives the model of all rows, for the steps of a `DPSGDPlan`.
+
+        Called after the charge, like what follows.
+        """
         raise NotImplementedError
 
     def add_up(self, new_sum: Callable[[], SumT]) -> SumT:

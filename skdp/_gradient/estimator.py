@@ -94,7 +94,7 @@ class GradientEstimator(PrivateEstimator):
         make = self._model_of(run, targets.outputs, X.dtype)
         if isinstance(X, RowSource):
             recipe = BlockRecipe(make, self._target_reader(targets.outputs), X.dtype, X.names)
-            return X.bind(recipe, by_lot=run.plan.sampling.rate < 1.0)
+            return X.bind(recipe, run.plan)
         return make(X, targets.values, weights)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
