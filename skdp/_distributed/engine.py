@@ -31,7 +31,13 @@ def in_a_tree(add: Callable[[list[Any]], Delayed], parts: Sequence[Any]) -> Any:
 
 
 def results(what: str, tasks: Sequence[Any], *, persist: bool = False) -> tuple[Any, ...]:
-    """Return the results of tasks, or the tasks with their results kept where they are.
+    """Return the results of tasks, or the tasks with their results kept where they are; see `on_engine`."""
+    found: tuple[Any, ...] = on_engine(what, lambda: (dask.persist if persist else dask.compute)(*tasks))
+    return found
+
+
+def on_engine(what: str, ask: Callable[[], Any]) -> Any:
+    """Return what the engine is asked for.
 
     Raises
     ------
@@ -39,8 +45,7 @@ def results(what: str, tasks: Sequence[Any], *, persist: bool = False) -> tuple[
         The engine failed. The line names the kind of the error alone: its text may quote rows.
     """
     try:
-        found: tuple[Any, ...] = (dask.persist if persist else dask.compute)(*tasks)
-        return found
+        return ask()
     except Exception as error:
         failure = type(error).__name__
     raise RuntimeError(
@@ -48,4 +53,4 @@ def results(what: str, tasks: Sequence[Any], *, persist: bool = False) -> tuple[
     )
 
 
-__all__ = ["FAN_IN", "constant", "in_a_tree", "results", "task"]
+__all__ = ["FAN_IN", "constant", "in_a_tree", "on_engine", "results", "task"]

@@ -132,7 +132,7 @@ def _follow(graph: dict[Hashable, Any], key: Hashable) -> tuple[str, Hashable, t
         task = graph[key]
         if _is_data(task):
             return "", key, span
-        if isinstance(task, tuple) and task in graph:  # another name of a chunk
+        if _is_key(graph, task):  # another name of a chunk
             key = task
             continue
         below: tuple[Hashable, ...] = tuple(getattr(task, "dependencies", ()))
@@ -148,6 +148,13 @@ def _follow(graph: dict[Hashable, Any], key: Hashable) -> tuple[str, Hashable, t
             span = rows
         elif not _is_row_wise(task):
             return f"the operation {_name_of(task)}", key, span
+
+
+def _is_key(graph: dict[Hashable, Any], task: Any) -> bool:
+    try:
+        return isinstance(task, tuple) and task in graph
+    except TypeError:  # a task that holds a list
+        return False
 
 
 def _is_row_wise(task: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._distributed.engine import constant, in_a_tree, results, task
+from skdp._distributed.engine import constant, in_a_tree, on_engine, results, task
 from skdp._distributed.graphs import check_graph, is_frame
 from skdp._distributed.model import DistributedModel
 from skdp._distributed.partitions import (
@@ -98,22 +98,24 @@ class DaskRows(RowSource):
         self._labels, self._weights = self._side("y", labels), self._side("sample_weight", weights)
 
     @cached_property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows, which is public; Dask counts them where it has to, of Parquet files by their metadata."""
+        n = on_engine("counting rows", lambda: len(self._X)) if is_frame(self._X) else sum(self._sizes)
+        check_shape((n, self.n_features))
+        return int(n)
+
+    @cached_property
     def _sizes(self) -> list[int]:
-        """Rows of each partition, which are public; counted on the workers where the collection does not know them."""
+        """Rows of each partition."""
         if not is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
             return [int(size) for size in self._X.chunks[0]]
         return list(results("counting rows", [task(count_rows, block) for block in self._blocks]))
-
-    @property
-    def n_rows(self) -> int:  # type: ignore[override]
-        check_shape((sum(self._sizes), self.n_features))
-        return sum(self._sizes)
 
     def like(self) -> Any:
         """See `RowSource`."""
         return self if self.names is None else self._X._meta[self.names]
 
-    def bind(self, recipe: BlockRecipe, *, by_lot: bool) -> DistributedModel:
+    def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
         shared = constant(recipe)
         bound = [
@@ -123,12 +125,14 @@ class DaskRows(RowSource):
         what = "reading the rows, after the fit was charged, which stands,"
         bound = list(results(what, bound, persist=True))
         found = results(what, [task(size_of, each) for each in bound])
-        expected = self.__dict__.get("_sizes", found)  # what was planned with, if anything was
-        for number, (size, planned) in enumerate(zip(found, expected, strict=True)):
+        for number, size in enumerate(found):
             if isinstance(size, Refused):
                 refuse_partition(number, size)
-            if size != planned:
-                refuse_partition(number, Refused("it has another number of rows than the collection says"))
+        if sum(found) != self.n_rows:
+            raise ValueError(
+                f"X has {sum(found)} rows where {self.n_rows} were planned with, after the fit was charged, which "
+                "stands: give a collection that does not change, or persist it."
+            )
         return DistributedModel(bound, sum(found))
 
     def add_up(self, new_sum: Callable[[], SumT]) -> SumT:
@@ -172,7 +176,7 @@ class DaskRows(RowSource):
         blocks = partitions_of(column)
         chunks: tuple[Any, ...] = () if is_frame(column) else column.chunks
         known = bool(chunks) and not any(np.isnan(chunks[0]))
-        if len(blocks) != len(self._blocks) or (known and list(chunks[0]) != self._sizes):
+        if len(blocks) != len(self._blocks) or (known and not is_frame(self._X) and list(chunks[0]) != self._sizes):
             raise ValueError(
                 f"{name} is split differently from X, in {len(blocks)} partitions where X has {len(self._blocks)}, or "
                 "with other numbers of rows: rechunk or repartition it as X is, and persist it."
