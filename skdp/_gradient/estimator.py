@@ -221,6 +221,8 @@ class GradientEstimator(PrivateEstimator):
                 f"charge: give the public {self._outputs_parameter}."
             )
         source = source_of(X, y, sample_weight)
+        if source is not None and y is None:
+            raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
         if source is not None and source.n_rows is None and self.n_samples_public is None:
             raise ValueError(
                 "n_samples_public=None with rows whose number is not known before they are read: give it, a round "

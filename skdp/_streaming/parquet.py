@@ -1,0 +1,89 @@
+"""Parquet files: what is public of them, read once, and batches of their rows, refused if a file is another by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
+_BUFFER = 1 << 20  # bytes read at a time of larger ones
+
+
+class ParquetRows:
+    """The rows of one file of a dataset, or of some of its row groups.
+
+    Parameters
+    ----------
+    fragment : pyarrow.dataset.ParquetFileFragment
+        Its metadata are read, and kept: number of rows, types, size and time of the last change of the file.
+
+    Attributes
+    ----------
+    n_rows : int
+    schema : pyarrow.Schema
+    """
+
+    def __init__(self, fragment: Any) -> None:
+        self._fragment = fragment
+        groups = fragment.row_groups
+        self._groups = [group.id for group in groups]
+        self._counts = [group.num_rows for group in groups]
+        self._is_large = any(group.total_byte_size > _WHOLE_CHUNKS for group in groups)
+        self.n_rows, self.schema = sum(self._counts), fragment.physical_schema
+        self._state = self._present_state()
+
+    def batches(self, columns: list[str], n_rows: int) -> Iterator[Any]:
+        """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order."""
+        n_read = 0
+        batches = self._open(columns, n_rows)
+        while True:
+            batch = None
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowException, OSError, ValueError):
+                pass  # the message may quote what was read
+            else:
+                if batch is None:
+                    break
+            if batch is None:
+                self._refuse("is damaged or cut off")
+            n_read += batch.num_rows
+            yield batch
+        if n_read != self.n_rows or self._present_state() != self._state:
+            self._refuse("changed")
+
+    def _open(self, columns: list[str], n_rows: int) -> Iterator[Any]:
+        file, found = None, None
+        if self._present_state() == self._state:
+            try:
+                stream = self._fragment.open()
+                file = pq.ParquetFile(stream, buffer_size=_BUFFER if self._is_large else 0)
+                found = [file.metadata.row_group(number).num_rows for number in self._groups], file.schema_arrow
+            except (pa.ArrowException, OSError, ValueError, IndexError):
+                pass
+        if file is None or found is None or found[0] != self._counts:
+            self._refuse("changed or was cut off")
+        if any(found[1].field(name).type != self.schema.field(name).type for name in columns):
+            self._refuse("changed")
+        batches: Iterator[Any] = file.iter_batches(n_rows, row_groups=self._groups, columns=columns, use_threads=True)
+        return batches
+
+    def _present_state(self) -> tuple[int, int] | None:
+        """Return size and time of the last change of the file; None if it is gone."""
+        try:
+            found = self._fragment.filesystem.get_file_info(self._fragment.path)
+        except OSError:
+            return None
+        return (found.size, found.mtime_ns) if found.is_file else None
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ValueError(
+            f"the file {self._fragment.path!r} {what} under the fit, after the fit was charged, which stands: fit "
+            "again to a file that is whole and that nobody writes."
+        )
+
+
+__all__ = ["ParquetRows"]
