@@ -14,6 +14,7 @@ from distributed import Client, LocalCluster
 
 from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._distributed.model import DistributedModel
+from skdp._distributed.rows import source_of_rows
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = [
@@ -93,6 +94,29 @@ def test_a_network_by_lots_has_the_same_bits_on_any_engine(client):
         again = DPMLPClassifier(**settings).fit(split(X), split(y))
     for ours, theirs in zip(there.coefs_, again.coefs_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_collections_that_nobody_else_holds_are_kept_for_the_fit(client):
+    X, y = make_people()
+    for number in range(10):
+        A, Y = split(X + number).persist(), split(y).persist()
+        assert classifier(max_iter=1).fit(A, Y).n_steps_ == 1
+        source = source_of_rows(split(X - number).persist(), None, None, None)
+        assert source.n_rows == N
+        assert source.add_up(Rows).n == N
+
+
+class Rows:
+    """A sum that counts."""
+
+    def __init__(self):
+        self.n = 0
+
+    def add(self, X):
+        self.n += len(X)
+
+    def merge(self, other):
+        self.n += other.n
 
 
 def kill_a_worker(client):

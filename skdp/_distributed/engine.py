@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,7 +34,19 @@ def in_a_tree(add: Callable[[list[Any]], Delayed], parts: Sequence[Any]) -> Any:
 def results(what: str, tasks: Sequence[Any], *, persist: bool = False) -> tuple[Any, ...]:
     """Return the results of tasks, or the tasks with their results kept where they are; see `on_engine`."""
     found: tuple[Any, ...] = on_engine(what, lambda: (dask.persist if persist else dask.compute)(*tasks))
+    if persist:
+        on_engine(what, lambda: settle(found))
     return found
+
+
+def settle(collections: Any) -> None:
+    """Wait for what these collections keep on workers, if they do.
+
+    A scheduler may take up a later graph before an earlier one, and cancels it if results are not known to it yet.
+    """
+    distributed = sys.modules.get("distributed")  # where it was not imported, nothing is on workers
+    if distributed is not None and (futures := distributed.client.futures_of(collections)):
+        distributed.wait(futures)
 
 
 def on_engine(what: str, ask: Callable[[], Any]) -> Any:
@@ -53,4 +66,4 @@ def on_engine(what: str, ask: Callable[[], Any]) -> Any:
     )
 
 
-__all__ = ["FAN_IN", "constant", "in_a_tree", "on_engine", "results", "task"]
+__all__ = ["FAN_IN", "constant", "in_a_tree", "on_engine", "results", "settle", "task"]

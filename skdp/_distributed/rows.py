@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._distributed.engine import constant, in_a_tree, on_engine, results, task
+from skdp._distributed.engine import constant, in_a_tree, on_engine, results, settle, task
 from skdp._distributed.graphs import check_graph, is_frame
 from skdp._distributed.model import DistributedModel
 from skdp._distributed.partitions import (
@@ -92,6 +92,7 @@ class DaskRows(RowSource):
 
     def __init__(self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any) -> None:
         self._X, self._layout = X, layout
+        self._kept = [X, labels, weights]  # workers forget what nobody holds, and partitions do not hold it
         self.dtype, self.n_features, self.names = dtype, layout.n_features, layout.features
         self._blocks = partitions_of(X)
         check_shape((1, self.n_features))
@@ -186,6 +187,7 @@ class DaskRows(RowSource):
 
 def partitions_of(collection: Any) -> list[Any]:
     """Return the partitions of a collection whose columns lie in one chunk."""
+    on_engine("waiting for rows that are being persisted", lambda: settle(collection))
     found = collection.to_delayed()
     return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
 
