@@ -28,7 +28,15 @@ from skdp._distributed.engine import in_a_tree
 from skdp._distributed.graphs import check_graph
 from skdp._distributed.lots import lots_of_step
 from skdp._distributed.model import DistributedModel
-from skdp._distributed.partitions import BoundPartition, add_sums, merge_sums, sum_partition
+from skdp._distributed.partitions import (
+    BoundPartition,
+    Layout,
+    Refused,
+    add_sums,
+    bind_partition,
+    merge_sums,
+    sum_partition,
+)
 from skdp._distributed.rows import source_of_rows
 from skdp._fitting.sources import BlockRecipe
 from skdp._gradient.classifier import ClassReader
@@ -632,6 +640,25 @@ def test_an_engine_that_fails_is_one_line_without_its_text():
     assert "charge" in str(caught.value)
     assert caught.value.__context__ is None
     assert len(accountant.history) == 1
+
+
+class Odd:
+    """Labels of a stranger, whose errors quote them."""
+
+    def __len__(self):
+        return N
+
+    def __array__(self, *given, **named):
+        raise LookupError("label 12345")
+
+
+def test_errors_of_a_stranger_are_told_without_their_text():
+    X, _ = make_people()
+    source = source_of_rows(split(X), None, None, None)
+    make = partial(LinearModel, n_outputs=1, geometry=LinearGeometry(2.0, True), by_lot=True)
+    recipe = BlockRecipe(make, lambda y, weights, n: np.asarray(y), source.dtype)
+    found = bind_partition(recipe, Layout(None, ["float64"], 4), X, Odd(), None)
+    assert found == Refused("it cannot be read (LookupError)")
 
 
 def test_rows_of_unknown_numbers_are_counted():

@@ -46,7 +46,8 @@ def settle(collections: Any) -> None:
     """
     distributed = sys.modules.get("distributed")  # where it was not imported, nothing is on workers
     if distributed is not None and (futures := distributed.client.futures_of(collections)):
-        distributed.wait(futures)
+        with futures[0].client.as_current():
+            distributed.wait(futures)
 
 
 def on_engine(what: str, ask: Callable[[], Any]) -> Any:
