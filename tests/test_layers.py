@@ -23,7 +23,7 @@ FLOORS = {
         ("mechanisms", "_sampling", "_gram"),
         ("_fitting",),
         ("_training", "_report"),
-        ("report",),
+        ("_streaming", "report"),
         ("base",),
         ("_gradient", "_least_squares", "decomposition", "preprocessing"),
         ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline"),
@@ -95,13 +95,14 @@ FLOORS = {
         ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
         ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
-        ("bounded_targets", "public_steps"),
+        ("bounded_targets", "public_steps", "sources"),
         ("compositions", "running"),
         ("findings", "joint_fit"),
         ("stack",),
         ("callers",),
         ("inspections",),
     ),
+    "_streaming": (("ahead", "columns", "model", "parquet"), ("blocks",), ("memory_map",), ("arrow",)),
     "_report": (
         ("values", "price"),
         ("releases",),
@@ -211,7 +212,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (30, 8, 124), "accounting": (15, 8, 49)}
+    assert found == {"": (31, 8, 129), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -18,7 +18,7 @@ from skdp._streaming.ahead import IN_FLIGHT
 from skdp._streaming.blocks import BlockSource
 from skdp._streaming.columns import dtype_of_column, labels_of_column, numbers_of_column, write_columns
 from skdp._streaming.memory_map import one_per_row
-from skdp._streaming.model import Block
+from skdp._streaming.model import RowBlock
 from skdp._streaming.parquet import ParquetRows
 
 
@@ -74,7 +74,7 @@ class ArrowRows(BlockSource):
         """See `RowSource`."""
         return self._schema.empty_table()
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowBlock]:
         """See `BlockSource`. Batches of any size are put together into blocks, so that files and groups do not show."""
         size = min(self.block_rows, self.n_rows)
         tables = [np.empty((size, self.n_features), self.dtype) for _ in range(IN_FLIGHT)]
@@ -106,9 +106,9 @@ class ArrowRows(BlockSource):
         with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
             write_columns(columns, table)
 
-    def _block(self, start: int, table: NDArray[np.floating], labels: list[Any], weights: list[Any]) -> Block:
+    def _block(self, start: int, table: NDArray[np.floating], labels: list[Any], weights: list[Any]) -> RowBlock:
         part = slice(start, start + len(table))
-        return Block(
+        return RowBlock(
             start,
             table,
             np.concatenate(labels) if self._label else _part(self._labels, part),

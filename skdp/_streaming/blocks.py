@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skdp._fitting.rows import read_cells
 from skdp._fitting.sources import BlockRecipe, RowSource, SumT, after_the_charge
 from skdp._streaming.ahead import read_ahead
-from skdp._streaming.model import Block, StreamedModel, describe
+from skdp._streaming.model import RowBlock, StreamedModel, describe
 
 _BLOCK_VALUES = 1 << 21  # numbers of a block: 8 MB of float32
 _MIN_ROWS, _MAX_ROWS = 256, 1 << 18
@@ -32,15 +32,15 @@ class BlockSource(RowSource):
         whole = max(_MIN_ROWS, min(_MAX_ROWS, _BLOCK_VALUES // self.n_features))
         return whole - whole % _MIN_ROWS
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowBlock]:
         """Iterate over blocks of `block_rows` rows, in order; each is valid until the next but two is made."""
         raise NotImplementedError
 
-    def read(self) -> Generator[Block, None, None]:
+    def read(self) -> Generator[RowBlock, None, None]:
         """See `skdp._streaming.model.Passes`."""
         return read_ahead(self.blocks())
 
-    def gather(self, places: NDArray[np.int64]) -> Block:
+    def gather(self, places: NDArray[np.int64]) -> RowBlock:
         """See `skdp._streaming.model.Passes`."""
         rows = np.empty((len(places), self.n_features), self.dtype)
         labels: Any = None
@@ -52,7 +52,7 @@ class BlockSource(RowSource):
                 np.take(block.rows, chosen, axis=0, out=rows[first:last], mode="clip")
                 labels = _take(block.labels, chosen, labels, slice(first, last), len(places))
                 weights = _take(block.weights, chosen, weights, slice(first, last), len(places))
-        return Block(0, rows, labels, weights)
+        return RowBlock(0, rows, labels, weights)
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> StreamedModel:
         """See `RowSource`."""

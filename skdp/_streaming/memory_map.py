@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skdp._fitting.cells import values_of
 from skdp._fitting.rows import check_shape
 from skdp._streaming.blocks import BlockSource
-from skdp._streaming.model import Block
+from skdp._streaming.model import RowBlock
 
 
 class MappedRows(BlockSource):
@@ -27,17 +27,21 @@ class MappedRows(BlockSource):
         self._X, self._labels, self._weights = X, labels, weights
         self._files = {name: _state(name) for name in _files_of(X, labels, weights)}
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowBlock]:
         """See `BlockSource`."""
         for start in range(0, self.n_rows, self.block_rows):
             self._check_files()
             part = slice(start, min(start + self.block_rows, self.n_rows))
-            yield Block(start, np.array(self._X[part]), _part(self._labels, part), _part(self._weights, part))
+            yield RowBlock(start, np.asarray(self._X[part]), _part(self._labels, part), _part(self._weights, part))
 
-    def gather(self, places: NDArray[np.int64]) -> Block:
+    def read(self) -> Generator[RowBlock, None, None]:
+        """See `BlockSource`. Nothing is copied, and the operating system reads ahead."""
+        yield from self.blocks()
+
+    def gather(self, places: NDArray[np.int64]) -> RowBlock:
         """See `BlockSource`. A map gives rows at any place, so only those are read."""
         self._check_files()
-        return Block(0, np.array(self._X[places]), _part(self._labels, places), _part(self._weights, places))
+        return RowBlock(0, np.asarray(self._X[places]), _part(self._labels, places), _part(self._weights, places))
 
     def _check_files(self) -> None:
         """Refuse a file that is not what it was when the fit began; to read beyond its end would kill the process."""
@@ -68,7 +72,7 @@ def one_per_row(name: str, given: Any, n_rows: int) -> Any:
 
 
 def _part(values: Any, part: Any) -> Any:
-    return None if values is None else np.array(values[part])
+    return None if values is None else np.asarray(values[part])
 
 
 def _files_of(*arrays: Any) -> list[str]:

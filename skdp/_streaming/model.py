@@ -19,7 +19,7 @@ GATHERED_VALUES = 1 << 25
 """Numbers in the rows that are gathered ahead for coming lots: 128 MB of float32."""
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows as they are stored, with their labels and weights, if any; `start` is the place of the first of them."""
 
     start: int
@@ -38,10 +38,10 @@ class Passes(Protocol):
     n_rows: int
     n_features: int
 
-    def read(self) -> Generator[Block, None, None]:
+    def read(self) -> Generator[RowBlock, None, None]:
         """Return an iterator over all blocks, in order, to be closed; a block is valid until the next is asked for."""
 
-    def gather(self, places: NDArray[np.int64]) -> Block:
+    def gather(self, places: NDArray[np.int64]) -> RowBlock:
         """Return the rows at ascending places, which may repeat, in one pass over all rows."""
 
 
@@ -147,7 +147,7 @@ class StreamedModel(Model):
         return total
 
     def _sum_of_block(
-        self, theta: Vector, block: Block, places: NDArray[np.int64] | None, max_norm: float
+        self, theta: Vector, block: RowBlock, places: NDArray[np.int64] | None, max_norm: float
     ) -> NDArray[np.float64]:
         made = after_the_charge(describe(block), self._recipe, block.rows, block.labels, block.weights)
         chosen = None
@@ -171,9 +171,9 @@ class StreamedModel(Model):
         self._release()
 
 
-def describe(block: Block) -> str:
+def describe(block: RowBlock) -> str:
     """Say where a block lies among the rows."""
     return f"rows {block.start} to {block.stop - 1} of X"
 
 
-__all__ = ["Block", "Passes", "StreamedModel", "describe"]
+__all__ = ["Passes", "RowBlock", "StreamedModel", "describe"]

@@ -28,12 +28,15 @@ class ParquetRows:
 
     def __init__(self, fragment: Any) -> None:
         self._fragment = fragment
-        groups = fragment.row_groups
-        self._groups = [group.id for group in groups]
+        self._state = self._present_state()
+        found = self._read_metadata()
+        if found is None:
+            raise ValueError(f"the file {fragment.path!r} is no Parquet file, or is cut off: give one that is whole.")
+        file, groups = found
+        self._groups = [group.id for group in fragment.row_groups]
         self._counts = [group.num_rows for group in groups]
         self._is_large = any(group.total_byte_size > _WHOLE_CHUNKS for group in groups)
-        self.n_rows, self.schema = sum(self._counts), fragment.physical_schema
-        self._state = self._present_state()
+        self.n_rows, self.schema = sum(self._counts), file.schema_arrow
 
     def batches(self, columns: list[str], n_rows: int) -> Iterator[Any]:
         """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order."""
@@ -56,20 +59,22 @@ class ParquetRows:
             self._refuse("changed")
 
     def _open(self, columns: list[str], n_rows: int) -> Iterator[Any]:
-        file, found = None, None
-        if self._present_state() == self._state:
-            try:
-                stream = self._fragment.open()
-                file = pq.ParquetFile(stream, buffer_size=_BUFFER if self._is_large else 0)
-                found = [file.metadata.row_group(number).num_rows for number in self._groups], file.schema_arrow
-            except (pa.ArrowException, OSError, ValueError, IndexError):
-                pass
-        if file is None or found is None or found[0] != self._counts:
+        found = self._read_metadata(_BUFFER if self._is_large else 0) if self._present_state() == self._state else None
+        if found is None:
             self._refuse("changed or was cut off")
-        if any(found[1].field(name).type != self.schema.field(name).type for name in columns):
+        file, groups = found
+        if [group.num_rows for group in groups] != self._counts or file.schema_arrow != self.schema:
             self._refuse("changed")
         batches: Iterator[Any] = file.iter_batches(n_rows, row_groups=self._groups, columns=columns, use_threads=True)
         return batches
+
+    def _read_metadata(self, buffer_size: int = 0) -> tuple[Any, list[Any]] | None:
+        """Open the file, and return it with what it says of the row groups; None if it cannot be read."""
+        try:
+            file = pq.ParquetFile(self._fragment.open(), buffer_size=buffer_size)
+            return file, [file.metadata.row_group(group.id) for group in self._fragment.row_groups]
+        except (pa.ArrowException, OSError, ValueError, IndexError):  # the message may quote what was read
+            return None
 
     def _present_state(self) -> tuple[int, int] | None:
         """Return size and time of the last change of the file; None if it is gone."""
