@@ -44,6 +44,8 @@ from skdp._gram import MomentSum
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.linear import LinearGeometry, LinearModel
+from skdp.datasets import TableRows
+from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are few")
@@ -109,6 +111,16 @@ def test_dataframes_give_the_parameters_of_one_machine():
     beside = frame(X, y)
     apart = classifier().fit(beside[NAMES], beside["y"])
     np.testing.assert_array_equal(apart.coef_, there.coef_)
+
+
+def test_columns_of_a_frame_are_chosen_by_name():
+    X, y = make_people()
+    there = classifier().fit(TableRows(frame(X, y), ["c", "a"]), "y")
+    here = classifier().fit(X[:, [2, 0]], y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(
+        there.predict(frame(X, y)), there.predict(pd.DataFrame(X[:, [2, 0]], columns=["c", "a"]))
+    )
 
 
 def test_labels_of_words_and_weights_are_read_on_the_workers():
@@ -333,6 +345,55 @@ def test_one_release_a_step_and_one_charge_a_fit(noised):
     assert len(noised) == model.n_steps_ == 5
     assert len(accountant.history) == 1
     assert accountant.history[0].event == model.privacy_event_
+
+
+def test_partitions_are_read_and_bound_once_for_all_steps(monkeypatch):
+    X, y = make_people()
+    made, begin = [], BoundPartition.__init__
+
+    def noted(bound, *given):
+        made.append(given)
+        begin(bound, *given)
+
+    monkeypatch.setattr(BoundPartition, "__init__", noted)
+    assert classifier(max_iter=5).fit(split(X), split(y)).n_steps_ == 5
+    assert len(made) == len(SIZES)
+
+
+def test_an_interrupt_keeps_the_model_of_the_steps_done(monkeypatch):
+    X, y = make_people()
+    ask, asked = DistributedModel.clipped_gradient_sum, []
+
+    def asking(model, *given):
+        asked.append(1)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return ask(model, *given)
+
+    monkeypatch.setattr(DistributedModel, "clipped_gradient_sum", asking)
+    with pytest.warns(FitInterruptedWarning, match="after 3 of 10 steps"):
+        model = classifier(max_iter=10).fit(split(X), split(y))
+    assert model.n_steps_ == 3
+
+
+def test_a_run_resumes_on_the_same_lots(monkeypatch, tmp_path):
+    X, y = make_people()
+    settings = {"sampling_rate": 0.25, "max_iter": 3}
+    whole = classifier(**settings).fit(split(X), split(y))
+    model = classifier(checkpoint=tmp_path / "run", **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        ask, asked = DistributedModel.clipped_gradient_sum, []
+
+        def asking(bound, *given):
+            asked.append(1)
+            if len(asked) == 5:
+                raise KeyboardInterrupt
+            return ask(bound, *given)
+
+        patch.setattr(DistributedModel, "clipped_gradient_sum", asking)
+        with pytest.warns(FitInterruptedWarning):
+            model.fit(split(X), split(y))
+    np.testing.assert_array_equal(model.fit(split(X), split(y)).coef_, whole.coef_)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
