@@ -13,11 +13,13 @@ PLOT = ["matplotlib>=3.8"]
 DATA = ["pandas>=2.2", "pyarrow>=15"]
 PROGRESS = ["tqdm>=4.60"]
 YAML = ["PyYAML>=6"]
+DASK = ["dask[array,dataframe,distributed]>=2025.1"]
 TEST = [
     *PLOT,
     *DATA,
     *PROGRESS,
     *YAML,
+    *DASK,
     "polars>=1.0",
     "pytest>=8",
     "pytest-cov>=6",
@@ -64,6 +66,7 @@ setup(
         "data": DATA,
         "progress": PROGRESS,
         "yaml": YAML,
+        "dask": DASK,
         "demo": [*PLOT, *DATA, *PROGRESS],
         "docs": DOCS,
         "test": TEST,

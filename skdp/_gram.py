@@ -129,6 +129,14 @@ class MomentSum:
         for dtype in other._scratch:
             self._scratch_of(dtype)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_scratch": tuple(self._scratch)}  # the buffers hold rows, which nobody is sent
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "_scratch": {}}
+        for dtype in state["_scratch"]:
+            self._scratch_of(dtype)
+
     def _scratch_of(self, dtype: type) -> tuple[Any, Any]:
         if dtype not in self._scratch:
             d = len(self.ball.center)

@@ -161,9 +161,13 @@ class SecretStream:
 
     def spawn(self, *purpose: str | int) -> SecretStream:
         """The independent stream of this purpose; the same purpose gives the same stream again."""
+        return SecretStream(self.subkey(*purpose))
+
+    def subkey(self, *purpose: str | int) -> bytes:
+        """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""
         self._check_process()
         # HMAC is a pseudorandom function: keys of different purposes look independent without the parent's key.
-        return SecretStream(hmac.digest(self._key, repr(purpose).encode(), "sha256"))
+        return hmac.digest(self._key, repr(purpose).encode(), "sha256")
 
     def words(self, count: int) -> _Words:
         """The next `count` uniform 64-bit words, little-endian from the keystream."""

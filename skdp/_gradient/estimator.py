@@ -16,7 +16,7 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
-from skdp._fitting.rows import check_schema, check_table, read_cells
+from skdp._fitting.rows import check_labels, check_schema, check_table, read_cells
 from skdp._fitting.sources import (
     BlockRecipe,
     RowSource,
@@ -211,6 +211,8 @@ class GradientEstimator(PrivateEstimator):
         if not self._streams:
             refuse_rows_elsewhere(type(self).__name__, X)
             return None
+        if y is None and found_rows(X) is not None:
+            check_labels(y, 0)  # which refuses it
         if not warm and named is None and self._named_outputs() is None:
             if found_rows(X) is None and not isinstance(y, str):
                 return None  # a memory map, of which classes or bounds are read like those of an array

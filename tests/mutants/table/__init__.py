@@ -4,6 +4,7 @@ from table import (
     bought,
     clip,
     displays,
+    distributed,
     ensemble,
     fits,
     layout,
@@ -26,6 +27,7 @@ from table import (
 MUTANTS = [
     *bought.MUTANTS,
     *clip.MUTANTS,
+    *distributed.MUTANTS,
     *noise.MUTANTS,
     *losses.MUTANTS,
     *moments.MUTANTS,

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Two workers of one thread against one: full-batch steps of DPLogisticRegression on rows that lie on the workers.
+
+Both clusters hold the same rows and take turns. A step is a difference of two fits, so that reading and binding the
+rows is not in it; the overhead of the engine is that of a step on a table of a thousand rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from functools import partial
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, wait
+
+from skdp import DPLogisticRegression
+
+warnings.filterwarnings("ignore")
+
+
+def make_rows(number: int, n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(number).uniform(-1.0, 1.0, (n, d)).astype(np.float32)
+
+
+def make_labels(X: np.ndarray) -> np.ndarray:
+    return (X[:, 0] > 0).astype(np.int64)
+
+
+def held_by(client: Client, n: int, d: int, n_partitions: int) -> tuple[da.Array, da.Array]:
+    """Rows and labels, made on the workers and kept there."""
+    size = n // n_partitions
+    blocks = [dask.delayed(make_rows)(number, size, d) for number in range(n_partitions)]
+    X = da.concatenate([da.from_delayed(block, (size, d), np.float32) for block in blocks])
+    y = da.concatenate([da.from_delayed(dask.delayed(make_labels)(block), (size,), np.int64) for block in blocks])
+    with client.as_current():
+        X, y = client.persist([X, y])
+        wait([X, y])
+    return X, y
+
+
+def seconds_of_fit(client: Client, X: da.Array, y: da.Array, n_steps: int) -> float:
+    model = DPLogisticRegression(
+        epsilon=None, noise_multiplier=10.0, delta=1e-9, classes=[0, 1], sampling_rate=1.0, max_iter=n_steps
+    )
+    started = time.perf_counter()
+    with client.as_current(), dask.config.set(scheduler=client):
+        model.fit(X, y)
+    return time.perf_counter() - started
+
+
+def seconds_of_step(client: Client, X: da.Array, y: da.Array, n_steps: int) -> float:
+    few, many = seconds_of_fit(client, X, y, 1), seconds_of_fit(client, X, y, 1 + n_steps)
+    return (many - few) / n_steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=32_000_000)
+    parser.add_argument("--columns", type=int, default=11)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": None, "silence_logs": 50}
+    with (
+        LocalCluster(n_workers=1, **options) as one,
+        LocalCluster(n_workers=2, **options) as two,
+        Client(one, set_as_default=False) as alone,
+        Client(two, set_as_default=False) as together,
+    ):
+        sides = {}
+        for name, client in (("one worker", alone), ("two workers", together)):
+            sides[name] = partial(seconds_of_step, client, *held_by(client, arguments.rows, arguments.columns, 2))
+            small = partial(seconds_of_step, client, *held_by(client, 1000, arguments.columns, 2))
+            small(3)  # compiles on the workers
+            sides[f"{name}, a thousand rows"] = small
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(arguments.repeats):
+            for name, run in sides.items():
+                times[name].append(run(arguments.steps))
+        for name, found in times.items():
+            print(f"{name:<32} {1e3 * statistics.median(found):8.1f} ms a step", flush=True)
+        ratios = [a / b for a, b in zip(times["one worker"], times["two workers"], strict=True)]
+        print(f"{arguments.rows:,} x {arguments.columns}: two workers: {statistics.median(ratios):.2f} times as fast "
+              f"({min(ratios):.2f} to {max(ratios):.2f})")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
