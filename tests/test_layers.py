@@ -68,7 +68,7 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "row_scales", "trees", "updates"),),
     "_training": (
         (
             "averaging",
@@ -83,6 +83,7 @@ FLOORS = {
             "plan",
             "progress",
             "run_lock",
+            "wide_linear",
         ),
         ("checkpoint",),
         ("loop",),
