@@ -19,7 +19,7 @@ from skdp._training.optimizers import Vector
 _BLOCK = 128  # rows of one product; more rows would need more slack for rounding
 _BLOCK_VALUES = 1 << 21  # numbers in the rows of one product: it stays in cache
 _LEAST_BLOCK = 8
-_LEAST_OUTPUTS, _LEAST_SIZE = 3, 1 << 11  # from here on products are faster (benchmarks/README.md)
+_LEAST_OUTPUTS, _LEAST_SIZE = 6, 1 << 11  # from here on products are faster, in float64 too
 _PART_BLOCKS = 8  # least blocks of a part of the rows, which one thread adds up
 _MAX_PARTS = 32
 _MAX_PART_VALUES = 1 << 22  # numbers in the sums of all parts, if these are more than two

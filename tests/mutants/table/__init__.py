@@ -21,6 +21,7 @@ from table import (
     search,
     selection,
     vectorizer,
+    wide_linear,
 )
 
 MUTANTS = [
@@ -44,4 +45,5 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *wide_linear.MUTANTS,
 ]
