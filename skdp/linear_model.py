@@ -23,6 +23,7 @@ from skdp._training.one_hot import OneHotGeometry
 from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
+from skdp._training.wide_linear import WideLinearModel, is_wide
 from skdp._validation import absolute_path, count_threads
 from skdp.base import Budget
 
@@ -301,9 +302,14 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     def _model_of(self, run: Run, outputs: Outputs, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         if isinstance(run.shape, OneHotGeometry):
             return super()._model_of(run, outputs, dtype)
+        n_outputs, n_threads = outputs.n_outputs, count_threads(self.n_jobs)
+        if is_wide(self.n_features_in_, n_outputs):
+            # If one row shifts the places of all others, their rounding requires float64.
+            dtype = np.float64 if self.adjacency == "add_remove" else dtype
+            return partial(WideLinearModel, n_outputs=n_outputs, geometry=run.shape, dtype=dtype, n_threads=n_threads)
         return partial(
-            LinearModel, n_outputs=outputs.n_outputs, geometry=run.shape,
-            by_lot=run.plan.sampling.rate < 1.0, n_threads=count_threads(self.n_jobs),
+            LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,
+            n_threads=n_threads,
         )  # fmt: skip
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:

@@ -139,6 +139,33 @@ def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scalin
     return np.array(found).reshape(len(X), table.size)
 
 
+def clip_for_products(max_norm: float, dtype, block: int, n_values: int) -> float:
+    """What rows are clipped to so that a block's matrix product, rounded in any order, moves by `max_norm` only.
+
+    Each of b products goes through b roundings, on both sides; results that are not normal lose the smallest normal
+    number each; residuals are rounded once; what is float64 beside them is far below 32 roundings.
+    """
+    b, u, tiny = block, 0.5 * float(np.finfo(dtype).eps), float(np.finfo(dtype).tiny)
+    slack = (1.0 + u) * (1.0 + 2.0 * b * (b * u / (1.0 - b * u))) * (1.0 + 32.0 * 2.0**-53)
+    return max(0.0, (max_norm - 4.0 * b * math.sqrt(n_values) * tiny) / slack)
+
+
+def clipped_scores(scores, rows, labels, weights, bias, max_norm: float, scaling: Scaling):
+    """What each row has to be multiplied by, of shape (m, n_outputs), and the intercept's sums, from rows @ theta."""
+    found, icpts = np.zeros_like(scores, np.float64), np.zeros(scores.shape[1])
+    icpt = scaling.unit if scaling.fit_intercept else 0.0
+    for i, (z, x, label, weight) in enumerate(zip(scores, rows, labels, weights, strict=True)):
+        norm = math.hypot(*np.asarray(x, np.float64))
+        scale = scaling.unit * min(1.0, scaling.radius / norm if norm else 1.0)
+        p = probabilities(np.asarray(z, np.float64) * scale + np.asarray(bias) * icpt)
+        truth = np.array([float(label)]) if len(p) == 1 else np.eye(len(p))[label]
+        residual = weight * (p - truth)
+        size = np.linalg.norm(residual) * math.hypot(scale * norm, icpt)
+        residual *= min(1.0, max_norm / size if size else 1.0)
+        found[i], icpts = residual * scale, icpts + residual * icpt
+    return found, icpts
+
+
 # --- one-hot rows ---
 
 

@@ -24,6 +24,7 @@ from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
 from skdp._training.one_hot import OneHotModel
 from skdp._training.plan import DPSGDPlan
+from skdp._training.wide_linear import WideLinearModel
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
@@ -363,6 +364,20 @@ SENTENCES = {
             "tests/test_linear_kernels.py::test_norms_that_lose_their_digits_are_not_taken_for_shorter",
             "tests/test_linear_kernels.py::test_weight_zero_is_the_null_record",
             "tests/test_linear_kernels.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
+        ],
+    },
+    WideLinearModel: {
+        "If all other rows keep their places, a row changes the sum of its block by at most C, rounding included, and "
+        "no bit of the sums of other blocks.": [
+            "tests/test_wide_linear.py::test_rows_at_extreme_scales_add_at_most_the_clip",
+            "tests/test_wide_linear.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/test_wide_linear.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+            "tests/test_wide_linear.py::test_no_row_changes_a_bit_of_anothers_gradient",
+            "tests/test_wide_linear.py::test_no_row_moves_another_block",
+        ],
+        "Its weight 0, NaN or infinity in it make it add exactly nothing.": [
+            "tests/test_wide_linear.py::test_weight_zero_is_the_null_record",
+            "tests/test_wide_linear.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
     OneHotModel: {

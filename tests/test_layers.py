@@ -70,7 +70,7 @@ FLOORS = {
     ),
     "_kernels": (
         ("caching",),
-        ("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),
+        ("bits", "dense", "gram", "linear", "losses", "one_hot", "row_scales", "trees", "updates"),
     ),
     "_training": (
         (
@@ -86,6 +86,7 @@ FLOORS = {
             "plan",
             "progress",
             "run_lock",
+            "wide_linear",
         ),
         ("checkpoint",),
         ("loop",),

@@ -39,73 +39,6 @@ _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 
 
-# --- what is known of a row before the first step ---
-
-
-@njit(**_OPTIONS)
-def _norm(values):
-    """Euclidean norm, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
-    square = 0.0
-    for j in range(len(values)):
-        square += np.float64(values[j]) * np.float64(values[j])
-    # Far from overflow and underflow the plain sum is accurate; NaN fails the comparison.
-    if 1e-280 < square < 1e280:
-        return math.sqrt(square)
-    if np.isnan(square):  # the largest of zeros and NaN would be 0
-        return np.nan
-    top = 0.0
-    for j in range(len(values)):
-        top = max(top, abs(np.float64(values[j])))
-    if top == 0.0:
-        return 0.0
-    square = 0.0
-    for j in range(len(values)):
-        square += (np.float64(values[j]) / top) ** 2
-    return max(top * math.sqrt(square), _SMALLEST_NORMAL)
-
-
-@njit(**_OPTIONS)
-def _set_scale(facts, i, norm, radius, unit, icpt, tiny, room):
-    """Clip a row of this norm. `LENGTH` is the norm of the row times its scale as stored, rounded up."""
-    facts[SCALE, i] = unit * (radius / norm) if norm > radius else unit
-    # From the scale as rounded to the dtype of X, not from the exact one: the kernels multiply by the former.
-    length = math.hypot(facts[SCALE, i] * norm, icpt)
-    if not length < np.inf:  # infinity or NaN: the row becomes the null record
-        facts[WEIGHT, i] = 0.0
-        facts[SCALE, i] = 0.0
-        length = icpt
-    length = max(room * length, tiny)  # too long is safe: it clips more
-    facts[LENGTH, i] = length
-    if facts[LENGTH, i] < length:
-        facts[LENGTH, i] = np.nextafter(facts[LENGTH, i], facts.dtype.type(np.inf))
-
-
-@njit(**_OPTIONS)
-def scale_rows(X, radius, unit, icpt, tiny, room, facts):
-    """Write `SCALE` and `LENGTH` of each row: clipped to norm `radius`, then multiplied by `unit`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), float32 or float64
-    radius, unit, icpt : float
-        Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
-    tiny : float
-        Smallest normal number of the dtype of X.
-    room : float
-        By how much `LENGTH` is longer than the norm that was computed (`skdp._training.linear.LinearModel`).
-    facts : ndarray of shape (4, n), dtype of X
-    """
-    for i in range(X.shape[0]):
-        _set_scale(facts, i, _norm(X[i]), radius, unit, icpt, tiny, room)
-
-
-@njit(**_OPTIONS)
-def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, room, facts):
-    """`scale_rows` for the values and row pointers of a CSR matrix without duplicate entries."""
-    for i in range(len(indptr) - 1):
-        _set_scale(facts, i, _norm(data[indptr[i] : indptr[i + 1]]), radius, unit, icpt, tiny, room)
-
-
 # --- residuals, the place of the clip ---
 
 
@@ -386,3 +319,45 @@ def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, i
             for j in range(N_FACTS):
                 block[j, i] = facts[some[i], j]
         _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, scratch, total)
+
+
+# --- rows whose products are those of BLAS ---
+
+
+@njit(**_OPTIONS)
+def clip_scores(scores, facts, rows, start, bias, max_norm, icpt, tiny, icpt_sums):
+    """Replace scores by clipped residuals times the scale of their row, and add up the intercept's part.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, n_outputs), float32 or float64
+        Products of rows, as they are in X, and parameters. Written: what rows have to be multiplied by.
+    facts : ndarray of shape (n, 4)
+    rows : ndarray of shape (k,), int64, or None
+        Row i of `scores` is row ``rows[start + i]`` of X, or ``start + i`` where `rows` is None.
+    start : int
+    bias : ndarray of shape (n_outputs,), float64
+    max_norm, icpt : float
+        As for `add_all_rows`.
+    tiny : float
+        Smallest normal number of the dtype of `scores`: products with smaller ones lose digits.
+    icpt_sums : ndarray of shape (n_outputs,), float64
+        Added to.
+    """
+    m, n_outputs = scores.shape
+    z, feature_part, icpt_part = _scratch(n_outputs, m)
+    block = np.empty((N_FACTS, m), facts.dtype)
+    for i in range(m):
+        row = start + i if rows is None else rows[start + i]
+        for j in range(N_FACTS):
+            block[j, i] = facts[row, j]
+    for k in range(n_outputs):
+        for i in range(m):
+            z[k, i] = scores[i, k]
+            icpt_part[k, i] = bias[k] * icpt
+    _residuals(z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part)
+    for k in range(n_outputs):
+        for i in range(m):
+            value = feature_part[k, i]
+            scores[i, k] = value if tiny <= abs(value) <= 1.0 / tiny else 0.0  # 1 / tiny is finite
+        icpt_sums[k] += _sum(icpt_part[k], m)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import linear as kernel
+from skdp._kernels import row_scales as scaling
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
@@ -70,12 +71,12 @@ class LinearModel(Model):
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
     with three more roundings. It remains to show that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
-    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `kernel._norm` likewise has
-    at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that adds
-    the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits and
-    are replaced by the least normal number. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to the
-    dtype of X. Rows with NaN or infinity get scale and weight 0, and zeros replace their values, because 0 times NaN
-    is NaN.
+    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `scaling._norm` likewise
+    has at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that
+    adds the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits
+    and are replaced by the least normal number. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to
+    the dtype of X. Rows with NaN or infinity get scale and weight 0, and zeros replace their values, because 0 times
+    NaN is NaN.
     """
 
     def __init__(
@@ -165,11 +166,12 @@ def n_segments(n: int, size: int) -> int:
 def _scale_rows(
     X: Any, radius: float, unit: float, icpt: float, facts: NDArray[np.floating], room: float = 1.0
 ) -> None:
-    tiny = float(np.finfo(X.dtype).tiny)
+    public = radius, unit, icpt, float(np.finfo(X.dtype).tiny), room
+    weight, scale, length = facts[kernel.WEIGHT], facts[kernel.SCALE], facts[kernel.LENGTH]
     if isinstance(X, np.ndarray):
-        kernel.scale_rows(X, radius, unit, icpt, tiny, room, facts)
+        scaling.scale_rows(X, *public, weight, scale, length)
     else:
-        kernel.scale_sparse_rows(X.data, X.indptr, radius, unit, icpt, tiny, room, facts)
+        scaling.scale_sparse_rows(X.data, X.indptr, *public, weight, scale, length)
 
 
 def _zero_muted_rows(X: Any, scale: NDArray[np.floating]) -> Any:

@@ -22,6 +22,7 @@ from table import (
     search,
     selection,
     vectorizer,
+    wide_linear,
 )
 
 MUTANTS = [
@@ -46,4 +47,5 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *wide_linear.MUTANTS,
 ]
