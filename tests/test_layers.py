@@ -68,11 +68,13 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
+    "_kernels": (("binomial", "bits", "dense", "gram", "grouping", "linear", "losses", "one_hot", "trees", "updates"),),
     "_training": (
         (
             "averaging",
             "defaults",
+            "grouped",
+            "groups",
             "linear",
             "model",
             "network",
