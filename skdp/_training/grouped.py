@@ -53,6 +53,10 @@ class GroupedModel(Model):
         self._sampling: Sampling | None = None
         self._draw: Callable[[SecretStream], _Counts]
 
+    @property
+    def n_parameters(self) -> int:
+        return int(self._model.n_parameters)
+
     @classmethod
     def of_groups(
         cls, make: Callable[[Any, Any, Any], Any], groups: Groups, rows: Any, values: NDArray[Any], weights: Any
