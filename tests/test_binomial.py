@@ -40,7 +40,9 @@ def test_the_largest_table_is_the_binomial_law(rate):
     size = 1 << LARGEST_POWER
     first, bounds = distribution(size, rate)
     counts = np.arange(first, first + len(bounds))
-    np.testing.assert_allclose([bound / WHOLE for bound in bounds], binom.cdf(counts, size, rate), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        [bound / WHOLE for bound in bounds], binom.cdf(counts, size, rate), rtol=1e-9, atol=1e-12
+    )
     assert bounds == sorted(bounds)
     assert bounds[0] > 0
     assert bounds[-1] == WHOLE - 1

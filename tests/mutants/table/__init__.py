@@ -6,6 +6,7 @@ from table import (
     displays,
     ensemble,
     fits,
+    grouping,
     layout,
     ledger,
     losses,
@@ -44,4 +45,5 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *grouping.MUTANTS,
 ]
