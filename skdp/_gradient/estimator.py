@@ -115,7 +115,7 @@ class GradientEstimator(PrivateEstimator):
         chosen, sampling = self._check_group_rows(), run.plan.sampling
         if chosen != "auto":
             return GroupLimit.none() if chosen else None
-        if self._arithmetic_of_groups(X.dtype) != self._arithmetic(X.dtype):
+        if np.dtype(self._arithmetic_of_groups(X.dtype)) != self._arithmetic(X.dtype):
             return None  # the choice would change the rounding of every row
         if sampling.rate < 1.0 and self.checkpoint is not None and self._is_seeded():
             return None  # positions in the file would tell of the choice
@@ -123,7 +123,7 @@ class GradientEstimator(PrivateEstimator):
 
     def _arithmetic(self, dtype: Any) -> Any:
         """Return the dtype of the arithmetic for rows of a dtype."""
-        return np.dtype(dtype)
+        return dtype
 
     def _arithmetic_of_groups(self, dtype: Any) -> Any:
         """Return the dtype of the arithmetic for rows that are grouped (`skdp._training.grouped`).

@@ -193,8 +193,10 @@ class NetworkModel(Model):
                 self._backward(tables, inputs, deltas)
                 chosen = slice(start, start + len(inputs[0]))
                 first = self._row_squares[chosen if rows is None else rows[chosen]]
-                repeated = None if counts is None else counts[chosen]
-                self._clip(inputs, deltas, first, max_norm / self._slack, repeated)
+                self._clip(inputs, deltas, first, max_norm / self._slack)
+                if counts is not None:
+                    for delta in deltas:
+                        delta *= counts[chosen, None]
                 self._add_products(inputs, deltas, sums)
         return total
 
@@ -234,17 +236,11 @@ class NetworkModel(Model):
             kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
 
     def _clip(
-        self,
-        inputs: list[NDArray[Any]],
-        deltas: list[NDArray[Any]],
-        first: NDArray[np.float64],
-        max_norm: float,
-        counts: NDArray[np.float64] | None,
+        self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
     ) -> None:
         """Clip: multiply one factor of the outer product of each layer, the narrower one, by the clip factors.
 
-        `first` holds the squared norms of the rows at the input, which are the same at every step; what is clipped is
-        then multiplied by `counts`.
+        `first` holds the squared norms of the rows at the input, which are the same at every step.
         """
         hidden = [_squares(each) for each in inputs[1:]]
         squares = np.array([[first, *hidden], [_squares(each) for each in deltas]], np.float64)
@@ -256,8 +252,6 @@ class NetworkModel(Model):
             muted = factors[0] == 0.0
             for each in (*inputs, *deltas):
                 each[muted] = 0.0
-        if counts is not None:
-            factors *= counts
         for a, delta, factor in zip(inputs, deltas, factors, strict=True):
             narrower = a if a.shape[1] <= delta.shape[1] else delta
             narrower *= factor[:, None]

@@ -25,8 +25,8 @@ MUTANTS = [
         (
             KERNEL,
             "    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
-            "    if counts is not None:\n        _repeat(counts, feature_part, icpt_part)\n    for k in range(len(theta)):"
-            "\n        _add_rows",
+            "    if counts is not None:\n        _repeat(counts, feature_part, icpt_part)\n"
+            "    for k in range(len(theta)):\n        _add_rows",
             "    if counts is not None:\n        _repeat(counts, weight.reshape(1, -1), weight.reshape(1, -1))\n"
             "    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    for k in range(len(theta)):\n        _add_rows",
@@ -52,7 +52,7 @@ MUTANTS = [
     ),
     mutant(
         "counts that a network forgets",
-        (NETWORKS, "            factors *= counts\n", "            pass\n"),
+        (NETWORKS, "                        delta *= counts[chosen, None]\n", "                        pass\n"),
         tests="grouped",
         select=ONE_COPY,
     ),
@@ -64,7 +64,11 @@ MUTANTS = [
     ),
     mutant(
         "networks that group float32 rows in single precision",
-        (MLP, "        return np.dtype(np.float64)\n", "        return np.dtype(dtype)\n"),
+        (
+            MLP,
+            'otherwise at another place."""\n        return np.float64\n',
+            'otherwise at another place."""\n        return dtype\n',
+        ),
         tests="grouped",
         select="rounding_is_that_of_float64",
     ),
