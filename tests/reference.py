@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +71,23 @@ def poisson_rows(words, n: int, rate: float) -> list[int]:
 
 
 # --- linear models ---
+
+
+def binomial_distribution(size: int, rate: float) -> list[Fraction]:
+    """P(X <= k) of the binomial law, k = 0, 1, ..., exact for the double `rate`."""
+    q, below, found = Fraction(rate), Fraction(0), []
+    for k in range(size + 1):
+        below += math.comb(size, k) * q**k * (1 - q) ** (size - k)
+        found.append(below)
+    return found
+
+
+def groups_of_rows(rows) -> tuple[list[int], list[int]]:
+    """Number of the first row of each group of equal rows, and how many there are; a row is a sequence of bytes."""
+    first: dict[bytes, int] = {}
+    for number, row in enumerate(rows):
+        first.setdefault(row, number)
+    return list(first.values()), [rows.count(rows[number]) for number in first.values()]
 
 
 class Scaling(NamedTuple):

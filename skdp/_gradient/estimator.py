@@ -30,13 +30,15 @@ from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training.checkpoint import Checkpoint
+from skdp._training.grouped import GroupedModel
+from skdp._training.groups import GroupLimit, find_groups, taken
 from skdp._training.loop import run_dpsgd
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 from skdp._training.plan import calibrate_noise, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run_lock import RunLock
-from skdp._validation import check_count, check_real
+from skdp._validation import check_count, check_real, show
 from skdp.accounting import compose, resolve_accountant
 from skdp.base import (
     Budget,
@@ -54,12 +56,14 @@ class GradientEstimator(PrivateEstimator):
     """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
-    lot_size, sampling_rate, max_iter, warm_start, verbose``. They define the model and its outputs by the methods
-    below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
+    lot_size, sampling_rate, max_iter, warm_start, group_rows, verbose``. They define the model and its outputs by the
+    methods below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
     """
 
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
     _outputs_parameter = ""  # that names the outputs
+
+    group_rows: Any = "auto"  # also of estimators that were pickled before there was one
 
     n_steps_: int
     n_iter_: int
@@ -95,7 +99,38 @@ class GradientEstimator(PrivateEstimator):
         if isinstance(X, RowSource):
             recipe = BlockRecipe(make, self._target_reader(targets.outputs), X.dtype, X.names)
             return X.bind(recipe, run.plan)
-        return make(X, targets.values, weights)
+        limit = self._limit_of_groups(X, run, targets.outputs)
+        groups = None if limit is None else find_groups(X, targets.values, weights, limit)
+        if groups is None:
+            return make(X, targets.values, weights)
+        dtype = self._arithmetic_of_groups(X.dtype, targets.outputs)
+        make = self._model_of(run, targets.outputs, dtype)
+        return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
+
+    def _limit_of_groups(self, X: Any, run: Run, outputs: Any) -> GroupLimit | None:
+        """Return how many groups equal rows may have if they are to be grouped, None where they are not.
+
+        All but the number of groups is decided by what is public.
+        """
+        chosen, sampling = self._check_group_rows(), run.plan.sampling
+        if chosen != "auto":
+            return GroupLimit.none() if chosen else None
+        if np.dtype(self._arithmetic_of_groups(X.dtype, outputs)) != self._arithmetic(X.dtype):
+            return None  # the choice would change the rounding of every row
+        if sampling.rate < 1.0 and self.checkpoint is not None and self._is_seeded():
+            return None  # positions in the file would tell of the choice
+        return GroupLimit.where_it_pays(X.shape[0], sampling)
+
+    def _arithmetic(self, dtype: Any) -> Any:
+        """Return the dtype of the arithmetic for rows of a dtype."""
+        return dtype
+
+    def _arithmetic_of_groups(self, dtype: Any, outputs: Any) -> Any:
+        """Return the dtype of the arithmetic for rows that are grouped (`skdp._training.grouped`).
+
+        By default it is that of all rows, as the gradient of a row does not depend on the place of the row.
+        """
+        return self._arithmetic(dtype)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""
@@ -223,6 +258,10 @@ class GradientEstimator(PrivateEstimator):
         source = source_of(X, y, sample_weight)
         if source is not None and y is None:
             raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+        if source is not None and self.group_rows is True:
+            raise ValueError(
+                "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."
+            )
         if source is not None and source.n_rows is None and self.n_samples_public is None:
             raise ValueError(
                 "n_samples_public=None with rows whose number is not known before they are read: give it, a round "
@@ -245,6 +284,7 @@ class GradientEstimator(PrivateEstimator):
                 f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
                 "fit anew; set checkpoint=None and warm_start=False."
             )
+        self._check_group_rows()
         named = self._named_outputs()
         outputs, n = self._assumed_outputs() if named is None else named, self._public_n_samples(n_samples)
         if named is not None:
@@ -263,6 +303,7 @@ class GradientEstimator(PrivateEstimator):
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
+        self._check_group_rows()
         terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
         self._check_outputs(outputs)
         n = self._public_n_samples(shape[0])
@@ -287,7 +328,7 @@ class GradientEstimator(PrivateEstimator):
         """Return the checkpoint of this run, if one was asked for."""
         if self.checkpoint is None:
             return None
-        seeded = isinstance(self.random_state, int | np.integer)
+        seeded = self._is_seeded()
         described = {
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
@@ -295,6 +336,9 @@ class GradientEstimator(PrivateEstimator):
             **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
+
+    def _is_seeded(self) -> bool:
+        return isinstance(self.random_state, int | np.integer)
 
     def _describe_rows(self) -> dict[str, Any]:
         """Return what a checkpoint says of what is public of the rows and came with them."""
@@ -380,6 +424,14 @@ class GradientEstimator(PrivateEstimator):
             return budget.noise_multiplier
         epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
         return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
+
+    def _check_group_rows(self) -> Any:
+        """Return `group_rows`: True, False or "auto"."""
+        if isinstance(self.group_rows, bool | np.bool_) or (
+            isinstance(self.group_rows, str) and self.group_rows == "auto"
+        ):
+            return self.group_rows
+        raise ValueError(f"group_rows={show(self.group_rows)} is not known: use True, False or 'auto'.")
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")

@@ -126,6 +126,15 @@ def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, ic
         _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
 
 
+@njit(**_OPTIONS)
+def _repeat(counts, feature_part, icpt_part):
+    """Multiply clipped residuals by the number of copies of each row: after the clip, and in float64."""
+    for k in range(len(feature_part)):
+        for i in range(len(counts)):
+            feature_part[k, i] *= counts[i]
+            icpt_part[k, i] *= counts[i]
+
+
 # --- dense rows ---
 
 
@@ -180,13 +189,15 @@ def _sum(values, m):
 
 
 @njit(**_OPTIONS)
-def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
+def _add_block(X, rows, counts, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
     z, feature_part, icpt_part = scratch
     m, d = len(rows), X.shape[1]
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
     _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    if counts is not None:
+        _repeat(counts, feature_part, icpt_part)
     for k in range(len(theta)):
         _add_rows(X, rows, feature_part[k], total[k])
         total[k, d] += _sum(icpt_part[k], m)
@@ -204,13 +215,15 @@ def _scratch(n_outputs, step):
 
 
 @njit(**_OPTIONS)
-def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_rows(X, facts, counts, theta, bias, max_norm, icpt, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
     Parameters
     ----------
     X : ndarray of shape (n, d), float32 or float64
     facts : ndarray of shape (4, n), dtype of X
+    counts : ndarray of shape (n,), float64, or None
+        By which each row's clipped gradient is multiplied.
     theta : ndarray of shape (n_outputs, d), dtype of X
         One output is the logistic loss, more are the multinomial one.
     bias : ndarray of shape (n_outputs,), float64
@@ -229,7 +242,8 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
     for low in range(start, stop, step):
         high = min(low + step, stop)
         _add_block(
-            X[low:high], positions[: high - low], label[low:high], weight[low:high], scale[low:high], length[low:high],
+            X[low:high], positions[: high - low], None if counts is None else counts[low:high],
+            label[low:high], weight[low:high], scale[low:high], length[low:high],
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
 
@@ -259,8 +273,11 @@ def _fetch(X, facts, rows, block):
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
-    """`add_all_rows` for X[rows[start:stop]], with `facts` of shape (n, 4). The number returned has no meaning."""
+def add_some_rows(X, facts, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
+    """`add_all_rows` for X[rows[start:stop]], with `facts` of shape (n, 4) and `counts` of that of `rows`.
+
+    The number returned has no meaning.
+    """
     step = _block_rows(X.shape[1], stop - start)
     scratch = _scratch(len(theta), step)
     block = np.empty((N_FACTS, step), X.dtype)
@@ -270,7 +287,8 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, tota
         m = len(some)
         fetched += _fetch(X, facts, some, block)
         _add_block(
-            X, some, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
+            X, some, None if counts is None else counts[low : low + m],
+            block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
     return fetched
@@ -280,7 +298,7 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, tota
 
 
 @njit(**_OPTIONS)
-def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, scratch, total):
+def _add_sparse_block(data, indices, indptr, rows, counts, block, theta, bias, max_norm, icpt, scratch, total):
     z, feature_part, icpt_part = scratch
     m, d = len(rows), total.shape[1] - 1
     for k in range(len(theta)):
@@ -294,6 +312,8 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
         z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
         max_norm, icpt, feature_part, icpt_part,
     )  # fmt: skip
+    if counts is not None:
+        _repeat(counts, feature_part, icpt_part)
     for k in range(len(theta)):
         for i in range(m):
             for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
@@ -303,7 +323,7 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
 
 
 @njit(**_OPTIONS)
-def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
+def add_sparse_rows(data, indices, indptr, facts, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
     """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
 
     `rows` is None for all rows.
@@ -318,14 +338,17 @@ def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, i
             some[i] = low + i if rows is None else rows[low + i]
             for j in range(N_FACTS):
                 block[j, i] = facts[some[i], j]
-        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, scratch, total)
+        _add_sparse_block(
+            data, indices, indptr, some[:m], None if counts is None else counts[low : low + m], block,
+            theta, bias, max_norm, icpt, scratch, total,
+        )  # fmt: skip
 
 
 # --- rows whose products are those of BLAS ---
 
 
 @njit(**_OPTIONS)
-def clip_scores(scores, facts, rows, start, bias, max_norm, icpt, tiny, icpt_sums):
+def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, icpt_sums):
     """Replace scores by clipped residuals times the scale of their row, and add up the intercept's part.
 
     Parameters
@@ -335,6 +358,8 @@ def clip_scores(scores, facts, rows, start, bias, max_norm, icpt, tiny, icpt_sum
     facts : ndarray of shape (n, 4)
     rows : ndarray of shape (k,), int64, or None
         Row i of `scores` is row ``rows[start + i]`` of X, or ``start + i`` where `rows` is None.
+    counts : ndarray of shape (k,), float64, or None
+        Of which number ``start + i`` multiplies the clipped residuals of row i.
     start : int
     bias : ndarray of shape (n_outputs,), float64
     max_norm, icpt : float
@@ -356,6 +381,8 @@ def clip_scores(scores, facts, rows, start, bias, max_norm, icpt, tiny, icpt_sum
             z[k, i] = scores[i, k]
             icpt_part[k, i] = bias[k] * icpt
     _residuals(z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part)
+    if counts is not None:
+        _repeat(counts[start : start + m], feature_part, icpt_part)
     for k in range(n_outputs):
         for i in range(m):
             value = feature_part[k, i]

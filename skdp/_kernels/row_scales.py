@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and with them the clip

@@ -107,9 +107,16 @@ class LinearModel(Model):
         return self.n_outputs * self.geometry.width(self.n_features)
 
     def clipped_gradient_sum(
-        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
+
+        Each is multiplied by its number in `counts`.
+        """
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, : self.n_features].astype(self._X.dtype)
         icpt = self.geometry.icpt
@@ -125,12 +132,12 @@ class LinearModel(Model):
             total = totals[segment]
             if not self._dense:
                 kernel.add_sparse_rows(
-                    X.data, X.indices, X.indptr, facts, rows, weights, bias, max_norm, icpt, start, stop, total
+                    X.data, X.indices, X.indptr, facts, rows, counts, weights, bias, max_norm, icpt, start, stop, total
                 )
             elif rows is None:
-                kernel.add_all_rows(X, facts, weights, bias, max_norm, icpt, start, stop, total)
+                kernel.add_all_rows(X, facts, counts, weights, bias, max_norm, icpt, start, stop, total)
             else:
-                kernel.add_some_rows(X, facts, rows, weights, bias, max_norm, icpt, start, stop, total)
+                kernel.add_some_rows(X, facts, rows, counts, weights, bias, max_norm, icpt, start, stop, total)
 
         if self._pool is None or parts == 1:
             for segment in range(parts):

@@ -177,8 +177,10 @@ class NetworkModel(Model):
     def n_parameters(self) -> int:
         return self.architecture.n_parameters
 
-    def clipped_gradient_sum(self, theta: Vector, rows: Rows, max_norm: float) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,)."""
+    def clipped_gradient_sum(
+        self, theta: Vector, rows: Rows, max_norm: float, counts: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,), each times its number in `counts`."""
         total = np.zeros(self.n_parameters)
         tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
         n = self.n_rows if rows is None else len(rows)
@@ -192,6 +194,9 @@ class NetworkModel(Model):
                 chosen = slice(start, start + len(inputs[0]))
                 first = self._row_squares[chosen if rows is None else rows[chosen]]
                 self._clip(inputs, deltas, first, max_norm / self._slack)
+                if counts is not None:
+                    for delta in deltas:
+                        delta *= counts[chosen, None]
                 self._add_products(inputs, deltas, sums)
         return total
 

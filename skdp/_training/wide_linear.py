@@ -128,11 +128,15 @@ class WideLinearModel(LinearModel):
         self._spare: list[_Scratch] = []
 
     def clipped_gradient_sum(
-        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
+        """See `LinearModel`. Where there are `counts`, products must be float64."""
         if not self._dense:
-            return super().clipped_gradient_sum(theta, rows, max_norm)
+            return super().clipped_gradient_sum(theta, rows, max_norm, counts)
         d, icpt = self.n_features, self.geometry.icpt
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, :d].astype(self._dtype)
@@ -151,7 +155,9 @@ class WideLinearModel(LinearModel):
                     chosen = self._take(rows, start, scratch)
                     scores = scratch.scores[: len(chosen)]
                     np.matmul(chosen, weights.T, out=scores)
-                    kernel.clip_scores(scores, self._facts, rows, start, bias, clip, icpt, self._tiny, icpt_sums[part])
+                    kernel.clip_scores(
+                        scores, self._facts, rows, counts, start, bias, clip, icpt, self._tiny, icpt_sums[part]
+                    )
                     np.matmul(chosen.T, scores, out=scratch.product)
                     add_to(scratch.product, sums[part])
             self._spare.append(scratch)

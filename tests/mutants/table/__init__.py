@@ -7,6 +7,7 @@ from table import (
     distributed,
     ensemble,
     fits,
+    grouping,
     layout,
     ledger,
     losses,
@@ -48,4 +49,5 @@ MUTANTS = [
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
     *wide_linear.MUTANTS,
+    *grouping.MUTANTS,
 ]
