@@ -29,6 +29,7 @@ from skdp._training.network import Architecture, Clip, NetworkModel
 from skdp._training.one_hot import OneHotModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
+from skdp._training.wide_linear import WideLinearModel
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 
@@ -72,6 +73,13 @@ def linear(form, n_outputs, *, by_lot):
     return form, max(2, n_outputs), make
 
 
+def wide(form, n_outputs):
+    def make(rows, values, weights):
+        return WideLinearModel(rows, values, weights, n_outputs, LinearGeometry(1.5, True), dtype=np.float64)
+
+    return form, n_outputs, make
+
+
 def of_codes(n_outputs):
     def make(rows, values, weights):
         loss = MULTINOMIAL if n_outputs > 1 else LOGISTIC
@@ -98,6 +106,8 @@ CASES = {
         for form in ("float32", "float64", "sparse float32", "sparse float64") for n_outputs in (1, 3)
         for by_lot in (False, True)
     },
+    "wide float64": wide("float64", 7), "wide float32 rows": wide("float32", 7),
+    "wide sparse": wide("sparse float64", 7),
     "codes, 1 output": of_codes(1), "codes, 3 outputs": of_codes(3),
     "network": network("float64", "flat", 3), "sparse network": network("sparse float64", "per_layer", 3),
     "float32 rows in a network": network("float32", "flat", 3, activation="relu"),

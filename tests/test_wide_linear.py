@@ -122,7 +122,7 @@ def test_residuals_are_those_of_the_plain_reading(n_outputs, fit_intercept):
         scores = X[picked] @ table[:, :5].T
         expected = reference.clipped_scores(scores, X[picked], labels[picked], weights[picked], bias, 0.3, plain)
         icpts = np.zeros(n_outputs)
-        _linear.clip_scores(scores, model._facts, some, 10, bias, 0.3, scaling.icpt, 1e-300, icpts)
+        _linear.clip_scores(scores, model._facts, some, None, 10, bias, 0.3, scaling.icpt, 1e-300, icpts)
         np.testing.assert_allclose(scores, expected[0], rtol=0, atol=1e-11)
         np.testing.assert_allclose(icpts, expected[1], rtol=0, atol=23 * 1e-11)
 

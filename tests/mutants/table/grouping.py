@@ -197,9 +197,8 @@ MUTANTS = [
         "a number of groups that is published",
         (
             GRADIENT,
-            "        dtype = self._arithmetic_of_groups(X.dtype)\n        make",
-            "        self._fitted_n_groups = len(groups.first)\n        dtype = self._arithmetic_of_groups(X.dtype)\n"
-            "        make",
+            "        dtype = self._arithmetic_of_groups(",
+            "        self._fitted_n_groups = len(groups.first)\n        dtype = self._arithmetic_of_groups(",
         ),
         tests="grouped",
         select="nothing_tells",
