@@ -289,7 +289,8 @@ def test_time_of_other_threads_is_kept_aside():
     thread.start()
     thread.join()
     clock.tick()
-    assert clock.per_step("aside") == {"_kernels.linear.add_all_rows": 7.0}
+    assert clock.per_step("own aside") == {"_kernels.linear.add_all_rows": 7.0}
+    assert clock.per_step("phases aside") == {"fused kernel": 7.0}
     assert clock.per_step("own") == {}
 
 
