@@ -124,7 +124,7 @@ def _started(key: str, each: Contestant, given: argparse.Namespace) -> tuple[Wor
     python = python_of(each.home, given.peers)
     if python is None:
         return None, {"error": "not installed"}
-    if each.role == "ours":  # the first fit after an install is a task of its own
+    if each.role == "ours" and TASKS[key].kind != "start":  # the first fit after an install is a task of its own
         before = Worker(key, each, python, given.threads)
         before.first(given.timeout)
         before.close()
