@@ -74,18 +74,20 @@ class Worker:
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], timeout)
         if not ready:
-            self.close()
+            self._process.kill()
             return {"error": f"no answer within {timeout:g} s"}
         line = self._process.stdout.readline()
         if not line:
-            self.close()
             return {"error": f"ended with status {self._process.wait()}"}
         return json.loads(line)
 
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
+    def close(self, patience: float = 20.0) -> None:
+        """End the process, which has files and clusters to clean up."""
+        try:
+            self._process.communicate(timeout=patience)  # the end of its input
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
 
 def busy_processes(count: int) -> list[subprocess.Popen[bytes]]:
@@ -122,7 +124,7 @@ def _started(key: str, each: Contestant, given: argparse.Namespace) -> tuple[Wor
     python = python_of(each.home, given.peers)
     if python is None:
         return None, {"error": "not installed"}
-    if each.role == "ours":  # the first fit after an install is a task of its own
+    if each.role == "ours" and TASKS[key].kind != "start":  # the first fit after an install is a task of its own
         before = Worker(key, each, python, given.threads)
         before.first(given.timeout)
         before.close()

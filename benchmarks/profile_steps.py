@@ -33,7 +33,7 @@ MODULES = ("skdp._random", "skdp.mechanisms", "skdp._sampling", "skdp._training"
 NUMPY = ("matmul", "multiply", "dot", "einsum", "add", "maximum", "tanh", "divide", "exp")
 PHASES = {
     "sampling": r"poisson|rows_from_words|draw_lot|\.rows$|counts|binomial",
-    "gather": r"gather",
+    "gather": r"gather|\._take$",
     "noise": r"normal|noise|release|_refill",
     "update": r"update|move_towards|_shrink|optimi|averag",
     "norms": r"squares|norm|einsum",
@@ -47,23 +47,23 @@ PHASES = {
 
 
 class Clock:
-    """Own seconds of functions in the thread that trains, by name and by phase; seconds in other threads aside."""
+    """Own seconds of functions, by name and by phase: in the thread that trains, and in all others together."""
 
-    def __init__(self) -> None:
-        self.own: Counter[str] = Counter()
-        self.phases: Counter[str] = Counter()
-        self.calls: Counter[str] = Counter()
-        self.aside: Counter[str] = Counter()
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
+        self.counters: dict[str, Counter[str]] = {
+            name: Counter() for name in ("own", "phases", "calls", "own aside", "phases aside")
+        }
         self.steps: list[dict[str, Counter[str]]] = []
-        self._stack: list[list[Any]] = []
-        self._thread = threading.get_ident()
+        self._thread, self._local = threading.get_ident(), threading.local()
+        self._lock = threading.Lock()
 
     def tick(self) -> None:
         """End a step."""
-        counters = {name: getattr(self, name) for name in ("own", "phases", "calls", "aside")}
-        self.steps.append({name: Counter(counter) for name, counter in counters.items()})
-        for counter in counters.values():
-            counter.clear()
+        with self._lock:
+            self.steps.append({name: Counter(counter) for name, counter in self.counters.items()})
+            for counter in self.counters.values():
+                counter.clear()
 
     def per_step(self, counter: str) -> dict[str, float]:
         """Medians over the steps, the largest first."""
@@ -73,30 +73,31 @@ class Clock:
 
     def timed(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """The same function under the clock."""
-        phase, clock = phase_of(name), time.perf_counter
+        phase, now = phase_of(name), self._now
 
         @functools.wraps(call)
         def run(*given: Any, **named: Any) -> Any:
-            begin = clock()
-            if threading.get_ident() != self._thread:
-                try:
-                    return call(*given, **named)
-                finally:
-                    self.aside[name] += clock() - begin
-            frame = [0.0, phase or (self._stack[-1][1] if self._stack else "Python")]
-            self._stack.append(frame)
+            stack = self._local.__dict__.setdefault("stack", [])
+            frame = [0.0, phase or (stack[-1][1] if stack else "Python")]
+            stack.append(frame)
+            begin = now()
             try:
                 return call(*given, **named)
             finally:
-                seconds = clock() - begin
-                self._stack.pop()
-                if self._stack:
-                    self._stack[-1][0] += seconds
-                self.own[name] += seconds - frame[0]
-                self.phases[frame[1]] += seconds - frame[0]
-                self.calls[name] += 1
+                seconds = now() - begin
+                stack.pop()
+                if stack:
+                    stack[-1][0] += seconds
+                self._note(name, frame[1], seconds - frame[0])
 
         return run
+
+    def _note(self, name: str, phase: str, seconds: float) -> None:
+        here = threading.get_ident() == self._thread
+        with self._lock:
+            self.counters["own" if here else "own aside"][name] += seconds  # type: ignore[assignment]
+            self.counters["phases" if here else "phases aside"][phase] += seconds  # type: ignore[assignment]
+            self.counters["calls"][name] += 1
 
 
 def phase_of(name: str) -> str:
@@ -227,21 +228,20 @@ def _turn(step: Any, seconds: float) -> list[float]:
 def text(
     task: Task, plain: float, clocked: float, clock: Clock, alone: dict[str, float], peak: tuple[float, float]
 ) -> str:
-    phases, aside = clock.per_step("phases"), clock.per_step("aside")
+    phases, aside = clock.per_step("phases"), clock.per_step("phases aside")
     phases.pop("Python", None)
     rest = "Python, and waiting for other threads" if aside else "Python"
     phases[rest] = max(0.0, clocked - sum(phases.values()))
     lines = [task.title, f"  a step {_us(plain)}; under the clocks {_us(clocked)}, of which"]
-    for phase, seconds in sorted(phases.items(), key=lambda item: -item[1]):
-        if seconds > 0.002 * clocked:
-            lines.append(f"    {phase:<40} {_us(seconds):>12}  {100 * seconds / clocked:5.1f} %")
-    lines.append("  functions, own time:")
-    calls = clock.per_step("calls")
-    for name, seconds in list(clock.per_step("own").items())[:12]:
-        lines.append(f"    {name:<58} {_us(seconds):>12}  {calls[name]:6g} calls")
+    lines += _shares(phases, clocked)
     if aside:
-        lines.append("  meanwhile, on other threads, together:")
-        lines += [f"    {name:<58} {_us(seconds):>12}" for name, seconds in list(aside.items())[:4]]
+        lines += ["  meanwhile, on other threads together:", *_shares(aside, clocked)]
+    calls = clock.per_step("calls")
+    for title, counter in (("functions, own time", "own"), ("functions on other threads", "own aside")):
+        found = list(clock.per_step(counter).items())[:12]
+        lines += [f"  {title}:"] if found else []
+        for name, seconds in found:
+            lines.append(f"    {name:<58} {_us(seconds):>12}  {calls[name]:6g} calls")
     lines += [
         f"  {name}: {_us(seconds)}; the step takes {plain / seconds:.2f} times" for name, seconds in alone.items()
     ]
@@ -253,6 +253,15 @@ def text(
         f"{_us(roof)}, bound by {bound}; the step takes {plain / roof:.2f} times"
     )
     return "\n".join(lines)
+
+
+def _shares(phases: dict[str, float], total: float) -> list[str]:
+    """A line a phase, those of less than a five hundredth left out."""
+    return [
+        f"    {phase:<40} {_us(seconds):>12}  {100 * seconds / total:5.1f} %"
+        for phase, seconds in sorted(phases.items(), key=lambda item: -item[1])
+        if seconds > 0.002 * total
+    ]
 
 
 def _us(seconds: float) -> str:

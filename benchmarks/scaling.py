@@ -30,7 +30,7 @@ SERIES = {
     "rows": ("full batch, 11 columns", "rows"),
     "lots": ("lots of 1,024, 11 columns", "rows"),
     "columns": ("full batch, 10,000 rows", "columns"),
-    "width": ("60-w-10, lots of 600 of 60,000 rows", "hidden units w"),
+    "width": ("60-w-10, lots of 600", "hidden units w"),
 }
 
 Points = dict[tuple[str, int, bool, int], float]

@@ -119,7 +119,7 @@ def target_text(task: Task, ours: Figures | None, found: Found, key: str) -> tup
         wanted = f"at most {time_text(bar)}"
     elif task.times is not None:
         value = ratio(ours, base.get("skdp" if task.idle else task.limit))
-        bar, wanted = task.times, f"at most {task.times:g} x {'idle' if task.idle else task.limit}"
+        bar, wanted = task.times, f"at most {task.times:.3g} x {'idle' if task.idle else task.limit}"
     else:
         return "", ""
     if value is None:

@@ -83,8 +83,8 @@ def test_a_read_only_install_without_a_home_compiles_once(place):
     assert (int(hits), int(misses)) == (1, 0)
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o770])
-def test_a_folder_that_others_can_write_to_is_not_used(place, mode):
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o755])
+def test_a_folder_that_others_can_enter_is_not_used(place, mode):
     private(place).mkdir()
     private(place).chmod(mode)
     assert cache_of(place) is None  # it works, without a cache

@@ -24,6 +24,8 @@ from skdp import DPLogisticRegression
 class Starts:
     """Processes one after another, each of which prints its seconds."""
 
+    warms_up = False
+
     def __init__(self, code: str, environment: Callable[[], Mapping[str, str]] = dict) -> None:
         self._code, self._environment = code, environment
 

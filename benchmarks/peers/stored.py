@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,8 @@ def on_cluster(task: Task, X: Any, y: Any, n_workers: int) -> Any:
 
     cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
     client = Client(cluster)
+    atexit.register(cluster.close)
+    atexit.register(client.close)
     rows = -(-len(X) // 8)
     X, y = client.persist([da.from_array(X, (rows, X.shape[1])), da.from_array(y, rows)])
     return Fits(by_steps(task, sampling_rate=1.0), X, y)

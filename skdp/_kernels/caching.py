@@ -65,16 +65,20 @@ def _is_trusted(kernel: Any) -> bool:
 
 @functools.cache
 def private_folder() -> str | None:
-    """Return a folder of this user under the temporary directory, made if need be, or None if there is no safe one."""
+    """Return a folder of this user under the temporary directory, made if need be, or None if there is no safe one.
+
+    Nobody else can enter it, so what Numba makes in it is safe whatever its mode.
+    """
     if not hasattr(os, "getuid"):  # without owners and modes nothing can be said of a folder
         return None
     try:
         folder = os.path.join(tempfile.gettempdir(), f"skdp-{os.getuid()}")
         with contextlib.suppress(FileExistsError):  # ours, or somebody else's who knew its name
             os.mkdir(folder, 0o700)
+        others = os.lstat(folder).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     except OSError:
         return None
-    return folder if not os.path.islink(folder) and is_private(folder) else None
+    return folder if not others and is_private(folder) else None
 
 
 @functools.cache

@@ -25,7 +25,13 @@ MUTANTS = [
         "machine code from a folder that others can write to",
         (CACHING, "(not others_write or (", "(True or ("),
         tests="caching",
-        select="others_can_write",
+        select="private",
+    ),
+    mutant(
+        "machine code from a folder that others can enter",
+        (CACHING, "if not others and is_private(folder)", "if is_private(folder)"),
+        tests="caching",
+        select="others_can_enter",
     ),
     mutant(
         "machine code from a folder that others can replace",
