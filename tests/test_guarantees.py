@@ -17,6 +17,8 @@ from skdp import (
     DPRidge,
     privacy_report,
 )
+from skdp._distributed.lots import lots_of_step
+from skdp._distributed.model import DistributedModel
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
 from skdp._search.scores import Errors, PrivateScore
@@ -503,6 +505,33 @@ SENTENCES = {
         "none is longer than C, (3) releases the sum through `mechanism` and (4) divides by the constant L, is an "
         "`n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.": [
             "tests/test_guarantees_noise.py::test_a_run_is_the_composition_that_the_plan_prices",
+        ],
+    },
+    lots_of_step: {
+        "Every row is in the lot of a step with probability `sampling.rate`, independently of all other rows and "
+        "steps.": [
+            "tests/test_distributed.py::test_rows_of_all_partitions_are_drawn_independently_at_the_rate",
+            "tests/test_distributed.py::test_lots_of_partitions_are_the_lots_that_are_drawn_here_again",
+        ],
+        "Who knows the key of a lot learns from it neither another lot nor the noise.": [
+            "tests/test_distributed.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
+            "tests/test_distributed.py::test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ",
+        ],
+    },
+    DistributedModel: {
+        "A row adds to the sum what it adds to that of its partition, at most C.": [
+            "tests/test_distributed.py::test_one_row_moves_no_sum_by_more_than_the_clip",
+            "tests/test_distributed.py::test_a_distributed_model_adds_up_what_one_machine_does",
+        ],
+        "Workers are sent public constants, the parameters of the step, which were released, and the lots of their "
+        "partitions, and no other key than theirs.": [
+            "tests/test_distributed.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
+            "tests/test_distributed.py::test_nothing_secret_is_sent_with_full_batches",
+        ],
+        "A part that a lost worker has to compute again is of the same lot, and the sum of a step is released once.": [
+            "tests/test_distributed_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
+            "tests/test_distributed.py::test_parts_of_a_sum_are_left_as_they_are",
+            "tests/test_distributed.py::test_one_release_a_step_and_one_charge_a_fit",
         ],
     },
     GaussianMechanism: {

@@ -27,10 +27,11 @@ class DistributedModel(Model):
 
     Notes
     -----
-    **Guarantees.** A row adds to the sum what it adds to that of its partition, at most C; a sum of partitions rounds
-    in float64 as a sum of segments does on one machine. Workers are sent the parameters, which were released, and the
-    lots of their partitions (`PartitionLot`), and no other key: neither the noise nor a later sample follows from what
-    they know. A task that a lost worker has to do again draws the same lot, and the sum is released once, by the loop.
+    **Guarantees.** A row adds to the sum what it adds to that of its partition, at most C. Workers are sent public
+    constants, the parameters of the step, which were released, and the lots of their partitions, and no other key than
+    theirs. A part that a lost worker has to compute again is of the same lot, and the sum of a step is released once.
+
+    Sums of partitions are float64, and round as sums of segments on one machine do.
     """
 
     def __init__(self, partitions: list[Any], n_rows: int) -> None:
