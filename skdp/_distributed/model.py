@@ -15,6 +15,8 @@ from skdp._sampling import Sampling
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
+_SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the price of a task that others wait for
+
 
 class DistributedModel(Model):
     """Bound partitions on the workers of Dask, of which each step takes the sum of clipped gradients.
@@ -44,7 +46,7 @@ class DistributedModel(Model):
 
     def clipped_gradient_sum(self, theta: Vector, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
         """See `Model`."""
-        shared = constant(theta)
+        shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else constant(theta)
         sums = [
             task(sum_partition, bound, shared, lot, max_norm) for bound, lot in zip(self._partitions, rows, strict=True)
         ]
