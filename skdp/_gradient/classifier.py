@@ -34,16 +34,28 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassReader:
-    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None."""
+    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None.
+
+    The numbers are of any integer dtype.
+    """
 
     classes: NDArray[Any]
     factors: NDArray[np.float64] | None
 
-    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.int64], Any]:
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
         """Return numbers of classes and weights, or refuse them."""
         weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
-        coded = encode_labels(check_labels(y, n_rows, classes=self.classes), self.classes)
+        labels = check_labels(y, n_rows, classes=self.classes)
+        fast: NDArray[Any] | None = self._coded_fast(labels)
+        coded = encode_labels(labels, self.classes) if fast is None else fast
         return coded, weights if self.factors is None else weights * self.factors[coded]
+
+    def _coded_fast(self, labels: NDArray[Any]) -> NDArray[np.int8] | None:
+        """Return the numbers of labels that are two whole numbers, in a pass or two, else None."""
+        if len(self.classes) != 2 or self.classes.dtype.kind not in "iu" or labels.dtype.kind not in "biu":
+            return None
+        first, second = (labels == int(each) for each in self.classes)
+        return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
 
 
 class GradientClassifier(ClassifierMixin, GradientEstimator):
