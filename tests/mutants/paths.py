@@ -103,3 +103,8 @@ ODOMETER = "skdp/accounting/ledger/odometer.py"
 PURCHASE = "skdp/preprocessing/purchase.py"
 SIMPLE = "skdp/accounting/pld/simple.py"
 THRESHOLD = "skdp/preprocessing/threshold.py"
+
+ARROW, PARQUET, MEMORY_MAP = (f"skdp/_streaming/{name}.py" for name in ("arrow", "parquet", "memory_map"))
+STREAMED, ROW_BLOCKS, SOURCES = "skdp/_streaming/model.py", "skdp/_streaming/blocks.py", "skdp/_fitting/sources.py"
+TILES, BY_COLUMNS = "skdp/_kernels/columns.py", "skdp/_training/columns.py"
+READ_AHEAD = "skdp/_streaming/ahead.py"

@@ -20,6 +20,7 @@ from table import (
     reports,
     search,
     selection,
+    streaming,
     vectorizer,
 )
 
@@ -44,4 +45,5 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *streaming.MUTANTS,
 ]
