@@ -180,8 +180,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
-    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
-      refusal depends on the data and is not covered.
+    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
+      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``).

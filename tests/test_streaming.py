@@ -303,7 +303,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     pq.write_table(named, tmp_path / "named.parquet")
     pq.write_table(named.select(["c0", "label"]), tmp_path / "other.parquet")
     cases = [
-        (estimator, TableRows(path), "lable", "names no column of X"),
+        (estimator, TableRows(path), "married", "names no column of X"),
         (estimator, TableRows(path), None, "y=None"),
         (estimator, TableRows(path), y[:-1], "y has shape"),
         (estimator, TableRows(path, columns=["c0", "cX"]), "label", "names no column of X"),
