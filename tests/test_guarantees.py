@@ -22,6 +22,8 @@ from skdp._distributed.model import DistributedModel
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
 from skdp._search.scores import Errors, PrivateScore
+from skdp._streaming.model import StreamedModel
+from skdp._training.columns import ColumnModel
 from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
 from skdp._training.one_hot import OneHotModel
@@ -37,8 +39,8 @@ from skdp.preprocessing import DPTableVectorizer
 
 SENTENCES = {
     PrivateEstimator: {
-        "Parameters are checked and the accountant is asked before a row is read; the rows are checked before the "
-        "charge; the charge is made before training reads a row.": [
+        "Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before "
+        "the charge; the charge is made before training reads a row.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
             "tests/test_guarantees_charges.py::test_training_never_sees_the_rows_of_a_fit_above_the_ceiling",
             "tests/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
@@ -107,7 +109,9 @@ SENTENCES = {
             "tests/test_linear_model_runs.py::test_interrupted_fit_keeps_model_and_full_charge",
             "tests/test_linear_model_runs.py::test_interrupted_model_is_that_of_the_steps_done",
         ],
-        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge.": [
+        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or "
+        "after it in the block that holds it if the rows are not in memory.": [
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
             "tests/test_linear_model_input.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
@@ -367,6 +371,26 @@ SENTENCES = {
             "tests/test_linear_kernels.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
+    ColumnModel: {
+        "As of `skdp._training.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if its "
+        "weight is 0.": [
+            "tests/test_columns.py::test_no_row_adds_more_than_the_clip",
+            "tests/test_columns.py::test_sums_are_those_of_the_plain_reading",
+        ],
+    },
+    StreamedModel: {
+        "The sum of a step is that of the clipped gradients of its lot, each row of it once, in float64.": [
+            "tests/test_streaming.py::test_a_pass_reads_each_row_once",
+            "tests/test_streaming.py::test_lots_that_are_drawn_ahead_are_poisson_samples",
+        ],
+        "It differs from the sum of a model in memory by the order of additions only.": [
+            "tests/test_streaming.py::test_a_full_batch_equals_one_in_memory",
+            "tests/test_streaming.py::test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps",
+        ],
+        "A row changes it by at most what it may change the sum of the recipe's model.": [
+            "tests/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
+        ],
+    },
     OneHotModel: {
         "A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.": [
             "tests/test_one_hot.py::test_one_row_adds_at_most_the_clip",
@@ -443,7 +467,9 @@ SENTENCES = {
             "tests/test_neural_network.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
             "tests/test_neural_network.py::test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it",
         ],
-        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge.": [
+        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or "
+        "after it in the block that holds it if the rows are not in memory.": [
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
             "tests/test_neural_network.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
@@ -482,7 +508,9 @@ SENTENCES = {
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
             "tests/test_mlp_regressor.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
         ],
-        "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge.": [
+        "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge, or "
+        "after it in the block that holds it if the rows are not in memory.": [
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
             "tests/test_mlp_regressor.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [

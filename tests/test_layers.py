@@ -68,7 +68,7 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"), ("columns",)),
     "_training": (
         (
             "averaging",
@@ -84,7 +84,7 @@ FLOORS = {
             "progress",
             "run_lock",
         ),
-        ("checkpoint",),
+        ("checkpoint", "columns"),
         ("loop",),
     ),
     "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor"), ("one_hot",)),
@@ -213,7 +213,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (32, 8, 133), "accounting": (15, 8, 49)}
+    assert found == {"": (32, 8, 134), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

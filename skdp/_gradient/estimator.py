@@ -91,11 +91,14 @@ class GradientEstimator(PrivateEstimator):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
-        make = self._model_of(run, targets.outputs, X.dtype)
         if isinstance(X, RowSource):
-            recipe = BlockRecipe(make, self._target_reader(targets.outputs), X.dtype, X.names)
-            return X.bind(recipe, run.plan)
-        return make(X, targets.values, weights)
+            return X.bind(self._recipe(run, targets.outputs, X), run.plan)
+        return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
+
+    def _recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
+        """Return what makes models of blocks of rows that are not in memory."""
+        make = self._model_of(run, outputs, source.dtype)
+        return BlockRecipe(make, self._target_reader(outputs), source.dtype, source.names)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""

@@ -21,6 +21,7 @@ from table import (
     reports,
     search,
     selection,
+    streaming,
     vectorizer,
 )
 
@@ -46,4 +47,5 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *streaming.MUTANTS,
 ]

@@ -147,7 +147,7 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regressor: negative counts taken",
-        (REGRESSOR, "            if (values < 0.0).any():\n", "            if False:\n"),
+        (REGRESSOR, "    if (counts < 0.0).any():\n", "    if False:\n"),
         tests="mlp_regressor",
         select="refused",
     ),
