@@ -13,7 +13,7 @@ PLOT = ["matplotlib>=3.8"]
 DATA = ["pandas>=2.2", "pyarrow>=15"]
 PROGRESS = ["tqdm>=4.60"]
 YAML = ["PyYAML>=6"]
-DASK = ["dask[array,dataframe,distributed]>=2025.1"]
+DASK = ["dask[array,dataframe,distributed]>=2025.7"]
 TEST = [
     *PLOT,
     *DATA,

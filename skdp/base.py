@@ -99,8 +99,8 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     -----
     **Guarantees.**
 
-    - Parameters are checked and the accountant is asked before a row is read; the rows are checked before the charge;
-      the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before the
+      charge; the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
     - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
       line the estimator is what it was or what it became, each with its own price.
     - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.

@@ -74,7 +74,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     Every row is scaled into the ball of radius `data_norm`. The sum of the outer products of the rows (the Gram matrix)
     is released once, with symmetric Gaussian noise, and all fitted attributes are computed from this release. The rows
-    are read once, block by block, so a memmap or an iterator of blocks may hold more rows than fit in memory.
+    are read once, block by block, so memory maps, Parquet files and iterators of blocks may hold more rows than fit in
+    memory.
 
     Parameters
     ----------
@@ -265,10 +266,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or iterator of such blocks
-            Private rows. An array is read once more than an iterator, to check for NaN before the charge.
-        y : None
-            Ignored.
+        X : array-like of shape (n_samples, n_features), iterator of such blocks, or `skdp.datasets.TableRows`
+            Private rows. An array is read once more than all others, which memory maps are among, to check for NaN
+            before the charge.
+        y : str or None
+            Name of a column of `TableRows` that is no feature. All else is ignored.
 
         Returns
         -------
@@ -278,7 +280,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message names a block of an iterator.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: iterators, and rows
+            that are not in memory, are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp._fitting.sources import BlockRecipe, RowSource
 from skdp._gradient.classifier import GradientClassifier, Outputs
 from skdp._gradient.one_hot import PerhapsOneHotRuns
 from skdp._gradient.plan import Plan, Run
@@ -17,6 +19,7 @@ from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
+from skdp._training.columns import MOST_COLUMNS, ColumnModel
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
 from skdp._training.model import Model
 from skdp._training.one_hot import OneHotGeometry
@@ -183,8 +186,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
-    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
-      refusal depends on the data and is not covered.
+    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
+      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``).
@@ -322,6 +325,14 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
             LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,
             n_threads=n_threads,
         )  # fmt: skip
+
+    def _recipe(self, run: Run, outputs: Outputs, source: RowSource) -> BlockRecipe:
+        recipe = super()._recipe(run, outputs, source)
+        if run.plan.sampling.rate < 1.0 or source.n_features > MOST_COLUMNS:
+            return recipe
+        # All rows are read in every step, and by columns there is nothing to keep of them.
+        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape)
+        return replace(recipe, make=make, order="F")
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         if isinstance(plan.run.shape, OneHotGeometry):

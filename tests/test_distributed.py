@@ -193,6 +193,13 @@ def test_lots_of_partitions_are_the_lots_that_are_drawn_here_again():
     assert there.privacy_event_ == here.privacy_event_
 
 
+def test_many_parameters_are_sent_once(monkeypatch):
+    X, y = make_people()
+    here = classifier(max_iter=3).fit(split(X), split(y))
+    monkeypatch.setattr("skdp._distributed.model._SENT_WITH_A_TASK", 0)
+    np.testing.assert_array_equal(classifier(max_iter=3).fit(split(X), split(y)).coef_, here.coef_)
+
+
 def test_networks_train_by_lots_and_a_seed_gives_the_same_bits():
     X, y = make_people(np.float32)
     settings = {"hidden_layer_sizes": (4,), "lot_size": 100, "max_iter": 1, "classes": [0, 1], "random_state": 3}

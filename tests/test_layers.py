@@ -83,6 +83,7 @@ FLOORS = {
             "trees",
             "updates",
         ),
+        ("columns",),
     ),
     "_training": (
         (
@@ -102,7 +103,7 @@ FLOORS = {
             "run_lock",
             "wide_linear",
         ),
-        ("checkpoint",),
+        ("checkpoint", "columns"),
         ("loop",),
     ),
     "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor"), ("one_hot",)),
@@ -231,7 +232,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (32, 8, 135), "accounting": (15, 8, 49)}
+    assert found == {"": (32, 8, 136), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -109,8 +109,10 @@ def test_a_full_batch_equals_one_in_memory(tmp_path, dtype, kind):
     else:
         found = logistic().fit(rows, "label", sample_weight="weight")
         assert found.feature_names_in_.tolist() == NAMES
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(found.intercept_, expected.intercept_, rtol=1e-11, atol=1e-12)
+    # In memory, the norm of a float32 row is kept as one, rounded up.
+    rounding = {"rtol": 1e-6} if dtype == np.float32 else {"rtol": 1e-11, "atol": 1e-12}
+    np.testing.assert_allclose(found.coef_, expected.coef_, **rounding)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, **rounding)
     assert found.epsilon_ == expected.epsilon_
     assert found.n_features_in_ == D
 
@@ -301,7 +303,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     pq.write_table(named, tmp_path / "named.parquet")
     pq.write_table(named.select(["c0", "label"]), tmp_path / "other.parquet")
     cases = [
-        (estimator, TableRows(path), "lable", "names no column of X"),
+        (estimator, TableRows(path), "married", "names no column of X"),
         (estimator, TableRows(path), None, "y=None"),
         (estimator, TableRows(path), y[:-1], "y has shape"),
         (estimator, TableRows(path, columns=["c0", "cX"]), "label", "names no column of X"),
@@ -491,7 +493,7 @@ class Held(BlockSource):
     def block_rows(self):
         return self.size
 
-    def blocks(self):
+    def blocks(self, order="C"):
         self.passes += 1
         for start in range(0, self.n_rows, self.size):
             yield RowBlock(start, *(each[start : start + self.size] for each in self._given))

@@ -41,8 +41,11 @@ def lots_of_step(sampling: Sampling, stream: SecretStream, step: int, n_partitio
     Notes
     -----
     **Guarantees.** Every row is in the lot of a step with probability `sampling.rate`, independently of all other rows
-    and steps: the keys of (step, partition) are those of independent streams, and within a partition the sampler is
-    the one that is priced. So the union of the lots of all partitions is the Poisson sample of one table.
+    and steps. Who knows the key of a lot learns from it neither another lot nor the noise.
+
+    Proof. Keys of (step, partition) are those of independent streams, and within a partition the sampler is the one
+    that is priced. So the union of the lots of all partitions is the Poisson sample of one table. A key is HMAC-SHA-256
+    of its purpose under a key that is not sent, and no other key is derived from it.
     """
     if isinstance(sampling, FullBatch):
         return [PartitionLot(sampling, b"")] * n_partitions

@@ -15,6 +15,8 @@ from skdp._sampling import Sampling
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
+_SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the price of a task that others wait for
+
 
 class DistributedModel(Model):
     """Bound partitions on the workers of Dask, of which each step takes the sum of clipped gradients.
@@ -27,10 +29,11 @@ class DistributedModel(Model):
 
     Notes
     -----
-    **Guarantees.** A row adds to the sum what it adds to that of its partition, at most C; a sum of partitions rounds
-    in float64 as a sum of segments does on one machine. Workers are sent the parameters, which were released, and the
-    lots of their partitions (`PartitionLot`), and no other key: neither the noise nor a later sample follows from what
-    they know. A task that a lost worker has to do again draws the same lot, and the sum is released once, by the loop.
+    **Guarantees.** A row adds to the sum what it adds to that of its partition, at most C. Workers are sent public
+    constants, the parameters of the step, which were released, and the lots of their partitions, and no other key than
+    theirs. A part that a lost worker has to compute again is of the same lot, and the sum of a step is released once.
+
+    Sums of partitions are float64, and round as sums of segments on one machine do.
     """
 
     def __init__(self, partitions: list[Any], n_rows: int) -> None:
@@ -43,7 +46,7 @@ class DistributedModel(Model):
 
     def clipped_gradient_sum(self, theta: Vector, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
         """See `Model`."""
-        shared = constant(theta)
+        shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else constant(theta)
         sums = [
             task(sum_partition, bound, shared, lot, max_norm) for bound, lot in zip(self._partitions, rows, strict=True)
         ]

@@ -79,13 +79,15 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     return table
 
 
-def read_cells(X: Any, names: list[Any] | None = None) -> NDArray[Any]:
+def read_cells(X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C") -> NDArray[np.floating]:
     """Return a block of rows as an array of finite numbers, as `check_table` does, without a schema.
 
-    `names` are those of the columns of an array; a frame has its own.
+    `names` are those of the columns of an array; a frame has its own. The dtype is that of `check_table` by default.
     """
     names_of_frame = column_names(X)
-    table = _dense_table(X, names_of_frame, by_blocks=False)
+    table = _dense_table(X, names_of_frame, by_blocks=True)
+    with np.errstate(all="ignore"):
+        table = np.asarray(table, dtype=_float_dtype(table.dtype) if dtype is None else dtype, order=order)
     _check_finite(table, names if names_of_frame is None else names_of_frame)
     return table
 

@@ -12,7 +12,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,12 +83,15 @@ class BlockRecipe:
         Of the rows.
     names : list of str or None
         Names of the columns, for refusals.
+    order : {"C", "F"}
+        Memory order of the rows that `make` takes.
     """
 
     make: Callable[[Any, Any, Any], Any]
     read_targets: Callable[[Any, Any, int], tuple[Any, Any]]
     dtype: np.dtype[Any]
     names: list[str] | None = None
+    order: Literal["C", "F"] = "C"
 
     def __call__(self, rows: Any, labels: Any, weights: Any = None) -> Any:
         """Return the model of a block, which is a context manager; refuse NaN, infinity and labels of no class.
@@ -99,7 +102,7 @@ class BlockRecipe:
         labels : array-like of shape (m,)
         weights : array-like of shape (m,) or None
         """
-        table = np.ascontiguousarray(read_cells(rows, self.names), dtype=self.dtype)
+        table = read_cells(rows, self.names, self.dtype, self.order)
         values, weights = self.read_targets(labels, weights, len(table))
         return self.make(table, values, cast_weights(weights, self.dtype))
 

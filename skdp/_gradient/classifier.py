@@ -34,16 +34,28 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassReader:
-    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None."""
+    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None.
+
+    The numbers are of any integer dtype.
+    """
 
     classes: NDArray[Any]
     factors: NDArray[np.float64] | None
 
-    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.int64], Any]:
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
         """Return numbers of classes and weights, or refuse them."""
         weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
-        coded = encode_labels(check_labels(y, n_rows, classes=self.classes), self.classes)
+        labels = check_labels(y, n_rows, classes=self.classes)
+        fast: NDArray[Any] | None = self._coded_fast(labels)
+        coded = encode_labels(labels, self.classes) if fast is None else fast
         return coded, weights if self.factors is None else weights * self.factors[coded]
+
+    def _coded_fast(self, labels: NDArray[Any]) -> NDArray[np.int8] | None:
+        """Return the numbers of labels that are two whole numbers, in a pass or two, else None."""
+        if len(self.classes) != 2 or self.classes.dtype.kind not in "iu" or labels.dtype.kind not in "biu":
+            return None
+        first, second = (labels == int(each) for each in self.classes)
+        return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
 
 
 class GradientClassifier(ClassifierMixin, GradientEstimator):
@@ -69,6 +81,8 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
+            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
+            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -83,7 +97,8 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """

@@ -95,14 +95,12 @@ class GradientEstimator(PrivateEstimator):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
-        make = self._model_of(run, targets.outputs, X.dtype)
         if isinstance(X, RowSource):
-            recipe = BlockRecipe(make, self._target_reader(targets.outputs), X.dtype, X.names)
-            return X.bind(recipe, run.plan)
+            return X.bind(self._recipe(run, targets.outputs, X), run.plan)
         limit = self._limit_of_groups(X, run, targets.outputs)
         groups = None if limit is None else find_groups(X, targets.values, weights, limit)
         if groups is None:
-            return make(X, targets.values, weights)
+            return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
         dtype = self._arithmetic_of_groups(X.dtype, targets.outputs)
         make = self._model_of(run, targets.outputs, dtype)
         return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
@@ -131,6 +129,11 @@ class GradientEstimator(PrivateEstimator):
         By default it is that of all rows, as the gradient of a row does not depend on the place of the row.
         """
         return self._arithmetic(dtype)
+
+    def _recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
+        """Return what makes models of blocks of rows that are not in memory."""
+        make = self._model_of(run, outputs, source.dtype)
+        return BlockRecipe(make, self._target_reader(outputs), source.dtype, source.names)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""

@@ -89,6 +89,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
+            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
+            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -103,7 +105,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """

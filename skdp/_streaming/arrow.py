@@ -18,7 +18,7 @@ from skdp._streaming.ahead import IN_FLIGHT
 from skdp._streaming.blocks import BlockSource
 from skdp._streaming.columns import dtype_of_column, labels_of_column, numbers_of_column, write_columns
 from skdp._streaming.memory_map import one_per_row
-from skdp._streaming.model import RowBlock
+from skdp._streaming.model import Order, RowBlock
 from skdp._streaming.parquet import ParquetRows
 
 
@@ -74,10 +74,10 @@ class ArrowRows(BlockSource):
         """See `RowSource`."""
         return self._schema.empty_table()
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
         """See `BlockSource`. Batches of any size are put together into blocks, so that files and groups do not show."""
         size = min(self.block_rows, self.n_rows)
-        tables = [np.empty((size, self.n_features), self.dtype) for _ in range(IN_FLIGHT)]
+        tables = [np.empty((size, self.n_features), self.dtype, order=order) for _ in range(IN_FLIGHT)]
         start = n_filled = turn = 0
         labels: list[Any] = []
         weights: list[Any] = []

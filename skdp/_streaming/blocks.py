@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skdp._fitting.rows import read_cells
 from skdp._fitting.sources import BlockRecipe, RowSource, SumT, after_the_charge
 from skdp._streaming.ahead import read_ahead
-from skdp._streaming.model import RowBlock, StreamedModel, describe
+from skdp._streaming.model import Order, RowBlock, StreamedModel, describe
 
 _BLOCK_VALUES = 1 << 21  # numbers of a block: 8 MB of float32
 _MIN_ROWS, _MAX_ROWS = 256, 1 << 18
@@ -32,13 +32,16 @@ class BlockSource(RowSource):
         whole = max(_MIN_ROWS, min(_MAX_ROWS, _BLOCK_VALUES // self.n_features))
         return whole - whole % _MIN_ROWS
 
-    def blocks(self) -> Iterator[RowBlock]:
-        """Iterate over blocks of `block_rows` rows, in order; each is valid until the next but two is made."""
+    def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
+        """Iterate over blocks of `block_rows` rows, in order; each is valid until the next but two is made.
+
+        The rows are in memory order `order`, "C" or "F", where they are copied.
+        """
         raise NotImplementedError
 
-    def read(self) -> Generator[RowBlock, None, None]:
+    def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
         """See `skdp._streaming.model.Passes`."""
-        return read_ahead(self.blocks())
+        return read_ahead(self.blocks(order))
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
         """See `skdp._streaming.model.Passes`."""

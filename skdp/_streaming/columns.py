@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._fitting.cells import format_names, refuse_not_finite
 
-_TILE = 4096  # rows of which a table's part stays in cache while its columns are written
+_TILE = 4096  # rows of which a C-ordered table's part stays in cache while its columns are written
 
 
 def dtype_of_column(kind: pa.DataType) -> np.dtype[Any] | None:
@@ -42,11 +42,12 @@ def labels_of_column(column: Any) -> NDArray[Any]:
 
 
 def write_columns(columns: list[NDArray[Any]], table: NDArray[np.floating]) -> None:
-    """Write columns to a C-ordered table of as many rows."""
-    for start in range(0, len(table), _TILE):
-        part = table[start : start + _TILE]
+    """Write columns to a table of as many rows."""
+    tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
+    for start in range(0, len(table), tile):
+        part = table[start : start + tile]
         for j, values in enumerate(columns):
-            part[:, j] = values[start : start + _TILE]
+            part[:, j] = values[start : start + tile]
 
 
 def _decoded(column: Any) -> Any:

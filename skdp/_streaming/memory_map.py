@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skdp._fitting.cells import values_of
 from skdp._fitting.rows import check_shape
 from skdp._streaming.blocks import BlockSource
-from skdp._streaming.model import RowBlock
+from skdp._streaming.model import Order, RowBlock
 
 
 class MappedRows(BlockSource):
@@ -27,14 +27,14 @@ class MappedRows(BlockSource):
         self._X, self._labels, self._weights = X, labels, weights
         self._files = {name: _state(name) for name in _files_of(X, labels, weights)}
 
-    def blocks(self) -> Iterator[RowBlock]:
+    def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
         """See `BlockSource`."""
         for start in range(0, self.n_rows, self.block_rows):
             self._check_files()
             part = slice(start, min(start + self.block_rows, self.n_rows))
             yield RowBlock(start, np.asarray(self._X[part]), _part(self._labels, part), _part(self._weights, part))
 
-    def read(self) -> Generator[RowBlock, None, None]:
+    def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
         """See `BlockSource`. Nothing is copied, and the operating system reads ahead."""
         yield from self.blocks()
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._fitting.sources import after_the_charge
+from skdp._fitting.sources import BlockRecipe, after_the_charge
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling, Sampling
 from skdp._training.model import Model
@@ -17,6 +17,8 @@ from skdp._training.optimizers import Vector
 
 GATHERED_VALUES = 1 << 25
 """Numbers in the rows that are gathered ahead for coming lots: 128 MB of float32."""
+
+Order = Literal["C", "F"]
 
 
 class RowBlock(NamedTuple):
@@ -38,7 +40,7 @@ class Passes(Protocol):
     n_rows: int
     n_features: int
 
-    def read(self) -> Generator[RowBlock, None, None]:
+    def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
         """Return an iterator over all blocks, in order, to be closed; a block is valid until the next is asked for."""
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
@@ -59,8 +61,7 @@ class StreamedModel(Model):
     Parameters
     ----------
     source : Passes
-    recipe : callable
-        `skdp._fitting.sources.BlockRecipe`, of rows, labels and weights.
+    recipe : BlockRecipe
     n_steps : int
         Steps of the run: no lot is drawn beyond.
     n_gathered : int
@@ -82,7 +83,7 @@ class StreamedModel(Model):
     depends on their sizes alone. Rows of a lot are in ascending order, as in memory.
     """
 
-    def __init__(self, source: Passes, recipe: Callable[..., Any], n_steps: int, n_gathered: int | None = None) -> None:
+    def __init__(self, source: Passes, recipe: BlockRecipe, n_steps: int, n_gathered: int | None = None) -> None:
         self.n_rows = source.n_rows
         self._source, self._recipe, self._n_steps = source, recipe, n_steps
         self._n_gathered = n_gathered or max(1, GATHERED_VALUES // (source.n_features + 8))
@@ -141,7 +142,7 @@ class StreamedModel(Model):
     def _sum_of_pass(self, theta: Vector, places: NDArray[np.int64] | None, max_norm: float) -> NDArray[np.float64]:
         """Sum over all rows, or over those at ascending places, in one pass."""
         total = np.zeros(theta.size)
-        with closing(self._source.read()) as blocks:
+        with closing(self._source.read(self._recipe.order)) as blocks:
             for block in blocks:
                 total += self._sum_of_block(theta, block, places, max_norm)
         return total
@@ -176,4 +177,4 @@ def describe(block: RowBlock) -> str:
     return f"rows {block.start} to {block.stop - 1} of X"
 
 
-__all__ = ["Passes", "RowBlock", "StreamedModel", "describe"]
+__all__ = ["Order", "Passes", "RowBlock", "StreamedModel", "describe"]

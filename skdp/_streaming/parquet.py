@@ -71,7 +71,7 @@ class ParquetRows:
     def _read_metadata(self, buffer_size: int = 0) -> tuple[Any, list[Any]] | None:
         """Open the file, and return it with what it says of the row groups; None if it cannot be read."""
         try:
-            file = pq.ParquetFile(self._fragment.open(), buffer_size=buffer_size)
+            file = pq.ParquetFile(self._fragment.open(), buffer_size=buffer_size, pre_buffer=False)
             return file, [file.metadata.row_group(group.id) for group in self._fragment.row_groups]
         except (pa.ArrowException, OSError, ValueError, IndexError):  # the message may quote what was read
             return None

@@ -195,8 +195,8 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
-    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
-      refusal depends on the data and is not covered.
+    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
+      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
     - The initial weights are random and depend on no row.
 
     **When to use it.** On tables `skdp.ensemble.DPRandomTreesClassifier` is ahead, and so is `DPLogisticRegression`

@@ -191,8 +191,8 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
-    - Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge. Such a
-      refusal depends on the data and is not covered.
+    - Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge, or after it
+      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
     - The initial weights are random and depend on no row.
 
     **Units of the targets.** For "squared_error" and "huber" the network fits ``(y - middle) / half``, with the middle

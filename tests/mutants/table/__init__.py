@@ -22,6 +22,7 @@ from table import (
     reports,
     search,
     selection,
+    streaming,
     vectorizer,
     wide_linear,
 )
@@ -50,4 +51,5 @@ MUTANTS = [
     *one_hot.MUTANTS,
     *wide_linear.MUTANTS,
     *grouping.MUTANTS,
+    *streaming.MUTANTS,
 ]
