@@ -115,6 +115,9 @@ CASES = {
 }  # fmt: skip
 
 
+SUMS_OF_NO_BLAS = ("float32,", "float64,", "sparse float", "codes,")
+
+
 def models_of(name):
     """The table of a case, its model of all rows, and that of its distinct rows."""
     form, n_classes, make = CASES[name]
@@ -191,6 +194,26 @@ def test_one_copy_less_moves_the_sum_by_at_most_the_clip(name, copies):
     n = copies + 1000 * N_DISTINCT
     assert moved <= clip * (1 + 4 * n * U + 1e-10)
     assert moved >= clip * (1 - 4 * n * U - (1e-2 if "per_layer" in CASES[name] else 1e-5))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(SUMS_OF_NO_BLAS)])
+def test_the_gradient_of_a_row_does_not_depend_on_its_place(name):
+    """Bit by bit: each of 10**9 copies would repeat a difference, and a row that is one less shifts the others.
+
+    Rows are equal, and all but one have weight 0, so that a sum is the gradient of that one.
+    """
+    form, n_classes, make = CASES[name]
+    data, n = Table(form, n_classes), 1100
+    for row in (3, 17):
+        rows, values = taken(data.rows, np.full(n, row), data.rows.dtype), data.values[[row] * n]
+        sums = []
+        for place in [*range(9), 255, 256, 511, 512, 1096, 1097, 1098, 1099]:
+            weights = np.zeros(n, data.weights.dtype)
+            weights[place] = 1.0
+            model = make(rows, values, weights)
+            sums.append(model.clipped_gradient_sum(theta_of(model), np.arange(n) if "lots" in name else None, CLIP))
+        assert np.linalg.norm(sums[0]) > 0.01
+        assert all((each == sums[0]).all() for each in sums)
 
 
 # --- sampling ---

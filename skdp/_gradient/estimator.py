@@ -106,10 +106,7 @@ class GradientEstimator(PrivateEstimator):
         return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
 
     def _limit_of_groups(self, X: Any, run: Run, outputs: Any) -> GroupLimit | None:
-        """Return how many groups equal rows may have if they are to be grouped, None where they are not.
-
-        All but the number of groups is decided by what is public.
-        """
+        """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
         chosen, sampling = self._check_group_rows(), run.plan.sampling
         if chosen != "auto":
             return GroupLimit.none() if chosen else None
@@ -261,7 +258,7 @@ class GradientEstimator(PrivateEstimator):
         source = source_of(X, y, sample_weight)
         if source is not None and y is None:
             raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
-        if source is not None and self.group_rows is True:
+        if source is not None and self._check_group_rows() is True:
             raise ValueError(
                 "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."
             )
@@ -428,12 +425,12 @@ class GradientEstimator(PrivateEstimator):
         epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
         return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
 
-    def _check_group_rows(self) -> Any:
+    def _check_group_rows(self) -> bool | str:
         """Return `group_rows`: True, False or "auto"."""
-        if isinstance(self.group_rows, bool | np.bool_) or (
-            isinstance(self.group_rows, str) and self.group_rows == "auto"
-        ):
-            return self.group_rows
+        if isinstance(self.group_rows, bool | np.bool_):
+            return bool(self.group_rows)
+        if isinstance(self.group_rows, str) and self.group_rows == "auto":
+            return "auto"
         raise ValueError(f"group_rows={show(self.group_rows)} is not known: use True, False or 'auto'.")
 
     def _check_max_iter(self) -> int:

@@ -3,9 +3,9 @@
 A row is a sequence of 32-bit words s_1, ..., s_k. Its hash is the upper half of ``m_0 + sum m_i s_i`` modulo 2**64,
 with secret, uniform 64-bit keys m: the hashes of two different rows are uniform and independent of each other, whatever
 the rows (strongly universal; Lemire & Kaser 2014). Shorter rows count as if zeros followed: their length is a word of
-theirs. Groups of one bucket are a chain, and there are at least as many buckets as groups, so that a row meets one
-other group in expectation. Nobody who does not know the keys can choose rows for which it takes longer. Rows of equal
-hash are compared word by word.
+theirs. Groups of one bucket are a chain, and there are at least twice as many buckets as groups, so that a row meets
+less than one other group in expectation. Nobody who does not know the keys can choose rows for which it takes longer.
+Rows of equal hash are compared word by word.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 def copy_words(source, start, place, packed):
     """Copy rows of words from `start` on to the columns from `place` on, as many as `packed` has rows."""
     for i in range(packed.shape[0]):
-        for j in range(source.shape[1]):
-            packed[i, place + j] = source[start + i, j]
+        words, row = source[start + i], packed[i, place:]
+        for j in range(len(words)):
+            row[j] = words[j]
 
 
 @njit(**_OPTIONS)
@@ -81,15 +82,6 @@ def _hash(words, keys):
 
 
 @njit(**_OPTIONS)
-def _differ(words, others):
-    """Whether any word differs, for words of one number; a loop without a branch vectorises."""
-    difference = np.uint32(0)
-    for j in range(len(words)):
-        difference |= words[j] ^ others[j]
-    return difference != 0
-
-
-@njit(**_OPTIONS)
 def hash_rows(packed, ends, keys, hashes):
     """Hash each row of a block."""
     for i in range(len(hashes)):
@@ -102,9 +94,9 @@ def chain(heads, following, hashes):
 
     Parameters
     ----------
-    heads : ndarray of shape (n_buckets,), int64
+    heads : ndarray of shape (n_buckets,), int32 or int64
         Written: the first group of each bucket.
-    following : ndarray of shape (at least n_groups,), int64
+    following : ndarray of shape (at least n_groups,), of the dtype of `heads`
         Written: the next group of the bucket of each group.
     hashes : ndarray of shape (n_groups,), uint32
     """
@@ -113,6 +105,37 @@ def chain(heads, following, hashes):
         bucket = hashes[g] & np.uint32(len(heads) - 1)
         following[g] = heads[bucket]
         heads[bucket] = g
+
+
+@njit(**_OPTIONS)
+def _first_of_buckets(row_hashes, heads, found):
+    """The first group of the bucket of each row: a loop of its own, so that many cache misses overlap."""
+    last = np.uint32(len(heads) - 1)
+    for i in range(len(row_hashes)):
+        found[i] = heads[row_hashes[i] & last]
+
+
+@njit(**_OPTIONS)
+def _is_row(packed, start, stop, kept, low, high):
+    """Whether two rows are equal, word by word: without a branch, and with unsigned indices, the loop vectorises."""
+    if stop - start != high - low:
+        return False
+    begin, other = np.uint64(start), np.uint64(low)
+    difference = np.uint32(0)
+    for j in range(np.uint64(stop - start)):
+        difference |= packed[begin + j] ^ kept[other + j]
+    return difference == 0
+
+
+@njit(**_OPTIONS)
+def _keep_equal(packed, ends, row_hashes, hashes, kept, kept_ends, found):
+    """Of the groups that were found, keep those whose row is equal, and -1 in the place of the others."""
+    for i in range(len(row_hashes)):
+        g = found[i]
+        if g >= 0 and not (
+            hashes[g] == row_hashes[i] and _is_row(packed, ends[i], ends[i + 1], kept, kept_ends[g], kept_ends[g + 1])
+        ):
+            found[i] = -1
 
 
 @njit(**_OPTIONS)
@@ -129,7 +152,7 @@ def add_rows(packed, ends, row_hashes, first_row, n_groups, heads, following, ha
         Number of the first of these rows in the table.
     n_groups : int
         Number of groups so far.
-    heads, following : ndarray of int64
+    heads, following : ndarray of int32 or int64
         See `chain`.
     hashes : ndarray of uint32
         Of each group; this and all below have room for m groups more.
@@ -143,14 +166,20 @@ def add_rows(packed, ends, row_hashes, first_row, n_groups, heads, following, ha
     -------
     n_groups : int
     """
+    found = np.empty(len(row_hashes), heads.dtype)
+    # Most rows are equal to the first group of their bucket; the others are looked for one after the other.
+    _first_of_buckets(row_hashes, heads, found)
+    _keep_equal(packed, ends, row_hashes, hashes, kept, kept_ends, found)
     for i in range(len(row_hashes)):
-        words, value = packed[ends[i] : ends[i + 1]], row_hashes[i]
+        g, value = found[i], row_hashes[i]
         bucket = value & np.uint32(len(heads) - 1)
+        if g >= 0:
+            copies[g] += 1
+            continue
         g = heads[bucket]
-        while g >= 0:
-            low, high = kept_ends[g], kept_ends[g + 1]
-            if hashes[g] == value and high - low == len(words) and not _differ(words, kept[low:high]):
-                break
+        while g >= 0 and not (
+            hashes[g] == value and _is_row(packed, ends[i], ends[i + 1], kept, kept_ends[g], kept_ends[g + 1])
+        ):
             g = following[g]
         if g < 0:
             g = n_groups
@@ -159,7 +188,7 @@ def add_rows(packed, ends, row_hashes, first_row, n_groups, heads, following, ha
             heads[bucket] = g
             hashes[g], first[g], copies[g] = value, first_row + i, 0
             low = kept_ends[g]
-            kept_ends[g + 1] = low + len(words)
-            kept[low : low + len(words)] = words
+            kept_ends[g + 1] = low + ends[i + 1] - ends[i]
+            kept[low : kept_ends[g + 1]] = packed[ends[i] : ends[i + 1]]
         copies[g] += 1
     return n_groups

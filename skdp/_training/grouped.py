@@ -39,7 +39,7 @@ class GroupedModel(Model):
     Number of rows and divisor are those of all rows. So a row changes the sum by at most C: a table with one copy less
     of a row has a lot with at most one copy less.
 
-    Rounding. _Counts multiply clipped gradients in float64, as do sums. With m copies of a row, its clipped gradient g,
+    Rounding. Counts multiply clipped gradients in float64, as do sums. With m copies of a row, its clipped gradient g,
     of norm at most C, enters as m g, within 2 u m C for u = 2**-53. So the products for m and for m - 1 copies differ
     by at most C (1 + 4 m u), which for 10**9 copies is C (1 + 5e-7). A sum over k groups of n rows has k - 1 additions,
     each wrong by at most u n C: less than the n - 1 of the sum over all rows. For this, g must not depend on which

@@ -90,7 +90,8 @@ def find_groups(rows: Any, values: Any, weights: Any, limit: GroupLimit) -> Grou
     run can choose rows that share a bucket. The groups do not depend on the keys.
     """
     blocks, longest = _blocks(rows, _tails(values, weights))
-    state = _Found(SecretStream.from_random_state().words(longest + 1))
+    keys = SecretStream.from_random_state().words(longest + 1)
+    state = _Found(keys, np.int32 if len(values) < 2**31 else np.int64)
     n_read = 0
     for packed, ends in blocks:
         state.add(packed, ends, n_read)
@@ -108,14 +109,14 @@ def taken(rows: Any, numbers: NDArray[np.int64], dtype: Any) -> Any:
 
 
 class _Found:
-    """The groups so far, in arrays that grow."""
+    """The groups so far, in arrays that grow; `numbers` is a dtype for numbers of groups."""
 
-    def __init__(self, keys: NDArray[np.uint64]) -> None:
+    def __init__(self, keys: NDArray[np.uint64], numbers: Any) -> None:
         self._keys, self.n_groups = keys, 0
-        self.first, self.copies, self._following = (np.empty(0, np.int64) for _ in range(3))
+        self.first, self.copies = np.empty(0, np.int64), np.empty(0, np.int64)
         self._hashes, self._kept = np.empty(0, np.uint32), np.empty(0, np.uint32)
         self._kept_ends = np.zeros(1, np.int64)
-        self._heads = np.full(1024, -1)
+        self._heads, self._following = np.full(1024, -1, numbers), np.empty(0, numbers)
 
     def add(self, packed: _WordRows, ends: NDArray[np.int64], first_row: int) -> None:
         """Add a block of rows, of which the first is number `first_row` of the table."""
@@ -133,8 +134,8 @@ class _Found:
             packed, ends, hashes, first_row, self.n_groups, self._heads, self._following, self._hashes, self._kept,
             self._kept_ends, self.first, self.copies,
         )  # fmt: skip
-        if self.n_groups > len(self._heads):
-            self._heads = np.empty(1 << (2 * self.n_groups).bit_length(), np.int64)
+        if 2 * self.n_groups > len(self._heads):
+            self._heads = np.empty(1 << (4 * self.n_groups).bit_length(), self._heads.dtype)
             kernel.chain(self._heads, self._following, self._hashes[: self.n_groups])
 
 

@@ -14,6 +14,7 @@ from paths import (
     ONE_HOT,
     SAMPLING,
     TRAINING,
+    WORDING,
 )
 
 ONE_COPY = "one_copy_less"
@@ -35,7 +36,7 @@ MUTANTS = [
         select="full_batch_has_the_sum",
     ),
     mutant(
-        "counts that multiply the weights of one-hot rows",
+        "counts of one-hot rows that are cut at 1",
         (
             ONE_HOT,
             "                    residuals *= counts[chosen]\n",
@@ -102,40 +103,32 @@ MUTANTS = [
     ),
     mutant(
         "rows compared by their hash alone",
-        (GROUPING_KERNEL, "    return difference != 0\n", "    return difference == np.uint32(1)\n"),
+        (GROUPING_KERNEL, "    return difference == 0\n", "    return True\n"),
         (GROUPING_KERNEL, "    return np.uint32(total >> np.uint64(32))\n", "    return np.uint32(words[0])\n"),
         tests="groups",
         select=PAIRS,
     ),
     mutant(
-        "rows compared but for their last word",
-        (
-            GROUPING_KERNEL,
-            "    for j in range(len(words)):\n        difference",
-            "    for j in range(len(words) - 5):\n        difference",
-        ),
+        "rows compared but for their last words",
+        (GROUPING_KERNEL, "in range(np.uint64(stop - start)):", "in range(np.uint64(stop - start - 5)):"),
         (
             GROUPING_KERNEL,
             "    for j in range(len(words)):\n        total",
             "    for j in range(len(words) - 5):\n        total",
         ),
         tests="groups",
-        select="differ_in_one_thing and last_column",
+        select="differ_in_one_thing and column",
     ),
     mutant(
         "sparse rows without their length",
         (GROUPING_KERNEL, "        packed[place] = high - low\n", "        packed[place] = 0\n"),
-        (GROUPING_KERNEL, " and high - low == len(words) and", " and"),
+        (GROUPING_KERNEL, "    if stop - start != high - low:\n        return False\n", ""),
         tests="groups",
         select="begins_like",
     ),
     mutant(
         "a hash without keys",
-        (
-            GROUPS,
-            "_Found(SecretStream.from_random_state().words(longest + 1))",
-            "_Found(np.ones(longest + 1, np.uint64))",
-        ),
+        (GROUPS, "SecretStream.from_random_state().words(longest + 1)", "np.ones(longest + 1, np.uint64)"),
         tests="groups",
         select="share_a_bucket or operating_system",
     ),
@@ -208,5 +201,11 @@ MUTANTS = [
         (CHECKPOINT, '    run = {"group_rows": repr("auto"), **run}\n', ""),
         tests="grouped",
         select="before_there_were_groups",
+    ),
+    mutant(
+        "a report that is silent on time",
+        (WORDING, '    if any(value != "False" for value in chosen):\n', "    if False:\n"),
+        tests="report",
+        select="time_depends_on_rows",
     ),
 ]
