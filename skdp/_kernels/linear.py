@@ -140,8 +140,8 @@ def _repeat(counts, feature_part, icpt_part):
 
 @njit(**_OPTIONS)
 def _dense_scores(X, rows, weights, z):
-    """z = X[rows] @ weights, four rows at a time: four independent chains keep the processor busy."""
-    m, d = len(rows), X.shape[1]
+    """z = X[rows, :d] @ weights, four rows at a time: four independent chains keep the processor busy."""
+    m, d = len(rows), len(weights)
     for i in range(0, m - m % 4, 4):
         x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
         a0 = a1 = a2 = a3 = X.dtype.type(0)
@@ -161,8 +161,8 @@ def _dense_scores(X, rows, weights, z):
 
 @njit(**_OPTIONS)
 def _add_rows(X, rows, coefs, total):
-    """total += coefs @ X[rows]."""
-    m, d = len(rows), X.shape[1]
+    """total[:d] += coefs @ X[rows, :d], and total has one number more."""
+    m, d = len(rows), len(total) - 1
     for i in range(0, m - m % 4, 4):
         x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
         c0, c1, c2, c3 = coefs[i], coefs[i + 1], coefs[i + 2], coefs[i + 3]
@@ -191,7 +191,7 @@ def _sum(values, m):
 @njit(**_OPTIONS)
 def _add_block(X, rows, counts, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
     z, feature_part, icpt_part = scratch
-    m, d = len(rows), X.shape[1]
+    m, d = len(rows), theta.shape[1]
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
@@ -249,43 +249,59 @@ def add_all_rows(X, facts, counts, theta, bias, max_norm, icpt, start, stop, tot
 
 
 @njit(**_OPTIONS)
-def _fetch(X, facts, rows, block):
-    """Copy the facts of `rows`, and read a value of every cache line of their features, so that many misses overlap.
+def _touch(X, rows, columns):
+    """Read X[rows, columns] and nothing else: in so short a loop the processor waits for many cache lines at a time.
 
-    The sum of those values has no meaning: returning it keeps the compiler from removing the reads.
+    The sum has no meaning: returning it keeps the compiler from removing the reads.
     """
-    first = last = middle = X.dtype.type(0)
-    end = X.shape[1] - 1
-    for i in range(len(rows)):
-        row = rows[i]
-        first += X[row, 0]
-        last += X[row, end]
-        block[LABEL, i] = facts[row, LABEL]
-        block[WEIGHT, i] = facts[row, WEIGHT]
-        block[SCALE, i] = facts[row, SCALE]
-        block[LENGTH, i] = facts[row, LENGTH]
-    step = _CACHE_LINE // X.itemsize
-    if end > step:
+    total = X.dtype.type(0)
+    for j in columns:
         for i in range(len(rows)):
-            for j in range(step, end, step):
-                middle += X[rows[i], j]
-    return first + last + middle
+            total += X[rows[i], j]
+    return total
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
-    """`add_all_rows` for X[rows[start:stop]], with `facts` of shape (n, 4) and `counts` of that of `rows`.
+def _touch_ends(X, d, facts, rows):
+    """As above, the first and the last of the features, and the facts, each of them in an array of its own."""
+    first = last = fact = X.dtype.type(0)
+    for i in range(len(rows)):
+        first += X[rows[i], 0]
+        last += X[rows[i], d - 1]
+        fact += facts[rows[i], 0]
+    return first + last + fact
 
-    The number returned has no meaning.
+
+@njit(**_OPTIONS)
+def _fetch(X, d, facts, first_fact, rows, block):
+    """Bring all cache lines of `rows` near, and copy their facts. The number returned has no meaning."""
+    line = _CACHE_LINE // X.itemsize
+    if first_fact > 0:  # records, which begin with a cache line
+        touched = _touch(X, rows, range(0, X.shape[1], line))
+    else:
+        touched = _touch_ends(X, d, facts, rows) + _touch(X, rows, range(line, d - 1, line))
+    for i in range(len(rows)):
+        for j in range(N_FACTS):
+            block[j, i] = facts[rows[i], first_fact + j]
+    return touched
+
+
+@njit(**_OPTIONS)
+def add_some_rows(X, facts, first_fact, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
+    """`add_all_rows` for X[rows[start:stop], :d], where `facts` has those of a row side by side from `first_fact` on.
+
+    Both may be one array of records, which hold features and facts. `counts` has the shape of `rows`. The number returned
+    has no meaning.
     """
-    step = _block_rows(X.shape[1], stop - start)
+    d = theta.shape[1]
+    step = _block_rows(d, stop - start)
     scratch = _scratch(len(theta), step)
     block = np.empty((N_FACTS, step), X.dtype)
     fetched = X.dtype.type(0)
     for low in range(start, stop, step):
         some = rows[low : min(low + step, stop)]
         m = len(some)
-        fetched += _fetch(X, facts, some, block)
+        fetched += _fetch(X, d, facts, first_fact, some, block)
         _add_block(
             X, some, None if counts is None else counts[low : low + m],
             block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],

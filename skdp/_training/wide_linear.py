@@ -115,7 +115,9 @@ class WideLinearModel(LinearModel):
     ) -> None:
         if isinstance(X, np.ndarray):
             n_threads = max(n_threads, blas_threads())  # BLAS's share, which it does not take itself
-        super().__init__(X, labels, weights, n_outputs, geometry, by_lot=True, n_threads=n_threads)
+        super().__init__(X, labels, weights, n_outputs, geometry, by_lot=False, n_threads=n_threads)
+        if self._dense:
+            self._facts = np.ascontiguousarray(self._facts.T)  # those of a row side by side
         self._dtype, d = np.dtype(dtype), self.n_features
         self._block = min(_BLOCK, max(_LEAST_BLOCK, _BLOCK_VALUES // d))
         limits = np.finfo(self._dtype)
