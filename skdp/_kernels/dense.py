@@ -13,6 +13,7 @@ from numba import njit
 IDENTITY, LOGISTIC, TANH, RELU = 0, 1, 2, 3
 FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
 
+_CHAINS = 64  # of sums over a row, independent of one another
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -89,6 +90,35 @@ def sparse_row_squares(data, indptr, scale, squares):
                 value = np.float64(data[k] * scale[i])
                 total += value * value
         squares[i] = total
+
+
+@njit(**_OPTIONS)
+def add_squares(rows, width, squares):
+    """Squared norms of the first `width` numbers of rows, in as many chains as fill vector registers.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, at least `width`)
+    width : int
+    squares : ndarray of shape (m,), float64
+        Written. Sums are computed in the dtype of the rows.
+    """
+    chains = np.empty(_CHAINS, rows.dtype)
+    whole = width // _CHAINS * _CHAINS
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        chains[:] = 0
+        for start in range(0, whole, _CHAINS):
+            for j in range(_CHAINS):
+                chains[j] += row[start + j] * row[start + j]
+        for j in range(width - whole):
+            chains[j] += row[whole + j] * row[whole + j]
+        half = _CHAINS // 2
+        while half:
+            for j in range(half):
+                chains[j] += chains[half + j]
+            half //= 2
+        squares[i] = chains[0]
 
 
 @njit(**_OPTIONS)
@@ -177,11 +207,3 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
             any_muted = True
             factors[:, i] = 0.0
     return any_muted
-
-
-@njit(**_OPTIONS)
-def add_to(product, total):
-    """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
-    flat, sums = product.reshape(product.size), total.reshape(total.size)
-    for j in range(len(sums)):
-        sums[j] += flat[j]

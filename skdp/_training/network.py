@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -26,17 +27,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import dense as kernel
-from skdp._kernels import losses
+from skdp._kernels import losses, tiles
 from skdp._training.linear import row_scales
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
+from skdp._training.threads import Crew
 
 ACTIVATIONS = {
     "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,
 }  # fmt: skip
 CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
 
-_BLOCK = 256  # rows of one product; more rows would need more slack for rounding
+_SPAN_ROWS, _SPAN_SIZE = 96, 1 << 22  # rows that one thread takes at once: multiplications of a layer, at least
+_RECTANGLE_ROWS, _RECTANGLE_PANELS = 48, 8
 _STABILITY = 0.01  # gamma of automatic clipping (Bu et al. 2023, section 3.3)
 _PREDICTED_ROWS, _PREDICTED_VALUES = 4096, 1 << 22
 
@@ -134,6 +137,8 @@ class NetworkModel(Model):
         Rows of a chunk; changes no result but by rounding.
     target_dtype : dtype or None
         In which targets of losses other than the softmax are kept. None keeps theirs.
+    n_threads : int
+        Number of threads. The result does not depend on it.
     """
 
     def __init__(
@@ -149,6 +154,7 @@ class NetworkModel(Model):
         dtype: Any,
         batch_size: int,
         target_dtype: Any = None,
+        n_threads: int = 1,
     ) -> None:
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
         if architecture.loss != "softmax":
@@ -163,15 +169,14 @@ class NetworkModel(Model):
         else:
             kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
         self._rows_at_once = min(batch_size, max(1, self.n_rows))
-        widths, room = architecture.widths, self._rows_at_once
-        self._inputs = [np.ones((room, width + 1), self._dtype) for width in widths[:-1]]
-        self._deltas = [np.empty((room, width), self._dtype) for width in widths[1:]]
-        # Buffers are made once: a chunk at a time goes through them, and every layer's product fits into one.
-        self._product = np.empty(max(table.size for table in architecture.tables(np.empty(self.n_parameters))), dtype)
-        unit_roundoff = 0.5 * np.finfo(self._dtype).eps
-        self._widest = max(architecture.widths)
+        room, widths = -(-self._rows_at_once // tiles.ROWS) * tiles.ROWS, architecture.widths
+        self._inputs = [_aligned(room, width + 1, self._dtype) for width in widths[:-1]]
+        self._deltas = [_aligned(room, width, self._dtype) for width in widths[1:]]
+        self._crew = Crew(n_threads)
+        self._widest = max(widths)
         # Gradients are clipped to C / slack; the proof is in the module's docstring under "Rounding".
-        self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)
+        unit_roundoff = 0.5 * np.finfo(self._dtype).eps
+        self._slack = 1.0 + unit_roundoff * (tiles.BLOCK * (tiles.BLOCK + 3) + self._widest + 8)
 
     @property
     def n_parameters(self) -> int:
@@ -181,37 +186,51 @@ class NetworkModel(Model):
         """Sum of clipped gradients over `rows` (None: all), of shape (p,)."""
         total = np.zeros(self.n_parameters)
         tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
+        packed = [_packed(table) for table in tables], [_packed(table[:-1].T) for table in tables[1:]]
         n = self.n_rows if rows is None else len(rows)
-        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
-            for start in range(0, n, self._rows_at_once):
-                inputs, deltas = self._chunk(min(self._rows_at_once, n - start))
-                self._gather(rows, start, inputs[0])
-                self._forward(tables, inputs, deltas)
-                self._residuals(rows, start, deltas[-1])
-                self._backward(tables, inputs, deltas)
-                chosen = slice(start, start + len(inputs[0]))
-                first = self._row_squares[chosen if rows is None else rows[chosen]]
-                self._clip(inputs, deltas, first, max_norm / self._slack)
-                self._add_products(inputs, deltas, sums)
+        for start in range(0, n, self._rows_at_once):
+            m = min(self._rows_at_once, n - start)
+            self._crew.share(
+                partial(self._clip_span, packed, rows, start, max_norm / self._slack), self._spans(m), m * len(total)
+            )
+            self._crew.share(partial(self._add_products, m, sums), self._rectangles(sums), m * len(total))
         return total
 
-    def _chunk(self, m: int) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """Views of m rows of the buffers: inputs of each layer, ending in a 1, and derivatives by its outputs."""
-        return [a[:m] for a in self._inputs], [delta[:m] for delta in self._deltas]
+    def _spans(self, m: int) -> list[slice]:
+        """Rows of a chunk that one thread takes to their clipped gradients: enough to be worth a call, of whole tiles."""
+        step = max(_SPAN_ROWS, -(-_SPAN_SIZE // self.n_parameters) // tiles.ROWS * tiles.ROWS)
+        return [slice(start, min(start + step, m)) for start in range(0, m, step)]
+
+    def _clip_span(self, packed: Any, rows: Rows, offset: int, max_norm: float, span: slice) -> None:
+        """Compute the two factors of the clipped gradients of a span of rows; row 0 of it is row `offset` of the lot."""
+        start = offset + span.start
+        whole = slice(span.start, span.start - (span.start - span.stop) // tiles.ROWS * tiles.ROWS)
+        inputs, deltas = [a[span] for a in self._inputs], [delta[span] for delta in self._deltas]
+        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
+            self._gather(rows, start, inputs[0])
+            self._forward(packed[0], whole)
+            self._residuals(rows, start, deltas[-1][:, : self.architecture.widths[-1]])
+            self._backward(packed[1], whole)
+            chosen = slice(start, start + len(inputs[0]))
+            first = self._row_squares[chosen if rows is None else rows[chosen]]
+            self._clip(inputs, deltas, first, max_norm)
 
     def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
         X = self._X
         if isinstance(X, np.ndarray):
             kernel.gather_rows(X, self._scale, rows, start, chunk)
         else:
+            chunk = chunk[:, : X.shape[1] + 1]
             kernel.gather_sparse_rows(X.data, X.indices, X.indptr, self._scale, rows, start, chunk)
 
-    def _forward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
-        for table, a, following in zip(tables, inputs, inputs[1:], strict=False):
-            np.matmul(a, table, out=following[:, :-1])
-            activate(self.architecture.activation, following)  # in one pass, and the last column is reset
-            following[:, -1] = 1.0
-        np.matmul(inputs[-1], tables[-1], out=deltas[-1])
+    def _forward(self, packed: list[NDArray[Any]], span: slice) -> None:
+        widths, n_layers = self.architecture.widths, self.architecture.n_layers
+        for layer, (table, a, width) in enumerate(zip(packed, self._inputs, widths[1:], strict=True), start=1):
+            following = self._inputs[layer][span] if layer < n_layers else self._deltas[-1][span]
+            tiles.multiply(a[span], table, widths[layer - 1] + 1, width, following)
+            if layer < n_layers:
+                activate(self.architecture.activation, following)  # in one pass, and the last column is reset
+                following[:, width] = 1.0
 
     def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
         # Targets and weights are looked up by row, so a lot needs no copy of them.
@@ -222,13 +241,13 @@ class NetworkModel(Model):
         else:
             losses.row_residuals(losses.LOSSES[name], scores, targets, weights, rows, start, limit)
 
-    def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
-        code = ACTIVATIONS[self.architecture.activation]
-        for layer in range(len(tables) - 1, 0, -1):
-            product = np.matmul if deltas[layer].shape[1] > 1 else np.multiply  # column times row: not for BLAS
+    def _backward(self, packed: list[NDArray[Any]], span: slice) -> None:
+        code, widths = ACTIVATIONS[self.architecture.activation], self.architecture.widths
+        for layer in range(len(packed), 0, -1):
+            deltas = self._deltas[layer - 1][span]
             # Without the intercepts, whose input is constant.
-            product(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
-            kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
+            tiles.multiply(self._deltas[layer][span], packed[layer - 1], widths[layer + 1], widths[layer], deltas)
+            kernel.multiply_by_derivative(code, self._inputs[layer][span], deltas)
 
     def _clip(
         self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
@@ -237,8 +256,13 @@ class NetworkModel(Model):
 
         `first` holds the squared norms of the rows at the input, which are the same at every step.
         """
-        hidden = [_squares(each) for each in inputs[1:]]
-        squares = np.array([[first, *hidden], [_squares(each) for each in deltas]], np.float64)
+        widths = self.architecture.widths
+        squares = np.empty((2, len(deltas), len(first)))
+        squares[0, 0] = first
+        for layer, width in enumerate(widths[1:]):
+            if layer + 1 < len(inputs):
+                kernel.add_squares(inputs[layer + 1], width + 1, squares[0, layer + 1])
+            kernel.add_squares(deltas[layer], width, squares[1, layer])
         factors = np.empty(squares.shape[1:], self._dtype)
         tiny = float(np.finfo(self._dtype).tiny)
         kind, bounds = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)
@@ -251,23 +275,48 @@ class NetworkModel(Model):
             narrower = a if a.shape[1] <= delta.shape[1] else delta
             narrower *= factor[:, None]
 
-    def _add_products(self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], sums: list[NDArray[Any]]) -> None:
-        for a, delta, total in zip(inputs, deltas, sums, strict=True):
-            product = self._product[: total.size].reshape(total.shape)
-            for start in range(0, len(a), _BLOCK):
-                # The slack of the clip covers the rounding of one product of at most so many rows.
-                np.matmul(a[start : start + _BLOCK].T, delta[start : start + _BLOCK], out=product)
-                kernel.add_to(product, total)
+    def _rectangles(self, sums: list[NDArray[Any]]) -> list[tuple[int, bool, tuple[int, int], tuple[int, int]]]:
+        """Parts of the layers' tables that one thread adds products to: layer, whether transposed, and columns."""
+        panel, found = tiles.panel_width(self._dtype), []
+        for layer, total in enumerate(sums):
+            shape = total.shape
+            # The side of a product that is cut into panels is the one that fills them better.
+            transposed = -(-shape[1] // tiles.ROWS) * -(-shape[0] // panel) < -(-shape[0] // tiles.ROWS) * -(
+                -shape[1] // panel
+            )
+            height, width = shape[::-1] if transposed else shape
+            step = _RECTANGLE_PANELS * panel
+            found += [
+                (layer, transposed, (top, min(top + _RECTANGLE_ROWS, height)), (left, min(left + step, width)))
+                for left in range(0, width, step) for top in range(0, height, _RECTANGLE_ROWS)
+            ]  # fmt: skip
+        return found
+
+    def _add_products(self, m: int, sums: list[NDArray[Any]], rectangle: Any) -> None:
+        layer, transposed, rows, columns = rectangle
+        pair = self._inputs[layer][:m], self._deltas[layer][:m]
+        tiles.add_outer_products(*(pair[::-1] if transposed else pair), rows, columns, transposed, sums[layer])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Nothing to end: the threads are BLAS's own."""
+        self._crew.close()
 
 
-def _squares(values: NDArray[Any]) -> NDArray[Any]:
-    return np.einsum("ij,ij->i", values, values)
+def _packed(table: NDArray[Any]) -> NDArray[Any]:
+    panel = tiles.panel_width(table.dtype)
+    packed = np.empty((-(-table.shape[1] // panel) * table.shape[0], panel), table.dtype)
+    tiles.pack(table, packed)
+    return packed
+
+
+def _aligned(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return zeros of shape (n_rows, `tiles.room_for` the width), every row from the start of a cache line on."""
+    shape = n_rows, tiles.room_for(width, dtype)
+    raw = np.zeros(math.prod(shape) * dtype.itemsize + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
 def network_scores(
