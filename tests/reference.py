@@ -384,6 +384,22 @@ def room_for_rounding(dtype, widths) -> float:
     return 1.0 + unit_roundoff * (b * (b + 3) + max(widths) + 8)
 
 
+def product(rows, table) -> np.ndarray:
+    """Of two matrices, an element at a time."""
+    found = np.empty((len(rows), table.shape[1]))
+    for i, j in np.ndindex(found.shape):
+        found[i, j] = math.fsum(float(a) * float(b) for a, b in zip(rows[i], table[:, j], strict=True))
+    return found
+
+
+def summed_outer_products(left, right) -> np.ndarray:
+    """Sum over rows of the outer products of the rows of two arrays."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for a, b in zip(np.asarray(left, float), np.asarray(right, float), strict=True):
+        total += np.outer(a, b)
+    return total
+
+
 def network_clipped_gradients(X, targets, weights, theta, network: Network, kind: str, bounds, *, radius, unit):
     """One clipped gradient a row, of shape (n, p)."""
     found = [

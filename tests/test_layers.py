@@ -68,7 +68,7 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
+    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "tiles", "trees", "updates"),),
     "_training": (
         (
             "averaging",
@@ -83,6 +83,7 @@ FLOORS = {
             "plan",
             "progress",
             "run_lock",
+            "threads",
         ),
         ("checkpoint",),
         ("loop",),
@@ -130,7 +131,7 @@ SKLEARN = {
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
     *("tabular", "_report", "naive_bayes"),
 }
-ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
+ONLY = {"numba": {"_kernels"}, "llvmlite": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 
 

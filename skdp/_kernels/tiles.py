@@ -11,6 +11,9 @@ tiles compute beyond the edge is not read. Right factors are packed into panels 
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
@@ -21,7 +24,7 @@ from numba.extending import intrinsic
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 ROWS = 6
-BLOCK = 128
+SUMMED_ROWS = 128
 """Rows that are summed up in the dtype of the rows; sums of blocks are float64."""
 
 _FEATURES = config.CPU_FEATURES or " ".join(name for name, present in get_host_cpu_features().items() if present)
@@ -29,12 +32,12 @@ _REGISTER = 64 if "avx512f" in _FEATURES else 32 if "avx" in _FEATURES else 16  
 _FUSED = "fma" in _FEATURES or not any(name in _FEATURES for name in ("sse2", "avx"))  # beside x86, all have it
 
 
-def panel_width(dtype):
+def panel_width(dtype: Any) -> int:
     """Columns of a panel."""
     return 2 * _REGISTER // np.dtype(dtype).itemsize
 
 
-def room_for(width, dtype):
+def room_for(width: int, dtype: Any) -> int:
     """Columns of an array for rows of `width` numbers: of whole panels and tiles, and an odd number of cache lines.
 
     Rows a multiple of 4,096 bytes apart would share the same few lines of the cache.
@@ -42,6 +45,11 @@ def room_for(width, dtype):
     panel, line = panel_width(dtype), 64 // np.dtype(dtype).itemsize
     most = max(-(-width // panel) * panel, -(-width // ROWS) * ROWS)
     return (-(-most // line) | 1) * line
+
+
+def n_tiles(height: int, width: int, dtype: Any) -> int:
+    """Tiles of a product of this shape."""
+    return -(-height // ROWS) * -(-width // panel_width(dtype))
 
 
 def _tile(n_vectors, *, across):
@@ -57,7 +65,9 @@ def _tile(n_vectors, *, across):
 
     def generate(context, builder, signature, arguments):
         kinds = [signature.args[n] for n in (0, 2, 6)]
-        arrays = [context.make_array(kind)(context, builder, arguments[n]) for kind, n in zip(kinds, (0, 2, 6))]
+        arrays = [
+            context.make_array(kind)(context, builder, arguments[n]) for kind, n in zip(kinds, (0, 2, 6), strict=True)
+        ]
         pitches = [cgutils.unpack_tuple(builder, array.shape, 2)[1] for array in arrays]
         i, j, start, depth, at, to = (arguments[n] for n in (1, 3, 4, 5, 7, 8))
         number, wide = (context.get_data_type(kind.dtype) for kind in (kinds[0], kinds[2]))
@@ -96,11 +106,11 @@ def _tile(n_vectors, *, across):
         found = []
         for r in range(ROWS):
             x = spread(builder.load(place(0, row, plus(i, r)) if across else place(0, plus(i, r), k)))
-            found.append([multiply_add(x, factor, total) for factor, total in zip(factors, sums[r])])
+            found.append([multiply_add(x, factor, total) for factor, total in zip(factors, sums[r], strict=True)])
         following = plus(k, 1)
         k.add_incoming(ir.Constant(k.type, 0), before)
         k.add_incoming(following, loop)
-        for total, new in zip(sum(sums, []), sum(found, []), strict=True):
+        for total, new in zip(itertools.chain(*sums), itertools.chain(*found), strict=True):
             total.add_incoming(ir.Constant(vector, None), before)
             total.add_incoming(new, loop)
         builder.cbranch(builder.icmp_signed("<", following, depth), loop, after)
@@ -170,17 +180,44 @@ def multiply(rows, packed, depth, n_columns, out):
     packed : ndarray
         Of `pack`, for a table of `depth` rows and `n_columns` columns.
     out : ndarray of shape (m, room_for(n_columns))
-        Written, zeros to the end of the last panel included.
+        Written up to the end of the last panel, or of its first half if that holds the last column.
     """
     panel = packed.shape[1]
     for p in range(packed.shape[0] // depth):
-        # Half of the last panel is all there is to compute for the few outputs of most last layers.
         narrow = 2 * (n_columns - p * panel) <= panel
         for i in range(0, rows.shape[0], ROWS):
             if narrow:
                 _write_narrow(rows, i, packed, 0, p * depth, depth, out, i, p * panel)
             else:
                 _write_wide(rows, i, packed, 0, p * depth, depth, out, i, p * panel)
+
+
+@njit(**_OPTIONS)
+def forward(inputs, packed, widths, rectified, scores):
+    """Values of the layers one after the other, whose activation is the identity or, if `rectified`, relu.
+
+    Parameters
+    ----------
+    inputs : tuple of ndarray of shape (m, room_for(width + 1))
+        Of each layer, as for `multiply`: the first is read, the others are written, their 1 after the width included.
+    packed : tuple of ndarray
+        A table a layer, the intercepts its last row.
+    widths : ndarray of int
+        Of the input, the hidden layers and the output.
+    rectified : bool
+    scores : ndarray of shape (m, room_for(number of outputs))
+        Written.
+    """
+    last = len(packed) - 1
+    for layer in range(last):
+        following, width = inputs[layer + 1], widths[layer + 1]
+        multiply(inputs[layer], packed[layer], widths[layer] + 1, width, following)
+        for i in range(following.shape[0]):
+            if rectified:
+                for j in range(width):
+                    following[i, j] = 0 if following[i, j] <= 0 else following[i, j]  # NaN stays NaN
+            following[i, width] = 1
+    multiply(inputs[last], packed[last], widths[last] + 1, widths[last + 1], scores)
 
 
 @njit(**_OPTIONS)
@@ -195,15 +232,15 @@ def add_outer_products(left, right, rows_of_tile, columns_of_tile, transposed, t
     transposed : bool
         Whether the product is added to the transpose of `total`.
     total : ndarray of shape (p, q), float64
-        Read and written. Sums over `BLOCK` rows are computed in the dtype of the rows, sums of those in float64.
+        Read and written. Sums over `SUMMED_ROWS` rows are computed in the dtype of the rows, sums of those in float64.
     """
     (top, bottom), (first, end), m = rows_of_tile, columns_of_tile, left.shape[0]
     panel = 2 * _REGISTER // left.itemsize
     height = (bottom - top + ROWS - 1) // ROWS * ROWS
     width = (end - first + panel - 1) // panel * panel
     sums = np.zeros((height, width))
-    for start in range(0, m, BLOCK):
-        depth = min(BLOCK, m - start)
+    for start in range(0, m, SUMMED_ROWS):
+        depth = min(SUMMED_ROWS, m - start)
         for j in range(0, width, panel):
             for i in range(0, height, ROWS):
                 _add_wide(left, top + i, right, first + j, start, depth, sums, i, j)

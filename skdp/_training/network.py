@@ -7,12 +7,17 @@ clipping", Li et al. 2022). To clip a row is to multiply either factor; the sum 
 matrix product. No row's gradient is ever in memory.
 
 **Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row. All other rows keep
-their places, so the lots differ in one block of at most `_BLOCK` rows. Rounding changes the sum of a block of b rows,
-none longer than C, by at most ``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error
-of at most the unit roundoff u times itself, and each of the b - 1 additions of u times a partial sum. Norms of rows of
-width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to
-``C / (1 + u (b (b + 3) + w + 8))``, so that one row changes the sum by at most C, rounding included. Sums of blocks are
-float64.
+their places and the bits of both their factors (`skdp._kernels.tiles`), so the lots differ in one block of at most
+`tiles.SUMMED_ROWS` rows. Rounding changes the sum of a block of b rows, none longer than C, by at most ``u b (b + 3) / 2``
+times C in each of the two lots: each of the b products has an error of at most the unit roundoff u times itself (none
+where multiply and add are fused), and each of the b - 1 additions of u times a partial sum, whatever their order. Norms
+of rows of width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to
+``C / (1 + u (b (b + 3) + w + 8))``, a thousandth below C in float32, so that one row changes the sum by at most C,
+rounding included. Sums of blocks are float64. The bound grows with the square of b and the cost of the float64
+additions falls with its inverse: 128 rows leave it at a twentieth of the product's.
+
+**Threads** share a chunk's rows until each row is clipped, and the parameters after that. Every number is computed in
+one order, so their number changes no bit.
 """
 
 from __future__ import annotations
@@ -38,8 +43,8 @@ ACTIVATIONS = {
 }  # fmt: skip
 CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
 
-_SPAN_ROWS, _SPAN_SIZE = 96, 1 << 22  # rows that one thread takes at once: multiplications of a layer, at least
-_RECTANGLE_ROWS, _RECTANGLE_PANELS = 48, 8
+_SPAN_ROWS, _SPAN_SIZE = 96, 1 << 22  # rows of a span, at least, and their multiplications
+_RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 96, 256  # of a table of sums, at most, so that they stay in a core's cache
 _STABILITY = 0.01  # gamma of automatic clipping (Bu et al. 2023, section 3.3)
 _PREDICTED_ROWS, _PREDICTED_VALUES = 4096, 1 << 22
 
@@ -137,8 +142,8 @@ class NetworkModel(Model):
         Rows of a chunk; changes no result but by rounding.
     target_dtype : dtype or None
         In which targets of losses other than the softmax are kept. None keeps theirs.
-    n_threads : int
-        Number of threads. The result does not depend on it.
+    n_threads : int or None
+        Number of threads; None is as many as can be at work. The result does not depend on it.
     """
 
     def __init__(
@@ -154,7 +159,7 @@ class NetworkModel(Model):
         dtype: Any,
         batch_size: int,
         target_dtype: Any = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ) -> None:
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
         if architecture.loss != "softmax":
@@ -173,10 +178,11 @@ class NetworkModel(Model):
         self._inputs = [_aligned(room, width + 1, self._dtype) for width in widths[:-1]]
         self._deltas = [_aligned(room, width, self._dtype) for width in widths[1:]]
         self._crew = Crew(n_threads)
-        self._widest = max(widths)
+        self._widest, self._widths = max(widths), np.array(widths)
+        self._rectangles = self._cut_tables([(above + 1, below) for above, below in pairwise(widths)])
         # Gradients are clipped to C / slack; the proof is in the module's docstring under "Rounding".
         unit_roundoff = 0.5 * np.finfo(self._dtype).eps
-        self._slack = 1.0 + unit_roundoff * (tiles.BLOCK * (tiles.BLOCK + 3) + self._widest + 8)
+        self._slack = 1.0 + unit_roundoff * (tiles.SUMMED_ROWS * (tiles.SUMMED_ROWS + 3) + self._widest + 8)
 
     @property
     def n_parameters(self) -> int:
@@ -186,25 +192,25 @@ class NetworkModel(Model):
         """Sum of clipped gradients over `rows` (None: all), of shape (p,)."""
         total = np.zeros(self.n_parameters)
         tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
-        packed = [_packed(table) for table in tables], [_packed(table[:-1].T) for table in tables[1:]]
+        packed = tuple(map(_packed, tables)), [_packed(table[:-1].T) for table in tables[1:]]
         n = self.n_rows if rows is None else len(rows)
         for start in range(0, n, self._rows_at_once):
             m = min(self._rows_at_once, n - start)
             self._crew.share(
                 partial(self._clip_span, packed, rows, start, max_norm / self._slack), self._spans(m), m * len(total)
             )
-            self._crew.share(partial(self._add_products, m, sums), self._rectangles(sums), m * len(total))
+            self._crew.share(partial(self._add_products, m, sums), self._rectangles, m * len(total))
         return total
 
     def _spans(self, m: int) -> list[slice]:
-        """Rows of a chunk that one thread takes to their clipped gradients: enough to be worth a call, of whole tiles."""
+        """Cut a chunk into spans of rows, of whole tiles, that are each worth a call."""
         step = max(_SPAN_ROWS, -(-_SPAN_SIZE // self.n_parameters) // tiles.ROWS * tiles.ROWS)
         return [slice(start, min(start + step, m)) for start in range(0, m, step)]
 
     def _clip_span(self, packed: Any, rows: Rows, offset: int, max_norm: float, span: slice) -> None:
-        """Compute the two factors of the clipped gradients of a span of rows; row 0 of it is row `offset` of the lot."""
+        """Compute both factors of the clipped gradients of a span; row 0 of the chunk is row `offset` of the lot."""
         start = offset + span.start
-        whole = slice(span.start, span.start - (span.start - span.stop) // tiles.ROWS * tiles.ROWS)
+        whole = slice(span.start, -(-span.stop // tiles.ROWS) * tiles.ROWS)  # what follows the chunk is not read
         inputs, deltas = [a[span] for a in self._inputs], [delta[span] for delta in self._deltas]
         with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
             self._gather(rows, start, inputs[0])
@@ -223,14 +229,17 @@ class NetworkModel(Model):
             chunk = chunk[:, : X.shape[1] + 1]
             kernel.gather_sparse_rows(X.data, X.indices, X.indptr, self._scale, rows, start, chunk)
 
-    def _forward(self, packed: list[NDArray[Any]], span: slice) -> None:
-        widths, n_layers = self.architecture.widths, self.architecture.n_layers
-        for layer, (table, a, width) in enumerate(zip(packed, self._inputs, widths[1:], strict=True), start=1):
-            following = self._inputs[layer][span] if layer < n_layers else self._deltas[-1][span]
-            tiles.multiply(a[span], table, widths[layer - 1] + 1, width, following)
-            if layer < n_layers:
-                activate(self.architecture.activation, following)  # in one pass, and the last column is reset
-                following[:, width] = 1.0
+    def _forward(self, packed: tuple[NDArray[Any], ...], span: slice) -> None:
+        inputs, scores = tuple(a[span] for a in self._inputs), self._deltas[-1][span]
+        activation, widths = self.architecture.activation, self.architecture.widths
+        if activation in ("identity", "relu"):
+            tiles.forward(inputs, packed, self._widths, activation == "relu", scores)
+            return
+        for a, table, following, above, width in zip(inputs, packed, inputs[1:], widths, widths[1:], strict=False):
+            tiles.multiply(a, table, above + 1, width, following)
+            activate(activation, following)  # in one pass, and the last column is reset
+            following[:, width] = 1.0
+        tiles.multiply(inputs[-1], packed[-1], widths[-2] + 1, widths[-1], scores)
 
     def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
         # Targets and weights are looked up by row, so a lot needs no copy of them.
@@ -252,44 +261,24 @@ class NetworkModel(Model):
     def _clip(
         self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
     ) -> None:
-        """Clip: multiply one factor of the outer product of each layer, the narrower one, by the clip factors.
+        """Clip; `first` holds the squared norms of the rows at the input, which are the same at every step."""
+        kind, bounds, tiny = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm), float(np.finfo(self._dtype).tiny)
+        kernel.clip_rows(
+            kind, first, tuple(inputs), tuple(deltas), self._widths, bounds, _STABILITY, tiny, self._widest
+        )
 
-        `first` holds the squared norms of the rows at the input, which are the same at every step.
-        """
-        widths = self.architecture.widths
-        squares = np.empty((2, len(deltas), len(first)))
-        squares[0, 0] = first
-        for layer, width in enumerate(widths[1:]):
-            if layer + 1 < len(inputs):
-                kernel.add_squares(inputs[layer + 1], width + 1, squares[0, layer + 1])
-            kernel.add_squares(deltas[layer], width, squares[1, layer])
-        factors = np.empty(squares.shape[1:], self._dtype)
-        tiny = float(np.finfo(self._dtype).tiny)
-        kind, bounds = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)
-        if kernel.clip_factors(kind, squares, bounds, _STABILITY, tiny, self._widest, factors):
-            # Both factors of the product must be zeroed: zero times infinity is NaN.
-            muted = factors[0] == 0.0
-            for each in (*inputs, *deltas):
-                each[muted] = 0.0
-        for a, delta, factor in zip(inputs, deltas, factors, strict=True):
-            narrower = a if a.shape[1] <= delta.shape[1] else delta
-            narrower *= factor[:, None]
-
-    def _rectangles(self, sums: list[NDArray[Any]]) -> list[tuple[int, bool, tuple[int, int], tuple[int, int]]]:
+    def _cut_tables(self, shapes: list[tuple[int, int]]) -> list[tuple[int, bool, tuple[int, int], tuple[int, int]]]:
         """Parts of the layers' tables that one thread adds products to: layer, whether transposed, and columns."""
-        panel, found = tiles.panel_width(self._dtype), []
-        for layer, total in enumerate(sums):
-            shape = total.shape
+        found = []
+        for layer, (height, width) in enumerate(shapes):
             # The side of a product that is cut into panels is the one that fills them better.
-            transposed = -(-shape[1] // tiles.ROWS) * -(-shape[0] // panel) < -(-shape[0] // tiles.ROWS) * -(
-                -shape[1] // panel
-            )
-            height, width = shape[::-1] if transposed else shape
-            step = _RECTANGLE_PANELS * panel
+            transposed = tiles.n_tiles(width, height, self._dtype) < tiles.n_tiles(height, width, self._dtype)
+            rows, columns = (width, height) if transposed else (height, width)
             found += [
-                (layer, transposed, (top, min(top + _RECTANGLE_ROWS, height)), (left, min(left + step, width)))
-                for left in range(0, width, step) for top in range(0, height, _RECTANGLE_ROWS)
-            ]  # fmt: skip
+                (layer, transposed, tall, wide)
+                for wide in _cut(columns, _RECTANGLE_COLUMNS, tiles.panel_width(self._dtype))
+                for tall in _cut(rows, _RECTANGLE_ROWS, tiles.ROWS)
+            ]
         return found
 
     def _add_products(self, m: int, sums: list[NDArray[Any]], rectangle: Any) -> None:
@@ -302,6 +291,12 @@ class NetworkModel(Model):
 
     def __exit__(self, *exception: object) -> None:
         self._crew.close()
+
+
+def _cut(length: int, most: int, unit: int) -> list[tuple[int, int]]:
+    """Cut a length into equal parts of at most `most`, but for rounding to a unit."""
+    step = -(-length // -(-length // most) // unit) * unit if length > most else length
+    return [(start, min(start + step, length)) for start in range(0, length, step)]
 
 
 def _packed(table: NDArray[Any]) -> NDArray[Any]:

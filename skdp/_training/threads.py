@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from joblib import cpu_count
+from threadpoolctl import threadpool_info
+
 _SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
+
+
+def count_usable_threads() -> int:
+    """Return how many threads can be at work: the processors of this process, by affinity and the quota of its group.
+
+    No more than BLAS may use, so that ``OMP_NUM_THREADS``, joblib's limit in workers and `threadpoolctl` hold here too.
+    """
+    limits = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max(1, min([int(cpu_count()), *limits]))
 
 
 class Crew:
@@ -18,12 +30,12 @@ class Crew:
 
     Parameters
     ----------
-    n_threads : int
-        Number of threads, the calling one included.
+    n_threads : int or None
+        Number of threads, the calling one included. None is `count_usable_threads`.
     """
 
-    def __init__(self, n_threads: int) -> None:
-        self._others = n_threads - 1
+    def __init__(self, n_threads: int | None = None) -> None:
+        self._others = (count_usable_threads() if n_threads is None else n_threads) - 1
         self._pool = ThreadPoolExecutor(self._others) if self._others else None
 
     def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
@@ -56,4 +68,4 @@ class Crew:
             self._pool.shutdown()
 
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "count_usable_threads"]
