@@ -313,7 +313,7 @@ def naive_bayes_release(X, codes, n_classes: int, bounds, count_share: float) ->
 
 # --- dense networks ---
 
-SUMMED_BLOCK = 256  # rows whose products are added up in the dtype of the rows
+SUMMED_BLOCK = 128  # rows whose products are added up in the dtype of the rows
 
 
 def loss_of_score(name: str, z: float, target: float, limit: float = math.inf) -> float:
@@ -428,10 +428,26 @@ def clipped_layers(parts, kind: str, bounds) -> np.ndarray:
 
 
 def room_for_rounding(dtype, widths) -> float:
-    """What C is divided by so that a sum of 256 rows, rounded, moves by C only: each of b products errs by u C, each
+    """What C is divided by so that a sum of 128 rows, rounded, moves by C only: each of b products errs by u C, each
     of b - 1 additions by u times a partial sum, on both sides; norms of w numbers by u (w + 8)."""
     b, unit_roundoff = SUMMED_BLOCK, 0.5 * float(np.finfo(dtype).eps)
     return 1.0 + unit_roundoff * (b * (b + 3) + max(widths) + 8)
+
+
+def product(rows, table) -> np.ndarray:
+    """Of two matrices, an element at a time."""
+    found = np.empty((len(rows), table.shape[1]))
+    for i, j in np.ndindex(found.shape):
+        found[i, j] = math.fsum(float(a) * float(b) for a, b in zip(rows[i], table[:, j], strict=True))
+    return found
+
+
+def summed_outer_products(left, right) -> np.ndarray:
+    """Sum over rows of the outer products of the rows of two arrays."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for a, b in zip(np.asarray(left, float), np.asarray(right, float), strict=True):
+        total += np.outer(a, b)
+    return total
 
 
 def network_clipped_gradients(X, targets, weights, theta, network: Network, kind: str, bounds, *, radius, unit):

@@ -80,6 +80,7 @@ FLOORS = {
             "losses",
             "one_hot",
             "row_scales",
+            "tiles",
             "trees",
             "updates",
         ),
@@ -101,6 +102,7 @@ FLOORS = {
             "plan",
             "progress",
             "run_lock",
+            "threads",
             "wide_linear",
         ),
         ("checkpoint", "columns"),
@@ -151,7 +153,13 @@ SKLEARN = {
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
     *("tabular", "_report", "naive_bayes"),
 }
-ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN, "dask": {"_distributed"}}
+ONLY = {
+    "numba": {"_kernels"},
+    "llvmlite": {"_kernels"},
+    "cryptography": {"_random"},
+    "sklearn": SKLEARN,
+    "dask": {"_distributed"},
+}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 
 

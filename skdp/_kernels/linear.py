@@ -290,8 +290,8 @@ def _fetch(X, d, facts, first_fact, rows, block):
 def add_some_rows(X, facts, first_fact, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for X[rows[start:stop], :d], where `facts` has those of a row side by side from `first_fact` on.
 
-    Both may be one array of records, which hold features and facts. `counts` has the shape of `rows`. The number returned
-    has no meaning.
+    Both may be one array of records, which hold features and facts. `counts` has the shape of `rows`. The number
+    returned has no meaning.
     """
     d = theta.shape[1]
     step = _block_rows(d, stop - start)
@@ -404,3 +404,11 @@ def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, 
             value = feature_part[k, i]
             scores[i, k] = value if tiny <= abs(value) <= 1.0 / tiny else 0.0  # 1 / tiny is finite
         icpt_sums[k] += _sum(icpt_part[k], m)
+
+
+@njit(**_OPTIONS)
+def add_to(product, total):
+    """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
+    flat, sums = product.reshape(product.size), total.reshape(total.size)
+    for j in range(len(sums)):
+        sums[j] += flat[j]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from skdp._kernels import linear as kernel
-from skdp._kernels.dense import add_to
 from skdp._training.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import Vector
 
@@ -161,7 +160,7 @@ class WideLinearModel(LinearModel):
                         scores, self._facts, rows, counts, start, bias, clip, icpt, self._tiny, icpt_sums[part]
                     )
                     np.matmul(chosen.T, scores, out=scratch.product)
-                    add_to(scratch.product, sums[part])
+                    kernel.add_to(scratch.product, sums[part])
             self._spare.append(scratch)
 
         with _single_blas:

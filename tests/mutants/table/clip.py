@@ -6,7 +6,6 @@ from paths import (
     GRAM_KERNEL,
     KERNEL,
     MODELS,
-    NETWORKS,
     ROW_SCALES,
     TRAINING,
 )
@@ -99,7 +98,11 @@ MUTANTS = [
             "            chunk[i, :] = 0.0  # infinity times zero is NaN\n            continue\n",
             "            pass\n",
         ),
-        (NETWORKS, "                each[muted] = 0.0\n", "                pass\n"),
+        (
+            DENSE,
+            "        if any_muted:\n            for i in range(m):\n",
+            "        if False:\n            for i in range(m):\n",
+        ),
         tests="networks",
         select=BY_PROPERTY,
     ),

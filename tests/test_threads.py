@@ -1,0 +1,73 @@
+"""Threads that share the tasks of a step: each task is run once, and errors and interrupts end them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from skdp._training.threads import Crew, count_usable_threads
+
+LARGE = 1 << 40
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_tasks", [0, 1, 3, 200])
+def test_each_task_is_run_once(n_tasks, n_threads):
+    crew, run = Crew(n_threads), []
+    for _ in range(20):
+        crew.share(run.append, range(n_tasks), LARGE)
+        assert sorted(run) == list(range(n_tasks))
+        run.clear()
+    crew.close()
+
+
+def test_tasks_are_run_side_by_side():
+    """Two tasks that wait for each other end: another thread takes the second."""
+    crew, both = Crew(2), threading.Barrier(2, timeout=60)
+    crew.share(lambda task: both.wait(), range(2), LARGE)
+    crew.close()
+
+
+def test_few_multiplications_stay_with_the_calling_thread():
+    crew, found = Crew(2), set()
+    crew.share(lambda task: found.add(threading.get_ident()), range(50), 1000)
+    assert found == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("here", [True, False])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_ends_the_tasks_of_all_threads(error, here):
+    """Whichever thread it is raised in: the caller sees it, and no thread is at work when it does."""
+    crew, caller, both = Crew(2), threading.get_ident(), threading.Barrier(2, timeout=60)
+    running, begun = [], []
+
+    def run(task):
+        running.append(task)
+        begun.append(task)
+        try:
+            if task < 2:
+                both.wait()
+                if (threading.get_ident() == caller) == here:
+                    raise error
+        finally:
+            running.remove(task)
+
+    with pytest.raises(error):
+        crew.share(run, range(10_000), LARGE)
+    assert running == []
+    before = len(begun)
+    crew.share(begun.append, [-1], LARGE)
+    assert begun[before:] == [-1]
+    crew.close()
+
+
+def test_threads_are_no_more_than_blas_may_use():
+    with threadpool_limits(1, user_api="blas"):
+        assert count_usable_threads() == 1
+
+
+def test_threads_are_no_more_than_the_processors_of_the_process(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # of joblib, which counts affinity and quotas too
+    assert count_usable_threads() == 1
