@@ -198,11 +198,8 @@ class NetworkModel(Model):
         n = self.n_rows if rows is None else len(rows)
         for start in range(0, n, self._rows_at_once):
             m = min(self._rows_at_once, n - start)
-            self._crew.share(
-                partial(self._clip_span, packed, rows, counts, start, max_norm / self._slack),
-                self._spans(m),
-                m * len(total),
-            )
+            clip_span = partial(self._clip_span, packed, rows, counts, start, max_norm / self._slack)
+            self._crew.share(clip_span, self._spans(m), m * len(total))
             self._crew.share(partial(self._add_products, m, sums), self._rectangles, m * len(total))
         return total
 

@@ -53,7 +53,7 @@ MUTANTS = [
     ),
     mutant(
         "counts that a network forgets",
-        (NETWORKS, "                        delta *= counts[chosen, None]\n", "                        pass\n"),
+        (NETWORKS, "                    delta *= counts[chosen, None]\n", "                    pass\n"),
         tests="grouped",
         select=ONE_COPY,
     ),

@@ -226,7 +226,7 @@ MUTANTS = [
     ),
     mutant(
         "network: the clip depends on the size of a chunk",
-        (NETWORKS, "max_norm / self._slack), self._spans(m)", "max_norm / self._slack * m**0.01), self._spans(m)"),
+        (NETWORKS, "start, max_norm / self._slack)", "start, max_norm / self._slack * m**0.01)"),
         tests="networks",
         select="chunks",
     ),

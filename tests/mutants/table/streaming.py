@@ -11,7 +11,7 @@ from paths import (
     ROW_BLOCKS,
     SOURCES,
     STREAMED,
-    TILES,
+    COLUMN_KERNEL,
 )
 
 DRAW = 'lot = sampling.rows(self.n_rows, stream.spawn("step", coming))'
@@ -168,22 +168,22 @@ MUTANTS = [
     ),
     mutant(
         "rows by columns are not clipped to the radius",
-        (TILES, "unit * (radius / norm[i]) if norm[i] > radius else unit", "unit"),
+        (COLUMN_KERNEL, "unit * (radius / norm[i]) if norm[i] > radius else unit", "unit"),
         tests="columns",
     ),
     mutant(
         "the intercept is left out of the clip by columns",
-        (TILES, "math.sqrt(part * part + icpt * icpt) if icpt > 0.0 else part", "part"),
+        (COLUMN_KERNEL, "math.sqrt(part * part + icpt * icpt) if icpt > 0.0 else part", "part"),
         tests="columns",
     ),
     mutant(
         "norms of small rows underflow",
-        (TILES, "if not 1e-140 < norm[i] < 1e140:", "if not norm[i] < 1e140:"),
+        (COLUMN_KERNEL, "if not 1e-140 < norm[i] < 1e140:", "if not norm[i] < 1e140:"),
         tests="columns",
     ),
     mutant(
         "the last tile is dropped",
-        (TILES, "m = min(_TILE, n - low)", "m = min(_TILE, max(0, n - low - 1))"),
+        (COLUMN_KERNEL, "m = min(_TILE, n - low)", "m = min(_TILE, max(0, n - low - 1))"),
         tests="columns",
     ),
     mutant(
