@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Speed of skdp beside its peers, in turns, into JSON lines and into the table of benchmarks/README.md.
 
-    python benchmarks/bench.py [--only TASK ...] [--contestant NAME ...] [--rounds 5] [--seconds 0.4]
+    python benchmarks/bench.py [--only TASK ...] [--contestant NAME ...] [--rounds 5] [--seconds 0.3]
     python benchmarks/bench.py --report
 
 Every contestant has a process of its own on every task, in the environment of its library (`environments.py`), on the
 same cores and threads. Its first step is timed from the start of the process, the making of the rows left out. Then all
 take turns, round by round, while the others wait; each turn begins with steps that are not counted. A task's lines
-replace its earlier ones when it is done, so a run that is stopped goes on with ``--only``. Run on an idle machine.
+replace its earlier ones when it is done, so a run that is stopped goes on with ``--only``. With ``--results FILE`` the
+page stays as it is. Run on an idle machine.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=TASKS, metavar="TASK", help=f"of {', '.join(TASKS)}")
     parser.add_argument("--contestant", nargs="+", choices=everyone, metavar="NAME", help="leave the others")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.4, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a turn")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds to wait for a step")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", type=Path, default=default_folder(), help="folder of the peers' environments")
@@ -175,7 +176,7 @@ def main() -> None:
             lines.append(line | {"machine": machine(given.threads)} if "versions" in line else line)
             print(_short(line), flush=True)
         replace_lines(given.results, key, names if given.contestant else None, lines)
-    if given.report or not given.only:
+    if given.report or given.results == RESULTS:
         speed_report.write(given.results)
 
 

@@ -163,7 +163,8 @@ def main() -> None:
             print(
                 key, *[f"{line['contestant']}, {line['threads']}: {line.get('ms')}" for line in lines[-4:]], sep="\n  "
             )
-    write(given.results)
+    if given.report or given.results == RESULTS.with_name("scaling.jsonl"):
+        write(given.results)
 
 
 if __name__ == "__main__":

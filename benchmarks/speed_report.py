@@ -163,7 +163,7 @@ def table(key: str, found: Found, everyone: dict[str, Contestant]) -> str:
     head = [task.title, "kind", *(["draws its lots"] if lots else []), f"a {task.unit}", "of the rounds", times,
             "first step", "memory"]  # fmt: skip
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    order = sorted(here, key=lambda name: (here[name].ms is None, here[name].ms or 0.0, name))
+    order = sorted(here.keys() & everyone.keys(), key=lambda name: (here[name].ms is None, here[name].ms or 0.0, name))
     for name in order:
         each, figures = everyone[name], here[name]
         cells = [f"**{name}**" if each.role == "ours" else name, ROLES[each.role]]

@@ -85,6 +85,11 @@ def test_the_table_of_a_task(lines):
     assert {len(row) for row in rows} == {8}
 
 
+def test_contestants_that_are_gone_are_left_out(lines):
+    lines.append(turn("somebody who left", 0, 1.0))
+    assert "somebody" not in speed_report.table("108-256", speed_report.collect(lines), CONTESTANTS)
+
+
 def test_the_overview_compares_with_peers_that_do_the_same_work(lines):
     """JAX `vmap` on lots gathered beforehand was faster, but drew none."""
     row = speed_report.overview(speed_report.collect(lines), CONTESTANTS).split("\n")[2]
