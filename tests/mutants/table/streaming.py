@@ -4,6 +4,7 @@ from mutant import mutant
 from paths import (
     ARROW,
     BY_COLUMNS,
+    COLUMN_KERNEL,
     GRADIENT,
     MEMORY_MAP,
     PARQUET,
@@ -11,7 +12,6 @@ from paths import (
     ROW_BLOCKS,
     SOURCES,
     STREAMED,
-    COLUMN_KERNEL,
 )
 
 DRAW = 'lot = sampling.rows(self.n_rows, stream.spawn("step", coming))'
