@@ -207,9 +207,10 @@ def test_threads_change_no_bit(dtype, activation, monkeypatch):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", CLIPPINGS)
-def test_what_a_row_adds_does_not_depend_on_its_place(kind, dtype):
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_what_a_row_adds_does_not_depend_on_its_place(activation, kind, dtype):
     """Bit by bit, and whoever is beside it, so that a row that is missing changes no other row's gradient."""
-    net = network((6, 4), activation="relu")
+    net = network((6, 4), activation=activation)
     X, targets, weights, theta = people(40, net, dtype=dtype)
     weights[:] = 0.0
     weights[11] = 1.0

@@ -132,12 +132,11 @@ def _plain_tile(n_vectors, *, across):
     """`_tile` where kernels are not compiled."""
 
     def tile(left, i, right, j, start, depth, out, at, to):
-        width = n_vectors * _REGISTER // left.itemsize
-        block = right[start : start + depth, j : j + width]
-        if across:
-            out[at : at + ROWS, to : to + width] += left[start : start + depth, i : i + ROWS].T @ block
-        else:
-            out[at : at + ROWS, to : to + width] = left[i : i + ROWS, :depth] @ block
+        block = right[start : start + depth, j : j + n_vectors * _REGISTER // left.itemsize]
+        rows = left[start : start + depth, i : i + ROWS].T if across else left[i : i + ROWS, :depth]
+        product = (rows[:, :, None] * block).sum(axis=1)  # in the order of the terms, unlike BLAS
+        target = out[at : at + ROWS, to : to + block.shape[1]]
+        target[:] = target + product if across else product
 
     return tile
 
