@@ -591,6 +591,14 @@ def test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip(n_outputs, half)
         assert max(moves(halves, (0, 2 * half + half // 3, 5 * half - 1), n_outputs=n_outputs)) <= 1.0
 
 
+@pytest.mark.parametrize("half", [32, 64, 128, 512])
+def test_rounding_moves_a_sum_of_rows_that_are_not_clipped_by_no_more_than_its_room(half):
+    """Exactly on the edge, where the clip would not put them: rows of norm 1, and 1.0156 where 1,024 were a block."""
+    room = reference.room_for_rounding(np.float32, (3, 4))
+    alone = on_the_edge_of_rounding(1.0, half)
+    assert 1.0 <= max(moves(alone, (0, half // 2, half - 1), max_norm=1e3)) <= room
+
+
 @pytest.mark.parametrize(
     "residuals",
     [
