@@ -19,6 +19,7 @@ from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import RowSource, source_of, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
+from skdp._training.blas_threads import blas_within_quota
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
@@ -353,7 +354,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _learn(self, plan: _Plan, rows: Any, targets: Any) -> str:
         """See `PrivateEstimator`."""
-        sums = self._sum_of_blocks(rows, plan)
+        with blas_within_quota():
+            sums = self._sum_of_blocks(rows, plan)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))

@@ -207,9 +207,10 @@ def test_threads_change_no_bit(dtype, activation, monkeypatch):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", CLIPPINGS)
-def test_what_a_row_adds_does_not_depend_on_its_place(kind, dtype):
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_what_a_row_adds_does_not_depend_on_its_place(activation, kind, dtype):
     """Bit by bit, and whoever is beside it, so that a row that is missing changes no other row's gradient."""
-    net = network((6, 4), activation="relu")
+    net = network((6, 4), activation=activation)
     X, targets, weights, theta = people(40, net, dtype=dtype)
     weights[:] = 0.0
     weights[11] = 1.0
@@ -588,6 +589,14 @@ def test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip(n_outputs, half)
         assert max(moves(alone, (0, half // 2, half - 1), n_outputs=n_outputs)) <= 1.0
         halves = np.tile(alone, 3)
         assert max(moves(halves, (0, 2 * half + half // 3, 5 * half - 1), n_outputs=n_outputs)) <= 1.0
+
+
+@pytest.mark.parametrize("half", [32, 64, 128, 512])
+def test_rounding_moves_a_sum_of_rows_that_are_not_clipped_by_no_more_than_its_room(half):
+    """Exactly on the edge, where the clip would not put them: rows of norm 1, and 1.0156 where 1,024 were a block."""
+    room = reference.room_for_rounding(np.float32, (3, 4))
+    alone = on_the_edge_of_rounding(1.0, half)
+    assert 1.0 <= max(moves(alone, (0, half // 2, half - 1), max_norm=1e3)) <= room
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp._training.threads import Crew, count_usable_threads
+from skdp import DPMLPClassifier
+from skdp._training import blas_threads
+from skdp._training.blas_threads import blas_within_quota, count_usable_threads
+from skdp._training.network import NetworkModel
+from skdp._training.threads import Crew
 
 LARGE = 1 << 40
 
@@ -71,3 +76,54 @@ def test_threads_are_no_more_than_blas_may_use():
 def test_threads_are_no_more_than_the_processors_of_the_process(monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # of joblib, which counts affinity and quotas too
     assert count_usable_threads() == 1
+
+
+def blas_now():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_keeps_to_the_quota_while_a_fit_runs(monkeypatch):
+    """Not one thread more for those that had fewer, and all is as before after an error too."""
+    with threadpool_limits(2, user_api="blas"):
+        for most, expected in ((1, 1), (2, 2), (64, 2)):
+            monkeypatch.setattr(blas_threads, "usable_processors", lambda most=most: most)
+            with blas_within_quota():
+                assert set(blas_now()) == {expected}
+            assert set(blas_now()) == {2}
+            with pytest.raises(KeyboardInterrupt), blas_within_quota():
+                raise KeyboardInterrupt
+            assert set(blas_now()) == {2}
+
+
+def test_fits_at_the_same_time_share_the_limit(monkeypatch):
+    """The first sets it and takes it back; one that comes and goes meanwhile, in a thread of its own, changes none."""
+    monkeypatch.setattr(blas_threads, "usable_processors", lambda: 1)
+    found = []
+
+    def fit():
+        with blas_within_quota():
+            found.append(set(blas_now()))
+
+    with threadpool_limits(2, user_api="blas"):
+        with blas_within_quota():
+            other = threading.Thread(target=fit)
+            other.start()
+            other.join()
+            fit()
+            found.append(set(blas_now()))
+        found.append(set(blas_now()))
+    assert found == [{1}, {1}, {1}, {2}]
+
+
+def test_a_fit_keeps_blas_to_the_quota_and_gives_it_back(monkeypatch):
+    monkeypatch.setattr(blas_threads, "usable_processors", lambda: 1)
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    found = []
+    monkeypatch.setattr(
+        NetworkModel, "draw_lot", lambda self, *arguments: found.append(set(blas_now())) or np.arange(5)
+    )
+    with threadpool_limits(2, user_api="blas"):
+        DPMLPClassifier((4,), classes=[0, 1], epsilon=1.0, delta=1e-5, max_iter=1).fit(X, y)
+        assert set(blas_now()) == {2}
+    assert found
+    assert all(each == {1} for each in found)

@@ -89,19 +89,19 @@ def test_bits_of_a_product_do_not_depend_on_the_place_of_the_row(dtype):
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_sums_of_blocks_are_double_precision(transposed):
-    """2**24 + 1 is no float32: a block that holds the large row rounds the ones beside it away, the next blocks do not.
+    """2**24 + 1 is no float32: a block of rows that sum to 1 is lost in the sum with the block of 2**24 otherwise.
 
     Blocks are `SUMMED_BLOCK` rows: one row more would be in the block of the large one.
     """
     block = reference.SUMMED_BLOCK
-    values = np.concatenate([[2.0**24], np.zeros(block - 1), np.ones(10_000)]).astype("f4")
+    values = np.concatenate([[2.0**24], np.zeros(block - 1), np.full(10 * block, 1.0 / block)]).astype("f4")
     left = np.zeros((len(values), tiles.room_for(1, "f4")), "f4")
     left[:, 0] = values
     right = np.zeros_like(left)
     right[:, 0] = 1.0
     total = np.zeros((1, 1))
     tiles.add_outer_products(left, right, (0, 1), (0, 1), transposed, total)
-    assert total[0, 0] == 2.0**24 + 10_000
+    assert total[0, 0] == 2.0**24 + 10
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

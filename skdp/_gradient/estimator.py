@@ -29,6 +29,7 @@ from skdp._fitting.sources import (
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
+from skdp._training.blas_threads import blas_within_quota
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.grouped import GroupedModel
 from skdp._training.groups import GroupLimit, find_groups, taken
@@ -384,7 +385,8 @@ class GradientEstimator(PrivateEstimator):
         theta = self._start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
         progress = self._make_progress(plan)
         try:
-            with self._bind(rows, targets, cast_weights(targets.weights, rows.dtype), run) as model:
+            weights = cast_weights(targets.weights, rows.dtype)
+            with blas_within_quota(), self._bind(rows, targets, weights, run) as model:
                 return run_dpsgd(
                     model, run.plan, run.optimizer, theta, plan.stream,
                     averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,

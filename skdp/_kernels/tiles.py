@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
+from llvmlite.binding import get_default_triple
 from numba import config, types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from skdp._kernels.caching import njit
@@ -29,9 +30,9 @@ ROWS = 6
 SUMMED_ROWS = 128
 """Rows that are summed up in the dtype of the rows; sums of blocks are float64."""
 
-_FEATURES = config.CPU_FEATURES or " ".join(name for name, present in get_host_cpu_features().items() if present)
-_REGISTER = 64 if "avx512f" in _FEATURES else 32 if "avx" in _FEATURES else 16  # bytes
-_FUSED = "fma" in _FEATURES or not any(name in _FEATURES for name in ("sse2", "avx"))  # beside x86, all have it
+_FEATURES = (config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()).split(",")
+_REGISTER = 64 if "+avx512f" in _FEATURES else 32 if "+avx" in _FEATURES else 16  # bytes
+_FUSED = "+fma" in _FEATURES or not get_default_triple().startswith(("x86", "i"))  # a call of the C library without it
 
 
 def panel_width(dtype: Any) -> int:
@@ -133,12 +134,11 @@ def _plain_tile(n_vectors, *, across):
     """`_tile` where kernels are not compiled."""
 
     def tile(left, i, right, j, start, depth, out, at, to):
-        width = n_vectors * _REGISTER // left.itemsize
-        block = right[start : start + depth, j : j + width]
-        if across:
-            out[at : at + ROWS, to : to + width] += left[start : start + depth, i : i + ROWS].T @ block
-        else:
-            out[at : at + ROWS, to : to + width] = left[i : i + ROWS, :depth] @ block
+        block = right[start : start + depth, j : j + n_vectors * _REGISTER // left.itemsize]
+        rows = left[start : start + depth, i : i + ROWS].T if across else left[i : i + ROWS, :depth]
+        product = (rows[:, :, None] * block).sum(axis=1)  # in the order of the terms, unlike BLAS
+        target = out[at : at + ROWS, to : to + block.shape[1]]
+        target[:] = target + product if across else product
 
     return tile
 

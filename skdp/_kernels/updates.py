@@ -62,6 +62,18 @@ def adam_update(
 
 
 @njit(**_OPTIONS)
+def shrink(theta, rate, penalty):
+    """Divide by ``1 + rate * penalty`` in place; `penalty` has shape (p,), or (1,) for one of all."""
+    if len(penalty) == 1:
+        factor = 1.0 + rate * penalty[0]
+        for j in range(len(theta)):
+            theta[j] = theta[j] / factor
+    else:
+        for j in range(len(theta)):
+            theta[j] = theta[j] / (1.0 + rate * penalty[j])
+
+
+@njit(**_OPTIONS)
 def move_towards(mean, theta, share, moved):
     """Write ``mean + share * (theta - mean)`` to `moved`, all of shape (p,)."""
     for j in range(len(mean)):

@@ -8,13 +8,13 @@ matrix product. No row's gradient is ever in memory.
 
 **Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row. All other rows keep
 their places and the bits of both their factors (`skdp._kernels.tiles`), so the lots differ in one block of at most
-`tiles.SUMMED_ROWS` rows. Rounding changes the sum of a block of b rows, none longer than C, by at most ``u b (b + 3) /
-2`` times C in each of the two lots: each of the b products has an error of at most the unit roundoff u times itself
-(none where multiply and add are fused), and each of the b - 1 additions of u times a partial sum, whatever their order.
-Norms of rows of width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to ``C / (1 + u
-(b (b + 3) + w + 8))``, a thousandth below C in float32, so that one row changes the sum by at most C, rounding
-included. Sums of blocks are float64. The bound grows with the square of b and the cost of the float64 additions falls
-with its inverse: 128 rows leave it at a twentieth of the product's.
+`tiles.SUMMED_ROWS` rows. Rounding changes the sum of a block of b rows, none longer than C, by at most
+``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error of at most the unit roundoff u
+times itself (none where multiply and add are fused), and each of the b - 1 additions of u times a partial sum, whatever
+their order. Norms of rows of width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to
+``C / (1 + u (b (b + 3) + w + 8))``, a thousandth below C in float32, so that one row changes the sum by at most C,
+rounding included. Sums of blocks are float64. The bound grows with the square of b and the cost of the float64
+additions falls with its inverse: 128 rows leave it at a twentieth of the product's.
 
 **Threads** share a chunk's rows until each row is clipped, and the parameters after that. Every number is computed in
 one order, so their number changes no bit.

@@ -7,19 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from joblib import cpu_count
-from threadpoolctl import threadpool_info
+from skdp._training.blas_threads import count_usable_threads
 
 _SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
-
-
-def count_usable_threads() -> int:
-    """Return how many threads can be at work: the processors of this process, by affinity and the quota of its group.
-
-    No more than BLAS may use, so that ``OMP_NUM_THREADS``, joblib's limit in workers and `threadpoolctl` hold here too.
-    """
-    limits = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return max(1, min([int(cpu_count()), *limits]))
 
 
 class Crew:
@@ -35,8 +25,8 @@ class Crew:
     """
 
     def __init__(self, n_threads: int | None = None) -> None:
-        self._others = (count_usable_threads() if n_threads is None else n_threads) - 1
-        self._pool = ThreadPoolExecutor(self._others) if self._others else None
+        self._n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
 
     def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
         """Call `run` with each of the tasks. Tasks of few multiplications, `size` in all, are not shared."""
@@ -50,10 +40,12 @@ class Crew:
                     return
                 run(task)
 
-        if self._pool is None or size < _SHARING_PAYS:
+        if size < _SHARING_PAYS or self._count() == 1:
             work()
             return
-        helping = [self._pool.submit(work) for _ in range(min(self._others, len(left) - 1))]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count() - 1)
+        helping = [self._pool.submit(work) for _ in range(min(self._count(), len(left)) - 1)]
         try:
             work()
         finally:
@@ -62,10 +54,15 @@ class Crew:
                 if not each.cancel():
                     each.result()
 
+    def _count(self) -> int:
+        if self._n_threads is None:  # asked when it matters: to look for BLAS takes a millisecond
+            self._n_threads = count_usable_threads()
+        return self._n_threads
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
 
 
-__all__ = ["Crew", "count_usable_threads"]
+__all__ = ["Crew"]

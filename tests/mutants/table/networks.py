@@ -23,7 +23,7 @@ MUTANTS = [
         (
             DENSE,
             "    any_muted = clip_factors(",
-            "    for k in range(n_layers):\n        squares[:, k] = squares[0, k].mean() * squares[1, k].mean()\n"
+            "    for k in range(n_layers):\n        for each in squares[:, k]:\n            each[:] = each.mean()\n"
             "    any_muted = clip_factors(",
         ),
         tests="networks",
