@@ -311,7 +311,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
 
     def _recipe(self, run: Run, outputs: Outputs, source: RowSource) -> BlockRecipe:
         recipe = super()._recipe(run, outputs, source)
-        if run.plan.sampling.rate < 1.0 or source.n_features > MOST_COLUMNS:
+        if run.plan.sampling.rate < 1.0 or source.binds_once or source.n_features > MOST_COLUMNS:
             return recipe
         # All rows are read in every step, and by columns there is nothing to keep of them.
         make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape)

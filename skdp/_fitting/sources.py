@@ -119,12 +119,15 @@ class RowSource:
         float32 or float64, in which blocks of rows are handed to models.
     names : list of str or None
         Names of the columns that are features.
+    binds_once : bool
+        Whether blocks stay bound for all steps, and are not read and bound again in each.
     """
 
     n_rows: int | None
     n_features: int
     dtype: np.dtype[Any]
     names: list[str] | None = None
+    binds_once = False
 
     @property
     def shape(self) -> tuple[int, int]:
