@@ -48,7 +48,11 @@ from skdp.datasets import TableRows
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are few")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skdp.exceptions.PrivacyLeakWarning",
+    "ignore:.*rows are few",
+    "ignore:The inplace keyword",  # of pandas, about what Dask does
+)
 
 SIZES = (300, 0, 450, 250)
 N = sum(SIZES)
@@ -461,6 +465,21 @@ def test_parts_of_a_sum_are_left_as_they_are():
     before = moments[0].isometric
     assert merge_sums(new_sum, moments).n_rows == 10
     np.testing.assert_array_equal(moments[0].isometric, before)
+
+
+def test_of_a_frame_the_numbers_alone_are_kept():
+    X, y = make_people()
+    make = partial(LinearModel, n_outputs=1, geometry=LinearGeometry(2.0, True), by_lot=True)
+    recipe = BlockRecipe(make, ClassReader(np.arange(2), None), np.dtype(float), NAMES)
+    part = pd.DataFrame(X, columns=NAMES).assign(y=y)
+    bound = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
+    kept = [each for each in bound._given if hasattr(each, "nbytes")]
+    assert sum(int(each.nbytes) for each in kept) <= X.nbytes + 2 * y.nbytes
+    assert not np.shares_memory(kept[1].to_numpy(), part["y"].to_numpy())
+    part.iloc[7, 1] = np.nan
+    refused = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
+    assert "NaN" in refused.why
+    assert "'b'" in refused.why
 
 
 def test_a_bound_partition_that_moves_is_bound_again():
