@@ -698,3 +698,21 @@ def test_long_steps_are_shown_with_the_time_left(monkeypatch, capsys):
     clock[0] = 1260.1
     resumed(197)  # the first step of this run took a minute
     assert "step 197/200 (  3 min left)" in capsys.readouterr().err
+
+
+# --- arrays like any other --------------------------------------------------------------------------------------------
+
+
+def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_other(tmp_path):
+    """joblib hands its workers maps of large arrays: what an array may be, they may be."""
+    X, y, _ = arrays(np.float64)
+    rows = mapped(tmp_path / "x.npy", X)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+        expected = logistic(classes=None).fit(X, y)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+        found = logistic(classes=None).fit(rows, y)
+    assert (found.coef_ == expected.coef_).all()
+    several = np.column_stack([y, 1 - y])
+    expected, found = network().fit(X, several), network().fit(rows, several)
+    assert (found.coefs_[0] == expected.coefs_[0]).all()
+    assert (logistic().fit(X, y).predict(rows) == logistic().fit(rows, y).predict(X)).all()
