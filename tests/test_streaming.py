@@ -358,6 +358,21 @@ def test_a_fault_in_a_block_is_one_line_and_the_charge_stands(tmp_path, fault, k
     assert not reader_threads()
 
 
+def test_a_null_among_labels_is_no_class(tmp_path):
+    """Also in lots, which are gathered in one array of the type of labels without gaps."""
+    X, y, _ = arrays()
+    table = arrow(X, y)
+    label = pa.array(y, mask=np.arange(N) == 2000)
+    for given, where in (
+        (table.set_column(D, "label", label), "y contains NaN"),
+        (table.append_column("weight", label), "sample_weight contains NaN"),
+    ):
+        weight = "weight" if "weight" in given.column_names else None
+        for rate in (1.0, 0.05):
+            with pytest.raises(ValueError, match="after the fit was charged, which stands: Input " + where):
+                logistic(sampling_rate=rate, max_iter=1).fit(given, "label", sample_weight=weight)
+
+
 def test_a_null_is_a_gap(tmp_path):
     X, y, _ = arrays()
     column = pa.array(X[:, 1], mask=np.arange(N) == 2999)
