@@ -627,7 +627,7 @@ REFUSED = {
     "labels in columns": (lambda X, y: (X, X), "y has 2 dimensions"),
     "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
     "a name without names": (lambda X, y: (X, "y"), "have no names"),
-    "no labels": (lambda X, y: (X, None), "requires y"),
+    "no labels": (lambda X, y: (X, None), "y=None where a target is needed"),
     "no rows": (lambda X, y: (X[:0].persist(), y[:0].persist()), r"Found array with 0 sample\(s\)"),
 }
 

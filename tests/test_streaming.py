@@ -358,6 +358,21 @@ def test_a_fault_in_a_block_is_one_line_and_the_charge_stands(tmp_path, fault, k
     assert not reader_threads()
 
 
+def test_a_null_among_labels_is_no_class(tmp_path):
+    """Also in lots, which are gathered in one array of the type of labels without gaps."""
+    X, y, _ = arrays()
+    table = arrow(X, y)
+    label = pa.array(y, mask=np.arange(N) == 2000)
+    for given, where in (
+        (table.set_column(D, "label", label), "y contains NaN"),
+        (table.append_column("weight", label), "sample_weight contains NaN"),
+    ):
+        weight = "weight" if "weight" in given.column_names else None
+        for rate in (1.0, 0.05):
+            with pytest.raises(ValueError, match="after the fit was charged, which stands: Input " + where):
+                logistic(sampling_rate=rate, max_iter=1).fit(given, "label", sample_weight=weight)
+
+
 def test_a_null_is_a_gap(tmp_path):
     X, y, _ = arrays()
     column = pa.array(X[:, 1], mask=np.arange(N) == 2999)
@@ -698,3 +713,21 @@ def test_long_steps_are_shown_with_the_time_left(monkeypatch, capsys):
     clock[0] = 1260.1
     resumed(197)  # the first step of this run took a minute
     assert "step 197/200 (  3 min left)" in capsys.readouterr().err
+
+
+# --- arrays like any other --------------------------------------------------------------------------------------------
+
+
+def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_other(tmp_path):
+    """joblib hands its workers maps of large arrays: what an array may be, they may be."""
+    X, y, _ = arrays(np.float64)
+    rows = mapped(tmp_path / "x.npy", X)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+        expected = logistic(classes=None).fit(X, y)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+        found = logistic(classes=None).fit(rows, y)
+    assert (found.coef_ == expected.coef_).all()
+    several = np.column_stack([y, 1 - y])
+    expected, found = network().fit(X, several), network().fit(rows, several)
+    assert (found.coefs_[0] == expected.coefs_[0]).all()
+    assert (logistic().fit(X, y).predict(rows) == logistic().fit(rows, y).predict(X)).all()
