@@ -328,6 +328,15 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     assert not seen
 
 
+def test_without_pyarrow_a_path_is_refused_before_the_charge(tmp_path, monkeypatch):
+    ledger, estimator = charged(tmp_path)
+    monkeypatch.delitem(sys.modules, "skdp._streaming.arrow")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # what an import then does: ImportError
+    with pytest.raises(ImportError, match=r"install skdp\[data\]"):
+        estimator.fit(TableRows(tmp_path / "t.parquet"), "label")
+    assert not ledger.history
+
+
 FAULTS = {
     "gap": lambda X, y: (X.__setitem__((700, 2), np.nan), "NaN in column 'c2'"),
     "infinity": lambda X, y: (X.__setitem__((700, 2), -np.inf), "infinity or a number too large"),

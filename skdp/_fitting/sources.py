@@ -198,9 +198,11 @@ def _found_to_fit(X: Any, y: Any) -> Found | None:
 
 
 def _read(found: Found, columns: Any, y: Any, sample_weight: Any) -> RowSource:
-    source: RowSource = importlib.import_module(_READERS[found.kind]).source_of_rows(
-        found.rows, columns, y, sample_weight
-    )
+    try:
+        reader = importlib.import_module(_READERS[found.kind])
+    except ImportError:
+        raise ImportError(f"rows of this kind are read with {found.kind}: install skdp[data].") from None
+    source: RowSource = reader.source_of_rows(found.rows, columns, y, sample_weight)
     return source
 
 
