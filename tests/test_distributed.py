@@ -45,8 +45,10 @@ from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.linear import LinearGeometry, LinearModel
 from skdp.datasets import TableRows
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning",
@@ -776,6 +778,28 @@ def test_other_estimators_refuse_collections_before_a_charge(other):
     with pytest.raises(TypeError, match="not in memory"):
         model.fit(split(X), split(y))
     assert not accountant.history
+
+
+@pytest.mark.parametrize("step", [DPTableVectorizer, PublicTreesEmbedding])
+def test_steps_that_read_cells_say_how_they_are_mapped(step):
+    X, y = make_people()
+    table = frame(X, y)[NAMES]
+    fitted = step(schema={name: (-1, 1) for name in NAMES}).fit(pd.DataFrame(X, columns=NAMES))
+    for act in (fitted.fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"map_partitions\(step.transform\)") as caught:
+            act(table)
+        assert "\n" not in str(caught.value)
+
+
+def test_rows_of_a_step_that_is_mapped_train_like_those_of_one_machine():
+    X, y = make_people()
+    people = pd.DataFrame(X, columns=NAMES)
+    step = DPTableVectorizer({name: (-1, 1) for name in NAMES}, numbers="scale").fit(people)
+    like = step.transform(people.head())[:0]
+    rows = frame(X, y)[NAMES].map_partitions(step.transform, meta=like).persist()
+    there = classifier(data_norm=step.row_norm_).fit(rows, frame(X, y)["y"])
+    here = classifier(data_norm=step.row_norm_).fit(np.asarray(step.transform(people)), y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
 
 
 def test_nothing_of_dask_is_imported_for_other_rows():
