@@ -94,7 +94,7 @@ def main() -> None:
         for name, client in (("one worker", alone), ("two workers", together)):
             small = held_by(client, 1000, arguments.columns, 2)
             seconds_of_steps(client, *small, 2)  # compiles on the workers
-            overhead = statistics.median(seconds_of_steps(client, *small, 20))
+            overhead = statistics.median(seconds_of_steps(client, *small, 10))
             print(f"{name}: {1e3 * overhead:.1f} ms a step of a thousand rows", flush=True)
             sides[name] = partial(seconds_of_steps, client, *held_by(client, arguments.rows, arguments.columns, 2))
             times[name] = []

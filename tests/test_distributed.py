@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask._task_spec import List, Task, TaskRef
+from dask.array import chunk
 
 from skdp import (
     DPPCA,
@@ -600,6 +603,27 @@ def test_rows_that_a_reader_filters_are_refused(tmp_path):
     parquet(tmp_path, X, y)
     with pytest.raises(ValueError, match="with filters at its source"):
         check_graph("X", dd.read_parquet(tmp_path / "rows", filters=[("a", ">", 0)]))
+
+
+def test_what_is_hidden_in_a_task_is_found():
+    """Optimized graphs have tasks within tasks, and containers of tasks."""
+    X, _ = make_people()
+    source, all_of_it = ("rows", 0, 0), (slice(None), slice(None))
+    hidden = [
+        Task(None, chunk.getitem, Task(None, np.sort, TaskRef(source)), all_of_it),
+        Task(None, chunk.astype, Task(None, np.cumsum, TaskRef(source)), astype_dtype=np.dtype("f4")),
+        Task(None, operator.sub, TaskRef(source), Task(None, np.mean, TaskRef(source))),
+        List(TaskRef(source)),
+        Task(None, chunk.getitem, TaskRef(source), all_of_it),
+    ]
+    for number, task in enumerate(hidden):
+        task.key = (f"made-{number}", 0, 0)
+        array = da.Array({task.key: task, source: X}, task.key[0], chunks=((N,), (4,)), dtype=float)
+        if number == len(hidden) - 1:
+            check_graph("X", array)
+        else:
+            with pytest.raises(ValueError, match="lazy collection with the operation"):
+                check_graph("X", array)
 
 
 def test_labels_and_weights_are_checked_like_rows():
