@@ -26,7 +26,10 @@ warnings.filterwarnings("ignore")
 
 
 def make_rows(number: int, n: int, d: int) -> np.ndarray:
-    return np.random.default_rng(number).uniform(-1.0, 1.0, (n, d)).astype(np.float32)
+    X = np.random.default_rng(number).random((n, d), np.float32)
+    X *= 2.0
+    X -= 1.0
+    return X
 
 
 def make_labels(X: np.ndarray) -> np.ndarray:
@@ -87,21 +90,20 @@ def main() -> None:
         Client(one, set_as_default=False) as alone,
         Client(two, set_as_default=False) as together,
     ):
-        sides = {}
+        sides, times = {}, {}
         for name, client in (("one worker", alone), ("two workers", together)):
+            small = held_by(client, 1000, arguments.columns, 2)
+            seconds_of_steps(client, *small, 2)  # compiles on the workers
+            overhead = statistics.median(seconds_of_steps(client, *small, 10))
+            print(f"{name}: {1e3 * overhead:.1f} ms a step of a thousand rows", flush=True)
             sides[name] = partial(seconds_of_steps, client, *held_by(client, arguments.rows, arguments.columns, 2))
-            small = partial(seconds_of_steps, client, *held_by(client, 1000, arguments.columns, 2))
-            small(3)  # compiles on the workers
-            sides[f"{name}, a thousand rows"] = small
-        times: dict[str, list[float]] = {name: [] for name in sides}
+            times[name] = []
         for _ in range(arguments.repeats):
             for name, run in sides.items():
                 times[name].append(statistics.median(run(arguments.steps)))
-        for name, found in times.items():
-            print(f"{name:<32} {1e3 * statistics.median(found):8.1f} ms a step", flush=True)
-        ratios = [a / b for a, b in zip(times["one worker"], times["two workers"], strict=True)]
-        print(f"{arguments.rows:,} x {arguments.columns}: two workers: {statistics.median(ratios):.2f} times as fast "
-              f"({min(ratios):.2f} to {max(ratios):.2f})")  # fmt: skip
+                print(f"{name}: {1e3 * times[name][-1]:.1f} ms a step of {arguments.rows:,} rows", flush=True)
+    ratios = [a / b for a, b in zip(times["one worker"], times["two workers"], strict=True)]
+    print(f"two workers: {statistics.median(ratios):.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
 if __name__ == "__main__":

@@ -309,8 +309,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         ----------
         X : array-like of shape (n_samples, n_features)
             Private rows. An iterator is refused, since it can be read only once.
-        y : None
-            Ignored.
+        y : str or None
+            As for ``fit``.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
-        return self.fit(X).transform(X)
+        return self.fit(X, y).transform(X)
 
     # --- the phases ---
 

@@ -19,7 +19,7 @@ from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
-from skdp._training.columns import MOST_COLUMNS, ColumnModel
+from skdp._training.columns import MOST_PARAMETERS, ColumnModel
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
 from skdp._training.model import Model
 from skdp._training.one_hot import OneHotGeometry
@@ -328,7 +328,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
 
     def _recipe(self, run: Run, outputs: Outputs, source: RowSource) -> BlockRecipe:
         recipe = super()._recipe(run, outputs, source)
-        if run.plan.sampling.rate < 1.0 or source.n_features > MOST_COLUMNS:
+        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
+        if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
             return recipe
         # All rows are read in every step, and by columns there is nothing to keep of them.
         make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape)

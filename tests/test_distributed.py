@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask._task_spec import List, Task, TaskRef
+from dask.array import chunk
 
 from skdp import (
     DPPCA,
@@ -45,10 +48,16 @@ from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.linear import LinearGeometry, LinearModel
 from skdp.datasets import TableRows
+from skdp.ensemble import PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import DPTableVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are few")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skdp.exceptions.PrivacyLeakWarning",
+    "ignore:.*rows are few",
+    "ignore:The inplace keyword",  # of pandas, about what Dask does
+)
 
 SIZES = (300, 0, 450, 250)
 N = sum(SIZES)
@@ -463,6 +472,21 @@ def test_parts_of_a_sum_are_left_as_they_are():
     np.testing.assert_array_equal(moments[0].isometric, before)
 
 
+def test_of_a_frame_the_numbers_alone_are_kept():
+    X, y = make_people()
+    make = partial(LinearModel, n_outputs=1, geometry=LinearGeometry(2.0, True), by_lot=True)
+    recipe = BlockRecipe(make, ClassReader(np.arange(2), None), np.dtype(float), NAMES)
+    part = pd.DataFrame(X, columns=NAMES).assign(y=y)
+    bound = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
+    kept = [each for each in bound._given if hasattr(each, "nbytes")]
+    assert sum(int(each.nbytes) for each in kept) <= X.nbytes + 2 * y.nbytes
+    assert not np.shares_memory(kept[1].to_numpy(), part["y"].to_numpy())
+    part.iloc[7, 1] = np.nan
+    refused = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
+    assert "NaN" in refused.why
+    assert "'b'" in refused.why
+
+
 def test_a_bound_partition_that_moves_is_bound_again():
     X, y = make_people()
     geometry, theta = LinearGeometry(2.0, True), np.linspace(-1, 1, 5)
@@ -581,6 +605,27 @@ def test_rows_that_a_reader_filters_are_refused(tmp_path):
         check_graph("X", dd.read_parquet(tmp_path / "rows", filters=[("a", ">", 0)]))
 
 
+def test_what_is_hidden_in_a_task_is_found():
+    """Optimized graphs have tasks within tasks, and containers of tasks."""
+    X, _ = make_people()
+    source, all_of_it = ("rows", 0, 0), (slice(None), slice(None))
+    hidden = [
+        Task(None, chunk.getitem, Task(None, np.sort, TaskRef(source)), all_of_it),
+        Task(None, chunk.astype, Task(None, np.cumsum, TaskRef(source)), astype_dtype=np.dtype("f4")),
+        Task(None, operator.sub, TaskRef(source), Task(None, np.mean, TaskRef(source))),
+        List(TaskRef(source)),
+        Task(None, chunk.getitem, TaskRef(source), all_of_it),
+    ]
+    for number, task in enumerate(hidden):
+        task.key = (f"made-{number}", 0, 0)
+        array = da.Array({task.key: task, source: X}, task.key[0], chunks=((N,), (4,)), dtype=float)
+        if number == len(hidden) - 1:
+            check_graph("X", array)
+        else:
+            with pytest.raises(ValueError, match="lazy collection with the operation"):
+                check_graph("X", array)
+
+
 def test_labels_and_weights_are_checked_like_rows():
     X, y = make_people()
     A, Y = split(X), split(y)
@@ -608,7 +653,7 @@ REFUSED = {
     "labels in columns": (lambda X, y: (X, X), "y has 2 dimensions"),
     "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
     "a name without names": (lambda X, y: (X, "y"), "have no names"),
-    "no labels": (lambda X, y: (X, None), "requires y"),
+    "no labels": (lambda X, y: (X, None), "y=None where a target is needed"),
     "no rows": (lambda X, y: (X[:0].persist(), y[:0].persist()), r"Found array with 0 sample\(s\)"),
 }
 
@@ -757,6 +802,28 @@ def test_other_estimators_refuse_collections_before_a_charge(other):
     with pytest.raises(TypeError, match="not in memory"):
         model.fit(split(X), split(y))
     assert not accountant.history
+
+
+@pytest.mark.parametrize("step", [DPTableVectorizer, PublicTreesEmbedding])
+def test_steps_that_read_cells_say_how_they_are_mapped(step):
+    X, y = make_people()
+    table = frame(X, y)[NAMES]
+    fitted = step(schema={name: (-1, 1) for name in NAMES}).fit(pd.DataFrame(X, columns=NAMES))
+    for act in (fitted.fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"map_partitions\(step.transform\)") as caught:
+            act(table)
+        assert "\n" not in str(caught.value)
+
+
+def test_rows_of_a_step_that_is_mapped_train_like_those_of_one_machine():
+    X, y = make_people()
+    people = pd.DataFrame(X, columns=NAMES)
+    step = DPTableVectorizer({name: (-1, 1) for name in NAMES}, numbers="scale").fit(people)
+    like = step.transform(people.head())[:0]
+    rows = frame(X, y)[NAMES].map_partitions(step.transform, meta=like).persist()
+    there = classifier(data_norm=step.row_norm_).fit(rows, frame(X, y)["y"])
+    here = classifier(data_norm=step.row_norm_).fit(np.asarray(step.transform(people)), y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
 
 
 def test_nothing_of_dask_is_imported_for_other_rows():

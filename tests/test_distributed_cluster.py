@@ -72,11 +72,11 @@ def before_step(monkeypatch, number, action):
 
 def test_full_batches_give_the_parameters_of_one_machine(client):
     X, y = make_people()
-    here = classifier(max_iter=20).fit(X, y)
-    there = classifier(max_iter=20).fit(split(X).persist(), split(y).persist())
+    here = classifier(max_iter=6).fit(X, y)
+    there = classifier(max_iter=6).fit(split(X).persist(), split(y).persist())
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
     with dask.config.set(scheduler="synchronous"):
-        again = classifier(max_iter=20).fit(split(X), split(y))
+        again = classifier(max_iter=6).fit(split(X), split(y))
     np.testing.assert_array_equal(again.coef_, there.coef_)
 
 
@@ -128,15 +128,15 @@ def kill_a_worker(client):
 def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(client, monkeypatch, noised, persisted):
     X, y = make_people()
     accountant = PrivacyAccountant()
-    settings = {"sampling_rate": 0.25, "max_iter": 3}
+    settings = {"sampling_rate": 0.5, "max_iter": 3}
     with dask.config.set(scheduler="synchronous"):
         calm = classifier(**settings).fit(split(X), split(y))
     before = [value.copy() for value in noised]
     noised.clear()
-    before_step(monkeypatch, 4, lambda: kill_a_worker(client))
+    before_step(monkeypatch, 3, lambda: kill_a_worker(client))
     A, Y = (split(X).persist(), split(y).persist()) if persisted else (split(X), split(y))
     model = classifier(accountant=accountant, **settings).fit(A, Y)
-    assert len(noised) == model.n_steps_ == 12
+    assert len(noised) == model.n_steps_ == 6
     np.testing.assert_array_equal(noised, before)
     np.testing.assert_array_equal(model.coef_, calm.coef_)
     assert len(accountant.history) == 1

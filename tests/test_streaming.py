@@ -328,6 +328,15 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     assert not seen
 
 
+def test_without_pyarrow_a_path_is_refused_before_the_charge(tmp_path, monkeypatch):
+    ledger, estimator = charged(tmp_path)
+    monkeypatch.delitem(sys.modules, "skdp._streaming.arrow")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # what an import then does: ImportError
+    with pytest.raises(ImportError, match=r"install skdp\[data\]"):
+        estimator.fit(TableRows(tmp_path / "t.parquet"), "label")
+    assert not ledger.history
+
+
 FAULTS = {
     "gap": lambda X, y: (X.__setitem__((700, 2), np.nan), "NaN in column 'c2'"),
     "infinity": lambda X, y: (X.__setitem__((700, 2), -np.inf), "infinity or a number too large"),
@@ -356,6 +365,21 @@ def test_a_fault_in_a_block_is_one_line_and_the_charge_stands(tmp_path, fault, k
     assert len(ledger.history) == 1
     assert not hasattr(estimator, "coef_")
     assert not reader_threads()
+
+
+def test_a_null_among_labels_is_no_class(tmp_path):
+    """Also in lots, which are gathered in one array of the type of labels without gaps."""
+    X, y, _ = arrays()
+    table = arrow(X, y)
+    label = pa.array(y, mask=np.arange(N) == 2000)
+    for given, where in (
+        (table.set_column(D, "label", label), "y contains NaN"),
+        (table.append_column("weight", label), "sample_weight contains NaN"),
+    ):
+        weight = "weight" if "weight" in given.column_names else None
+        for rate in (1.0, 0.05):
+            with pytest.raises(ValueError, match="after the fit was charged, which stands: Input " + where):
+                logistic(sampling_rate=rate, max_iter=1).fit(given, "label", sample_weight=weight)
 
 
 def test_a_null_is_a_gap(tmp_path):
@@ -698,3 +722,21 @@ def test_long_steps_are_shown_with_the_time_left(monkeypatch, capsys):
     clock[0] = 1260.1
     resumed(197)  # the first step of this run took a minute
     assert "step 197/200 (  3 min left)" in capsys.readouterr().err
+
+
+# --- arrays like any other --------------------------------------------------------------------------------------------
+
+
+def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_other(tmp_path):
+    """joblib hands its workers maps of large arrays: what an array may be, they may be."""
+    X, y, _ = arrays(np.float64)
+    rows = mapped(tmp_path / "x.npy", X)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+        expected = logistic(classes=None).fit(X, y)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+        found = logistic(classes=None).fit(rows, y)
+    assert (found.coef_ == expected.coef_).all()
+    several = np.column_stack([y, 1 - y])
+    expected, found = network().fit(X, several), network().fit(rows, several)
+    assert (found.coefs_[0] == expected.coefs_[0]).all()
+    assert (logistic().fit(X, y).predict(rows) == logistic().fit(rows, y).predict(X)).all()

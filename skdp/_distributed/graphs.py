@@ -141,6 +141,8 @@ def _follow(graph: dict[Hashable, Any], key: Hashable) -> tuple[str, Hashable, t
         (key,) = below
         if type(task).__name__ == "Alias":
             continue
+        if not _is_plain(task):
+            return f"the operation {_name_of(task)}", key, span
         if getattr(task.func, "__name__", "") in _GETTERS and _is_from(task.func, "dask.array.core"):
             rows = _rows_taken(task)
             if rows is None or not isinstance(graph.get(key), np.ndarray):
@@ -155,6 +157,15 @@ def _is_key(graph: dict[Hashable, Any], task: Any) -> bool:
         return isinstance(task, tuple) and task in graph
     except TypeError:  # a task that holds a list
         return False
+
+
+def _is_plain(task: Any) -> bool:
+    """Whether a task calls one function, with nothing to compute among its arguments."""
+    given = (*getattr(task, "args", ()), *getattr(task, "kwargs", {}).values())
+    nodes = [each for each in given if type(each).__module__ == "dask._task_spec"]
+    return type(task).__name__ == "Task" and all(
+        _is_reference(each) or type(each).__name__ == "DataNode" for each in nodes
+    )
 
 
 def _is_row_wise(task: Any) -> bool:

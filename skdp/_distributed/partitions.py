@@ -70,9 +70,7 @@ class BoundPartition:
 
     def __sizeof__(self) -> int:
         """Bytes, as Dask asks for them to decide what to move."""
-        rows = self._given[1]
-        size = rows.nbytes if isinstance(rows, np.ndarray) else rows.memory_usage().sum()
-        return int(size) + 64 * self.n_rows
+        return int(getattr(self._given[1], "nbytes", 0)) + 64 * self.n_rows
 
 
 def bind_partition(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights: Any) -> Any:
@@ -87,6 +85,9 @@ def _bind(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights:
     for name, column in (("y", labels), ("sample_weight", weights)):
         if column is not None and len(column) != len(rows):
             return Refused(f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike")
+    if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
+        rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
+        labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
     return BoundPartition(recipe, rows, labels, weights)
 
 

@@ -90,6 +90,8 @@ def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
 class DaskRows(RowSource):
     """Rows of a Dask collection that passed `check_graph`, partition by partition."""
 
+    binds_once = True
+
     def __init__(self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any) -> None:
         self._X, self._layout = X, layout
         self._kept = [X, labels, weights]  # workers forget what nobody holds, and partitions do not hold it

@@ -119,12 +119,15 @@ class RowSource:
         float32 or float64, in which blocks of rows are handed to models.
     names : list of str or None
         Names of the columns that are features.
+    binds_once : bool
+        Whether blocks stay bound for all steps, and are not read and bound again in each.
     """
 
     n_rows: int | None
     n_features: int
     dtype: np.dtype[Any]
     names: list[str] | None = None
+    binds_once = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -172,20 +175,34 @@ def found_rows(X: Any) -> Found | None:
     return None
 
 
+def is_elsewhere(X: Any, y: Any = None) -> bool:
+    """Whether rows are read by a source: those not in memory, maps, and tables of which `y` names a column."""
+    return _found_to_fit(X, y) is not None
+
+
 def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> RowSource | None:
     """Return the source of rows that are not in memory, with their targets and weights; None for all other rows.
 
     A memory map is one, and so is a table in memory of which `y` names a column. Reads metadata alone.
     """
-    found = found_rows(X)
-    if found is None and isinstance(X, np.memmap):
-        found = Found("numpy", X, None)
-    if found is None and isinstance(y, str) and _package(X) == "pyarrow":
-        found = Found("pyarrow", X, None)
-    if found is None:
-        return None
-    reader = importlib.import_module(_READERS[found.kind])
-    source: RowSource = reader.source_of_rows(found.rows, found.columns, y, sample_weight)
+    found = _found_to_fit(X, y)
+    return None if found is None else _read(found, found.columns, y, sample_weight)
+
+
+def _found_to_fit(X: Any, y: Any) -> Found | None:
+    if isinstance(X, np.memmap):
+        return Found("numpy", X, None)
+    if isinstance(y, str) and _package(X) == "pyarrow":
+        return Found("pyarrow", X, None)
+    return found_rows(X)
+
+
+def _read(found: Found, columns: Any, y: Any, sample_weight: Any) -> RowSource:
+    try:
+        reader = importlib.import_module(_READERS[found.kind])
+    except ImportError:
+        raise ImportError(f"rows of this kind are read with {found.kind}: install skdp[data].") from None
+    source: RowSource = reader.source_of_rows(found.rows, columns, y, sample_weight)
     return source
 
 
@@ -194,10 +211,7 @@ def source_to_predict(X: Any, names: Any) -> RowSource | None:
     found = found_rows(X)
     if found is None:
         return None
-    columns = names if found.columns is None else found.columns
-    reader = importlib.import_module(_READERS[found.kind])
-    source: RowSource = reader.source_of_rows(found.rows, columns, None, None)
-    return source
+    return _read(found, names if found.columns is None else found.columns, None, None)
 
 
 def refuse_rows_elsewhere(who: str, X: Any) -> None:
@@ -238,6 +252,7 @@ __all__ = [
     "after_the_charge",
     "cast_weights",
     "found_rows",
+    "is_elsewhere",
     "refuse_rows_elsewhere",
     "source_of",
     "source_to_predict",

@@ -16,12 +16,12 @@ from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
-from skdp._fitting.rows import check_labels, check_schema, check_table, read_cells
+from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import (
     BlockRecipe,
     RowSource,
     cast_weights,
-    found_rows,
+    is_elsewhere,
     refuse_rows_elsewhere,
     source_of,
     source_to_predict,
@@ -247,17 +247,18 @@ class GradientEstimator(PrivateEstimator):
         if not self._streams:
             refuse_rows_elsewhere(type(self).__name__, X)
             return None
-        if y is None and found_rows(X) is not None:
-            check_labels(y, 0)  # which refuses it
-        if not warm and named is None and self._named_outputs() is None:
-            if found_rows(X) is None and not isinstance(y, str):
-                return None  # a memory map, of which classes or bounds are read like those of an array
+        if not is_elsewhere(X, y):
+            return None
+        is_unnamed = not warm and named is None and self._named_outputs() is None
+        if isinstance(X, np.memmap) and (is_unnamed or getattr(y, "ndim", 1) != 1):
+            return None  # an array like any other, of which classes are read, or of several labels a row
+        if is_unnamed:
             raise ValueError(
                 f"{self._outputs_parameter}=None with rows that are not in memory, of which nothing is read before the "
                 f"charge: give the public {self._outputs_parameter}."
             )
         source = source_of(X, y, sample_weight)
-        if source is not None and y is None:
+        if y is None:
             raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
         if source is not None and self._check_group_rows() is True:
             raise ValueError(

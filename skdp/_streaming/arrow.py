@@ -16,7 +16,7 @@ from skdp._fitting.rows import column_names
 from skdp._fitting.sources import after_the_charge
 from skdp._streaming.ahead import IN_FLIGHT
 from skdp._streaming.blocks import BlockSource
-from skdp._streaming.columns import dtype_of_column, labels_of_column, numbers_of_column, write_columns
+from skdp._streaming.columns import dtype_of_column, numbers_of_column, targets_of_column, write_columns
 from skdp._streaming.memory_map import one_per_row
 from skdp._streaming.model import Order, RowBlock
 from skdp._streaming.parquet import ParquetRows
@@ -86,8 +86,8 @@ class ArrowRows(BlockSource):
             while used < batch.num_rows:
                 part = batch.slice(used, size - n_filled)
                 self._write(part, tables[turn][n_filled : n_filled + part.num_rows], start + n_filled)
-                labels.append(_column(part, self._label))
-                weights.append(_column(part, self._weight))
+                labels.append(_targets(part, self._label, "y"))
+                weights.append(_targets(part, self._weight, "sample_weight"))
                 used, n_filled = used + part.num_rows, n_filled + part.num_rows
                 if n_filled == size:
                     yield self._block(start, tables[turn], labels, weights)
@@ -179,8 +179,8 @@ def _dtype_of(schema: Any) -> np.dtype[Any]:
     return np.dtype(np.float32 if np.result_type(*dtypes) == np.float32 else np.float64)
 
 
-def _column(batch: Any, name: str | None) -> Any:
-    return labels_of_column(batch.column(name)) if name else None
+def _targets(batch: Any, column: str | None, name: str) -> Any:
+    return after_the_charge("X", targets_of_column, batch.column(column), name) if column else None
 
 
 def _part(values: Any, part: slice) -> Any:

@@ -35,9 +35,12 @@ def numbers_of_column(column: Any, name: str) -> NDArray[Any]:
     return values
 
 
-def labels_of_column(column: Any) -> NDArray[Any]:
-    """Return the labels or weights in an Arrow array; gaps become NaN or None, which are refused as such later."""
-    values: NDArray[Any] = _decoded(column).to_numpy(zero_copy_only=False)
+def targets_of_column(column: Any, name: str) -> NDArray[Any]:
+    """Return the labels or weights in an Arrow array, refused if it has gaps, which change the dtype of a part."""
+    column = _decoded(column)
+    if column.null_count:
+        refuse_not_finite(name, nan=True)
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
 
 
@@ -54,4 +57,4 @@ def _decoded(column: Any) -> Any:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-__all__ = ["dtype_of_column", "labels_of_column", "numbers_of_column", "write_columns"]
+__all__ = ["dtype_of_column", "numbers_of_column", "targets_of_column", "write_columns"]

@@ -107,6 +107,8 @@ class StreamedModel(Model):
         places: list[NDArray[np.int64]] = []
         n_drawn = 0
         for coming in range(step, self._n_steps):
+            if n_drawn > self._n_gathered:  # one lot is more than may be held
+                break
             # The stream of a step gives the same lot whenever it is drawn, and no other stream draws from it.
             lot = sampling.rows(self.n_rows, stream.spawn("step", coming))
             n_drawn += len(lot)

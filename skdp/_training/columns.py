@@ -12,8 +12,8 @@ from skdp._training.linear import LinearGeometry
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
-MOST_COLUMNS = 256
-"""Columns up to which a tile of rows stays in cache."""
+MOST_PARAMETERS = 2048
+"""Parameters up to which a tile of rows stays in cache, and products are too small for BLAS."""
 
 
 class ColumnModel(Model):
@@ -73,4 +73,4 @@ class ColumnModel(Model):
         """Nothing to end."""
 
 
-__all__ = ["MOST_COLUMNS", "ColumnModel"]
+__all__ = ["MOST_PARAMETERS", "ColumnModel"]

@@ -113,6 +113,12 @@ MUTANTS = [
         select="may_mix_rows",
     ),
     mutant(
+        "tasks within a task are accepted",
+        (GRAPHS, "        if not _is_plain(task):\n", "        if False:\n"),
+        tests="distributed",
+        select="hidden",
+    ),
+    mutant(
         "rows that occur twice are accepted",
         (GRAPHS, "if any(start < stop", "if any(False"),
         tests="distributed",

@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     mutant(
         "classes of a file are read before the charge",
-        (GRADIENT, "        if not warm and named is None and self._named_outputs() is None:\n", "        if False:\n"),
+        (GRADIENT, "        if is_unnamed:\n", "        if False:\n"),
         tests="streaming",
         select="before",
     ),
