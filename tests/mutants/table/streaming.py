@@ -145,12 +145,6 @@ MUTANTS = [
         select="map_whose",
     ),
     mutant(
-        "a filter is forgotten",
-        (ARROW, 'if getattr(X, "_scan_options", None):', "if False:"),
-        tests="streaming",
-        select="refusals",
-    ),
-    mutant(
         "columns in the order of the file",
         (
             ARROW,
