@@ -129,11 +129,7 @@ def _parts_of(X: Any) -> list[Any]:
         X = ds.dataset(paths, format="parquet")
     if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
         raise TypeError(f"X is a {type(X).__name__} and no dataset of Parquet files: give one, or a pyarrow Table.")
-    if getattr(X, "_scan_options", None):
-        raise ValueError(
-            "X is a dataset with a filter, which would have to be read before the charge to know its number of rows: "
-            "write what passes the filter to a file of its own."
-        )
+    # Refused by pyarrow for a dataset with a filter, whose number of rows would have to be read.
     return [ParquetRows(fragment) for fragment in X.get_fragments()]
 
 
