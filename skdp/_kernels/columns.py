@@ -1,7 +1,8 @@
 """Clipped gradient sums of linear classifiers over blocks of rows that are stored by columns, in one pass.
 
-They are those of `skdp._kernels.linear`, for rows that are read once: what has to be known of a row beside its features
-is computed on the way, and every loop runs over the rows of a tile, in which a column is one run of memory.
+They are those of `skdp._kernels.linear`, whose residuals come between the two kernels here, for rows that are read
+once: what has to be known of a row beside its features is computed on the way, and every loop runs over the rows of a
+tile, in which a column is one run of memory.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import math
 import numpy as np
 
 from skdp._kernels.caching import njit
-from skdp._kernels.linear import _residuals, _sum
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _TILE = 512
@@ -100,53 +100,62 @@ def _dot(column, coefs, m):
 
 
 @njit(**_OPTIONS)
-def add_columns(X, labels, weights, theta, bias, max_norm, radius, unit, icpt, tiny, room, total):
-    """Add the clipped gradients of all rows to `total`.
+def scores_by_columns(
+    X, low, labels, weights, theta, bias, radius, unit, icpt, tiny, room, z, icpt_part, label, weight, scale, length
+):
+    """Write what residuals are computed from (`skdp._kernels.linear.residuals`), of m rows from `low` on.
 
     Parameters
     ----------
     X : ndarray of shape (d, n), float32 or float64
         Finite. Row i is ``X[:, i]``.
+    low : int
     labels : ndarray of shape (n,)
         Numbers of the classes, of any integer dtype.
     weights : ndarray of shape (n,), dtype of X, or of shape (1,), for all rows
     theta : ndarray of shape (n_outputs, d), dtype of X
-        One output is the logistic loss, more are the multinomial one.
     bias : ndarray of shape (n_outputs,), float64
-    max_norm : float
-        C: no row adds more than this in Euclidean norm over all of `total`.
     radius, unit, icpt : float
         Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
     tiny : float
         Smallest normal number of the dtype of X.
     room : float
         By how much the norm of a row is taken longer than computed (`skdp._training.columns.ColumnModel`).
-    total : ndarray of shape (n_outputs, d + 1), float64
-        The intercept's part stands last.
+    z, icpt_part : ndarray of shape (n_outputs, at least m), float64
+        Written: scores but for scale and intercept, and what the intercept adds.
+    label, weight, length : ndarray of shape (m,), float64
+        Written.
+    scale : ndarray of shape (m,), dtype of X
+        Written.
     """
-    d, n = X.shape
-    n_outputs = len(theta)
-    norm, length, label, weight = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
-    scale, narrow = np.empty(_TILE, X.dtype), np.empty(_TILE, X.dtype)
-    z, feature_part, icpt_part = (
-        np.empty((n_outputs, _TILE)),
-        np.empty((n_outputs, _TILE)),
-        np.empty((n_outputs, _TILE)),
-    )
-    for low in range(0, n, _TILE):
-        m = min(_TILE, n - low)
-        for i in range(m):
+    norm, narrow = np.empty(_TILE), np.empty(_TILE, X.dtype)
+    for start in range(0, len(label), _TILE):
+        m = min(_TILE, len(label) - start)
+        tile = slice(start, start + m)
+        for i in range(start, start + m):
             label[i] = labels[low + i]
             weight[i] = weights[0 if len(weights) == 1 else low + i]
-        _norms(X, low, m, norm)
-        _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length)
-        for k in range(n_outputs):
-            icpt_part[k, :m] = bias[k] * icpt
-            _scores(X, low, m, theta[k], narrow)
-            z[k, :m] = narrow[:m]
-        # Whole rows of scratch, of which the labels say how much is used: a part of them would not be contiguous.
-        _residuals(z, label[:m], weight[:m], scale[:m], length[:m], max_norm, icpt, feature_part, icpt_part)
-        for k in range(n_outputs):
-            for j in range(d):
-                total[k, j] += _dot(X[j, low : low + m], feature_part[k], m)
-            total[k, d] += _sum(icpt_part[k], m)
+        _norms(X, low + start, m, norm)
+        _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight[tile], scale[tile], length[tile])
+        for k in range(len(theta)):
+            _scores(X, low + start, m, theta[k], narrow)
+            for i in range(m):
+                z[k, start + i] = narrow[i]
+                icpt_part[k, start + i] = bias[k] * icpt
+
+
+@njit(**_OPTIONS)
+def add_by_columns(X, low, m, coefs, total):
+    """Add the sums of m rows from `low` on, each times its number in `coefs`, to `total`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (d, n)
+    low, m : int
+    coefs : ndarray of shape (n_outputs, at least m), float64
+    total : ndarray of shape (n_outputs, d + 1), float64
+        Its last column is left as it is.
+    """
+    for k in range(len(coefs)):
+        for j in range(len(X)):
+            total[k, j] += _dot(X[j, low : low + m], coefs[k], m)

@@ -119,7 +119,8 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
 
 
 @njit(**_OPTIONS)
-def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+def residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+    """Clipped residuals of the logistic loss for one output, of the multinomial one for more; see the two above."""
     if len(z) == 1:
         _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
     else:
@@ -195,7 +196,7 @@ def _add_block(X, rows, counts, label, weight, scale, length, theta, bias, max_n
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
-    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
     if counts is not None:
         _repeat(counts, feature_part, icpt_part)
     for k in range(len(theta)):
@@ -324,7 +325,7 @@ def _add_sparse_block(data, indices, indptr, rows, counts, block, theta, bias, m
                 score += np.float64(data[t]) * np.float64(theta[k, indices[t]])
             z[k, i] = score
             icpt_part[k, i] = bias[k] * icpt
-    _residuals(
+    residuals(
         z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
         max_norm, icpt, feature_part, icpt_part,
     )  # fmt: skip
@@ -396,7 +397,7 @@ def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, 
         for i in range(m):
             z[k, i] = scores[i, k]
             icpt_part[k, i] = bias[k] * icpt
-    _residuals(z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part)
+    residuals(z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part)
     if counts is not None:
         _repeat(counts[start : start + m], feature_part, icpt_part)
     for k in range(n_outputs):

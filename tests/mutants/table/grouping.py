@@ -25,11 +25,11 @@ MUTANTS = [
         "counts that multiply gradients before the clip",
         (
             KERNEL,
-            "    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
+            "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    if counts is not None:\n        _repeat(counts, feature_part, icpt_part)\n"
             "    for k in range(len(theta)):\n        _add_rows",
             "    if counts is not None:\n        _repeat(counts, weight.reshape(1, -1), weight.reshape(1, -1))\n"
-            "    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
+            "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    for k in range(len(theta)):\n        _add_rows",
         ),
         tests="grouped",

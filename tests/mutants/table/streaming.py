@@ -176,8 +176,8 @@ MUTANTS = [
         tests="columns",
     ),
     mutant(
-        "the last tile is dropped",
-        (COLUMN_KERNEL, "m = min(_TILE, n - low)", "m = min(_TILE, max(0, n - low - 1))"),
+        "the last row of a block by columns is dropped",
+        (BY_COLUMNS, "m = min(step, self.n_rows - low)", "m = min(step, max(0, self.n_rows - low - 1))"),
         tests="columns",
     ),
     mutant(
