@@ -309,9 +309,10 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
-    def _arithmetic_of_groups(self, dtype: Any, outputs: Outputs) -> Any:
-        """See `GradientEstimator`. BLAS may round the products of a row otherwise at another place."""
-        return np.float64 if is_wide(self.n_features_in_, outputs.n_outputs) else dtype
+    def _rounds_by_place(self, dtype: Any, outputs: Outputs) -> bool:
+        """See `GradientEstimator`: products of wide models are BLAS's."""
+        by_products = self._form(self.n_features_in_) is None and is_wide(self.n_features_in_, outputs.n_outputs)
+        return by_products and self.adjacency != "add_remove" and dtype != np.float64
 
     def _model_of(self, run: Run, outputs: Outputs, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         if isinstance(run.shape, OneHotGeometry):

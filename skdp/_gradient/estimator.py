@@ -98,35 +98,32 @@ class GradientEstimator(PrivateEstimator):
         """Return a context manager that gives the model of these rows."""
         if isinstance(X, RowSource):
             return X.bind(self._recipe(run, targets.outputs, X), run.plan)
-        limit = self._limit_of_groups(X, run, targets.outputs)
+        by_place = self._rounds_by_place(X.dtype, targets.outputs)
+        limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
         groups = None if limit is None else find_groups(X, targets.values, weights, limit)
         if groups is None:
             return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
-        dtype = self._arithmetic_of_groups(X.dtype, targets.outputs)
+        dtype = np.float64 if by_place else X.dtype
         make = self._model_of(run, targets.outputs, dtype)
         return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
 
-    def _limit_of_groups(self, X: Any, run: Run, outputs: Any) -> GroupLimit | None:
+    def _limit_of_groups(self, n_rows: int, run: Run, *, by_place: bool) -> GroupLimit | None:
         """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
         chosen, sampling = self._check_group_rows(), run.plan.sampling
         if chosen != "auto":
             return GroupLimit.none() if chosen else None
-        if np.dtype(self._arithmetic_of_groups(X.dtype, outputs)) != self._arithmetic(X.dtype):
-            return None  # the choice would change the rounding of every row
+        if by_place:
+            return None  # groups are computed in float64: the choice would change the rounding of every row
         if sampling.rate < 1.0 and self.checkpoint is not None and self._is_seeded():
             return None  # positions in the file would tell of the choice
-        return GroupLimit.where_it_pays(X.shape[0], sampling)
+        return GroupLimit.where_it_pays(n_rows, sampling)
 
-    def _arithmetic(self, dtype: Any) -> Any:
-        """Return the dtype of the arithmetic for rows of a dtype."""
-        return dtype
+    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+        """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
 
-    def _arithmetic_of_groups(self, dtype: Any, outputs: Any) -> Any:
-        """Return the dtype of the arithmetic for rows that are grouped (`skdp._training.grouped`).
-
-        By default it is that of all rows, as the gradient of a row does not depend on the place of the row.
+        Such rows are grouped in float64 (`skdp._training.grouped`).
         """
-        return self._arithmetic(dtype)
+        return False
 
     def _recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
         """Return what makes models of blocks of rows that are not in memory."""

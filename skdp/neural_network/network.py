@@ -216,9 +216,9 @@ class NetworkEstimator(GradientEstimator):
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.adjacency == "add_remove" else dtype
 
-    def _arithmetic_of_groups(self, dtype: Any, outputs: Any) -> Any:
-        """See `GradientEstimator`. BLAS may round the products of a row otherwise at another place."""
-        return np.float64
+    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+        """See `GradientEstimator`: copies of a row are added up in the dtype of the rows."""
+        return bool(self._arithmetic(dtype) != np.float64)
 
     def _model_of(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
         shape: _Shape = run.shape

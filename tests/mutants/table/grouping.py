@@ -67,8 +67,8 @@ MUTANTS = [
         "networks that group float32 rows in single precision",
         (
             MLP,
-            'otherwise at another place."""\n        return np.float64\n',
-            'otherwise at another place."""\n        return dtype\n',
+            "        return bool(self._arithmetic(dtype) != np.float64)\n",
+            "        return False\n",
         ),
         tests="grouped",
         select="rounding_is_that_of_float64",
@@ -190,8 +190,8 @@ MUTANTS = [
         "a number of groups that is published",
         (
             GRADIENT,
-            "        dtype = self._arithmetic_of_groups(",
-            "        self._fitted_n_groups = len(groups.first)\n        dtype = self._arithmetic_of_groups(",
+            "        dtype = np.float64 if by_place else X.dtype\n",
+            "        dtype = np.float64 if by_place else X.dtype\n        self._fitted_n_groups = len(groups.first)\n",
         ),
         tests="grouped",
         select="nothing_tells",
