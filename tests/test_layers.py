@@ -68,7 +68,9 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "row_scales", "trees", "updates"),),
+    "_kernels": (
+        ("bits", "dense", "gram", "linear", "losses", "one_hot", "row_scales", "sparse_products", "trees", "updates"),
+    ),
     "_training": (
         (
             "averaging",
