@@ -119,7 +119,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         on how rows repeat (see ``docs/pitfalls.md``).
     n_jobs : int or None, default=None
         Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
-        context. -1 means using all processors.
+        context. -1 means using all processors. Models of many parameters, on dense rows, use at least as many threads
+        as BLAS has.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
         run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the

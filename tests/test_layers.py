@@ -80,6 +80,7 @@ FLOORS = {
             "losses",
             "one_hot",
             "row_scales",
+            "sparse_products",
             "tiles",
             "trees",
             "updates",

@@ -12,8 +12,9 @@ from test_linear_kernels import DTYPES, norm_of, people, rounding_bound
 import skdp.linear_model
 from skdp import DPLogisticRegression, PrivacyLeakWarning
 from skdp._kernels import linear as _linear
+from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._training import wide_linear
-from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.linear import LinearGeometry
 from skdp._training.wide_linear import WideLinearModel
 from skdp.mechanisms import GaussianMechanism
 
@@ -33,13 +34,15 @@ def clipped_sum(X, labels, weights, theta, max_norm, n_outputs=3, scaling=None, 
         return model.clipped_gradient_sum(theta, rows, max_norm)
 
 
-def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept, *, rows=None, dtype=None, **options):
+def assert_agrees(
+    X, labels, weights, theta, max_norm, n_outputs, fit_intercept, *, rows=None, dtype=None, products=None, **options
+):
     scaling, plain = LinearGeometry(1.5, fit_intercept), reference.Scaling(1.5, fit_intercept)
     picked = (X, labels, weights) if rows is None else (X[rows], labels[rows], weights[rows])
     found = clipped_sum(
         X, labels, weights, theta, max_norm, n_outputs, scaling, rows=rows, dtype=dtype, **options
     )  # fmt: skip
-    clip = reference.clip_for_products(max_norm, dtype or X.dtype, BLOCK, n_outputs * X.shape[1])
+    clip = reference.clip_for_products(max_norm, products or dtype or X.dtype, BLOCK, n_outputs * X.shape[1])
     expected = reference.clipped_gradients(*picked, theta, n_outputs, plain, clip).sum(axis=0)
     assert found.shape == theta.shape
     assert found.dtype == np.float64
@@ -95,17 +98,38 @@ def test_single_precision_rows_may_be_multiplied_in_double(lots):
     assert_agrees(X, labels, weights, theta, 0.4, 3, True, rows=rows, dtype=np.float64)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_outputs", [1, 2, 7])
 @pytest.mark.parametrize("lots", [False, True])
-def test_sparse_rows_are_summed_by_their_entries(lots, n_outputs):
-    """The very sum of `LinearModel`."""
-    X, labels, weights, theta = people(700, 9, n_outputs, dtype=np.float32)
+def test_sparse_rows_are_those_of_the_plain_reading(lots, n_outputs, dtype):
+    """Stored zeros, empty rows and wide indices included; in float64 whatever the dtype of the rows."""
+    X, labels, weights, theta = people(300, 9, n_outputs, dtype=dtype)
     X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
-    rows = np.arange(0, 700, 2) if lots else None
-    found = clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows, sparse=True)
-    scaling = LinearGeometry(1.5, True)
-    model = LinearModel(sp.csr_matrix(X), labels, weights, n_outputs, scaling, by_lot=lots)
-    np.testing.assert_array_equal(found, model.clipped_gradient_sum(theta, rows, 0.4))
+    X[17] = 0.0
+    rows = np.random.default_rng(3).permutation(300)[:150] if lots else None
+    assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, rows=rows, sparse=True, products=np.float64)
+    matrix, wide = sp.csr_matrix(X), sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    models = [
+        WideLinearModel(each, labels, weights, n_outputs, LinearGeometry(1.5, True), dtype=dtype)
+        for each in (matrix, wide)
+    ]
+    np.testing.assert_array_equal(*(model.clipped_gradient_sum(theta, rows, 0.4) for model in models))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 7])
+def test_sparse_products_are_those_of_the_plain_reading(n_outputs):
+    """The kernels alone, against NumPy's products: 20 roundings of numbers below 50."""
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((30, 12)) < 0.3, rng.normal(size=(30, 12)), 0.0)
+    matrix, table, coefs = sp.csr_matrix(X), rng.normal(size=(12, n_outputs)), rng.normal(size=(9, n_outputs))
+    lot = rng.permutation(30)
+    for rows, picked in ((None, X[4:13]), (lot, X[lot[4:13]])):
+        scores, total = np.empty((9, n_outputs)), np.ones((12, n_outputs))
+        sparse_scores(matrix.data, matrix.indices, matrix.indptr, rows, 4, table, scores)
+        add_sparse_products(matrix.data, matrix.indices, matrix.indptr, rows, 4, coefs, total)
+        np.testing.assert_allclose(scores, picked @ table, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(total, 1.0 + picked.T @ coefs, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -180,8 +204,9 @@ def test_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
             theta = rng.normal(size=n_outputs * scaling.width(d)) * 10.0 ** rng.uniform(-3, 30)
             max_norm = 10.0 ** (rng.uniform(-30, 30) if trial % 3 == 0 else rng.uniform(-4, 0))
             label = np.array([rng.integers(max(2, n_outputs))])
-            g = clipped_sum(x, label, np.array([weight]), theta, max_norm, n_outputs, scaling)
-            assert_within_clip(g, max_norm)
+            for sparse in (False, True):
+                g = clipped_sum(x, label, np.array([weight]), theta, max_norm, n_outputs, scaling, sparse=sparse)
+                assert_within_clip(g, max_norm)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -193,37 +218,39 @@ def test_one_row_reaches_the_clip(dtype):
         assert 0.25 * (1 - 0.002) <= norm_of(g) <= 0.25
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_weight_zero_is_the_null_record(dtype, n_outputs):
+def test_weight_zero_is_the_null_record(dtype, n_outputs, sparse):
     """Exactly zero, intercept included; and what the row holds changes no bit of a sum that it is in."""
     X, labels, weights, theta = people(300, 5, n_outputs, dtype=dtype)
     for rows in (None, np.arange(0, 300, 2)):
-        zeros = clipped_sum(X, labels, np.zeros(300), theta, 0.4, n_outputs, rows=rows)
+        zeros = clipped_sum(X, labels, np.zeros(300), theta, 0.4, n_outputs, rows=rows, sparse=sparse)
         assert np.all(zeros == 0.0)
         weights[8] = 0.0
-        before = clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows)
+        before = clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
         for content in (0.0, 1.0, 1e30, -1e38):
             changed, relabelled = X.copy(), labels.copy()
             changed[8], relabelled[8] = content, 1 - min(labels[8], 1)
-            after = clipped_sum(changed, relabelled, weights, theta, 0.4, n_outputs, rows=rows)
+            after = clipped_sum(changed, relabelled, weights, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
             np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs):
+def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, sparse):
     X, labels, weights, theta = people(300, 5, n_outputs, dtype=dtype)
     weights[:] = 1.0
     for rows in (None, np.arange(300)):
         for places in ([7], [0, 127, 128, 299], range(300)):
             void = weights.copy()
             void[places] = 0.0
-            others = clipped_sum(X, labels, void, theta, 0.4, n_outputs, rows=rows)
+            others = clipped_sum(X, labels, void, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
             for lost in (np.nan, np.inf, -np.inf):
                 wild = X.copy()
                 wild[np.ix_(places, [0, 3])] = lost
-                found = clipped_sum(wild, labels, weights, theta, 0.4, n_outputs, rows=rows)
+                found = clipped_sum(wild, labels, weights, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
                 np.testing.assert_array_equal(found, others)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from skdp._kernels import linear as kernel
+from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._training.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import Vector
 
@@ -65,15 +66,15 @@ class _Scratch(NamedTuple):
 class WideLinearModel(LinearModel):
     """A linear classifier with many parameters: scores and sums are matrix products over blocks of rows.
 
-    Rows of a CSR matrix cost their non-zero entries, and are summed as in `LinearModel`.
+    Rows of a CSR matrix cost their non-zero entries; their products and sums are float64.
 
     Parameters
     ----------
     X, labels, weights, n_outputs, geometry, n_threads
         As for `LinearModel`. Products have the threads of BLAS.
     dtype : dtype
-        Of the products: that of X, or float64. Where a neighbour's rows do not keep their places, as under
-        ``add_remove``, it must be float64.
+        Of the products of dense rows: that of X, or float64. Where a neighbour's rows do not keep their places, as
+        under ``add_remove``, it must be float64.
 
     Notes
     -----
@@ -114,6 +115,8 @@ class WideLinearModel(LinearModel):
     ) -> None:
         if isinstance(X, np.ndarray):
             n_threads = max(n_threads, blas_threads())  # BLAS's share, which it does not take itself
+        else:
+            dtype = np.float64
         super().__init__(X, labels, weights, n_outputs, geometry, by_lot=False, n_threads=n_threads)
         if self._dense:
             self._facts = np.ascontiguousarray(self._facts.T)  # those of a row side by side
@@ -136,13 +139,12 @@ class WideLinearModel(LinearModel):
         counts: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """See `LinearModel`. Where there are `counts`, products must be float64."""
-        if not self._dense:
-            return super().clipped_gradient_sum(theta, rows, max_norm, counts)
         d, icpt = self.n_features, self.geometry.icpt
         table = theta.reshape(self.n_outputs, -1)
-        weights = table[:, :d].astype(self._dtype)
+        weights = table[:, :d].astype(self._dtype).T if self._dense else table[:, :d].T.astype(self._dtype, order="C")
         bias = table[:, -1].astype(np.float64) if icpt else np.zeros(self.n_outputs)
-        n_blocks = -(-(self.n_rows if rows is None else len(rows)) // self._block)
+        n = self.n_rows if rows is None else len(rows)
+        n_blocks = -(-n // self._block)
         parts = n_parts(n_blocks, weights.size)
         # One sum per part, so that threads never write to the same memory.
         sums, icpt_sums = np.zeros((parts, d, self.n_outputs)), np.zeros((parts, self.n_outputs))
@@ -153,14 +155,17 @@ class WideLinearModel(LinearModel):
             with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
                 for block in range(n_blocks * part // parts, n_blocks * (part + 1) // parts):
                     start = block * self._block
-                    chosen = self._take(rows, start, scratch)
-                    scores = scratch.scores[: len(chosen)]
-                    np.matmul(chosen, weights.T, out=scores)
+                    scores = scratch.scores[: n - start]
+                    chosen = self._score(rows, start, weights, scratch, scores)
                     kernel.clip_scores(
                         scores, self._facts, rows, counts, start, bias, clip, icpt, self._tiny, icpt_sums[part]
                     )
-                    np.matmul(chosen.T, scores, out=scratch.product)
-                    kernel.add_to(scratch.product, sums[part])
+                    if chosen is None:
+                        X = self._X
+                        add_sparse_products(X.data, X.indices, X.indptr, rows, start, scores, sums[part])
+                    else:
+                        np.matmul(chosen.T, scores, out=scratch.product)
+                        kernel.add_to(scratch.product, sums[part])
             self._spare.append(scratch)
 
         with _single_blas:
@@ -176,8 +181,20 @@ class WideLinearModel(LinearModel):
             result[:, d] = icpt_sums.sum(axis=0)
         return result.ravel()
 
+    def _score(
+        self, rows: NDArray[np.int64] | None, start: int, weights: NDArray[Any], scratch: _Scratch, scores: NDArray[Any]
+    ) -> NDArray[Any] | None:
+        """Write the scores of the block that starts at `start`; return its rows if they are dense."""
+        if not self._dense:
+            sparse_scores(self._X.data, self._X.indices, self._X.indptr, rows, start, weights, scores)
+            return None
+        chosen = self._take(rows, start, scratch)
+        np.matmul(chosen, weights, out=scores)
+        return chosen
+
     def _make_scratch(self) -> _Scratch:
-        b, d, k = self._block, self.n_features, self.n_outputs
+        b, k = self._block, self.n_outputs
+        d = self.n_features if self._dense else 0  # no rows are copied, and sums are added to directly
         return _Scratch(
             np.empty((b, d), self._X.dtype), np.empty((b, d), self._dtype), np.empty((b, k), self._dtype),
             np.empty((d, k), self._dtype),

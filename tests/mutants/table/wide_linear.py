@@ -1,7 +1,7 @@
 """Mistakes in linear models by matrix products: room for rounding, places of rows, dtypes."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import KERNEL, LINEAR_MODEL, WIDE
+from paths import KERNEL, LINEAR_MODEL, MODELS, SPARSE_PRODUCTS, WIDE
 
 MUTANTS = [
     mutant(
@@ -50,5 +50,30 @@ MUTANTS = [
         (WIDE, "_blas().limit(limits=1)", "_blas().limit(limits=3)"),
         tests="wide_linear",
         select="thread",
+    ),
+    mutant(
+        "wide: sparse rows of the table in the place of those of the lot",
+        (
+            SPARSE_PRODUCTS,
+            "row, each = start + i if rows is None else rows[start + i], scores[i]",
+            "row, each = start + i, scores[i]",
+        ),
+        tests="wide_linear",
+    ),
+    mutant(
+        "records: facts read where the features are",
+        (
+            MODELS,
+            "self._X, self._facts, self._first_fact = records, records, self.n_features",
+            "self._X = self._facts = records",
+        ),
+        tests="models",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "records: lost rows copied as they are",
+        (MODELS, "records[:, : self.n_features] = self._X", "records[:, : self.n_features] = X"),
+        tests="models",
+        select=BY_PROPERTY,
     ),
 ]
