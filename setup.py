@@ -58,6 +58,7 @@ setup(
         "numba>=0.61",
         "cryptography>=43",
         "joblib>=1.3.2",
+        "threadpoolctl>=3.1",
     ],
     extras_require={
         "plot": PLOT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -15,8 +16,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._fitting.releases import forget, new_release, publish
 from skdp._fitting.rows import check_table
-from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity, single_threaded_blas
 from skdp._random import SecretStream
+from skdp._training.threads import Crew
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
@@ -41,6 +43,7 @@ EDGE_MARGIN = 1.1
 """An eigenvalue stands out of the noise if it exceeds this multiple of the edge of the noise's spectrum."""
 
 _TRANSFORM_ROWS = 4096
+_FEW_COLUMNS = 1024
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
 
 
@@ -348,7 +351,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
-        fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
+        with single_threaded_blas() if len(sums.ball.center) <= _FEW_COLUMNS else nullcontext():
+            fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
         self._set_price(plan.price, (new_release(plan.event, self.adjacency),))
@@ -357,10 +361,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
         sums: MomentSum | None = None
-        for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
-            if sums is None:
-                sums = MomentSum(_ball(plan.centring, plan.norm, block.shape[1]), plan.weight, by_position=by_position)
-            sums.add(block)
+        with closing(Crew()) as crew:
+            for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
+                if sums is None:
+                    ball = _ball(plan.centring, plan.norm, block.shape[1])
+                    sums = MomentSum(ball, plan.weight, by_position=by_position, crew=crew)
+                sums.add(block)
         if sums is None:
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
         return sums

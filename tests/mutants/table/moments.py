@@ -41,8 +41,8 @@ MUTANTS = [
     ),
     mutant(
         "PCA: off-diagonal entries released at half their weight",
-        (GRAM, "self._triangle * (math.sqrt(2.0) / self.rounding)", "self._triangle / self.rounding"),
-        (GRAM, "triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)", "pass"),
+        (GRAM, "triangle *= math.sqrt(2.0) / self.rounding", "triangle /= self.rounding"),
+        (GRAM, "triangle[_diagonal(len(total))] /= math.sqrt(2.0)", "pass"),
         (GRAM, "* (self.rounding / math.sqrt(2.0))", "* self.rounding"),
         (GRAM, "        triangle[_diagonal(d)] *= math.sqrt(2.0)\n", ""),
         tests="decomposition",
@@ -60,7 +60,8 @@ MUTANTS = [
         (
             PCA,
             "        fitted = self._decompose(moments,",
-            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
+            "        moments = moments._replace(total=sums._sum_of_parts().total)\n"
+            "        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
@@ -102,6 +103,23 @@ MUTANTS = [
         ),
         tests="decomposition",
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: threads that add to the same sums",
+        (
+            GRAM,
+            "self._add_block(rows[block:stop], room, self._parts[number])",
+            "self._add_block(rows[block:stop], room, self._parts[0])",
+        ),
+        tests="gram",
+        select="threads",
+    ),
+    mutant(
+        "PCA: rows at the end of a span read twice",
+        (GRAM, "stop = min(block + step, spans[number][1])", "stop = min(block + step + 1, len(rows))"),
+        (GRAM, "return np.empty((BLOCK_ROWS[dtype], d), dtype)", "return np.empty((BLOCK_ROWS[dtype] + 1, d), dtype)"),
+        tests="gram decomposition",
+        select="threads or worst or sensitivity",
     ),
     mutant(
         "PCA: charge after the blocks are drawn",
