@@ -445,14 +445,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
         least, most = (1, d) if self._by_edge() else (min(int(self.n_components or d), d),) * 2
-        mean = _project_on_signal(moments.total / n, moments.gram / n, edge, least)
-        covariance = moments.gram / n - np.outer(mean, mean)
-        values, vectors = eigh(covariance, subset_by_index=(d - most, d - 1))
-        values, vectors = values[::-1], vectors[:, ::-1]
+        mean, values, vectors = _about_mean(moments.total / n, moments.gram / n, edge, least, most)
         k = max(least, int(np.count_nonzero(values > edge))) if least < most else least
         radius = ball.radius or 1.0
         variances = np.maximum(values[:k], 0.0) * radius**2
-        total = max(float(np.trace(covariance)) * radius**2, float(variances.sum()))
+        trace = float(np.trace(moments.gram)) / n - float(mean @ mean)
+        total = max(trace * radius**2, float(variances.sum()))
         return {
             "components_": _fix_signs(vectors[:, :k].T),
             "explained_variance_": variances,
@@ -560,6 +558,43 @@ def _project_on_signal(mean: Doubles, gram: Doubles, edge: float, least: int) ->
     if values[0] > edge:  # then others may be above it too
         _, leading = eigh(gram, subset_by_value=(edge, np.inf))
     return leading @ (leading.T @ mean)
+
+
+def _about_mean(mean: Doubles, gram: Doubles, edge: float, least: int, most: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the projected mean, and the `most` leading eigenvalues and vectors of ``gram - mean mean'``.
+
+    `gram` is a lower triangle; `edge` and `least` are those of `_project_on_signal`.
+    """
+    d = len(mean)
+    if least == most < d and mean.any():
+        mean, values, vectors = _leading_about_mean(mean, gram, edge, most)
+    else:
+        mean = _project_on_signal(mean, gram, edge, least)
+        values, vectors = eigh(gram - np.outer(mean, mean), subset_by_index=(d - most, d - 1))
+    return mean, values[::-1], vectors[:, ::-1]
+
+
+def _leading_about_mean(mean: Doubles, gram: Doubles, edge: float, k: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the projected mean and k eigenvalues, ascending, with vectors, by one decomposition of `gram`.
+
+    The projected mean m lies in the span S of leading eigenvectors V of `gram`. So ``gram - m m'`` has the eigenvectors
+    of the small matrix ``V' gram V - (V'm)(V'm)'`` in S, and those of `gram` in its complement. If S has more than k
+    dimensions, the k-th largest eigenvalue of the small matrix is at least the next one of `gram` in S, and exceeds all
+    in the complement (interlacing; Golub & Van Loan 2013, theorem 8.1.8). If S has k, one eigenvalue may fall below the
+    first in the complement, which is therefore computed too.
+    """
+    d = len(mean)
+    values, vectors = eigh(gram, subset_by_index=(d - k - 1, d - 1))
+    first = 1  # the signal is all but the next
+    if values[0] > edge:
+        (values, vectors), first = eigh(gram, subset_by_value=(edge, np.inf)), 0
+    signal = vectors[:, first:]
+    along = signal.T @ mean
+    inner, turn = eigh(np.diag(values[first:]) - np.outer(along, along))
+    values = np.append(values[:first], inner)
+    vectors = np.hstack([vectors[:, :first], signal @ turn])
+    largest = np.argsort(values)[-k:]
+    return signal @ along, values[largest], vectors[:, largest]
 
 
 def _fix_signs(components: Doubles) -> Doubles:

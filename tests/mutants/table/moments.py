@@ -35,7 +35,7 @@ MUTANTS = [
     ),
     mutant(
         "PCA: norms clipped, the block as it came multiplied",
-        (GRAM, "            self.ball.bring_in(block, rows)\n", "            np.copyto(rows, block)\n"),
+        (GRAM, "        self.ball.bring_in(block, rows)\n", "        np.copyto(rows, block)\n"),
         tests="decomposition",
         select=BY_PROPERTY,
     ),
@@ -68,7 +68,7 @@ MUTANTS = [
     ),
     mutant(
         "PCA: exact trace",
-        (PCA, "total = max(float(np.trace(covariance)) * radius**2,", "total = max(self._exact_trace * radius**2,"),
+        (PCA, "total = max(trace * radius**2,", "total = max(self._exact_trace * radius**2,"),
         (
             PCA,
             "        fitted = self._decompose(moments,",
@@ -118,8 +118,14 @@ MUTANTS = [
         "PCA: rows at the end of a span read twice",
         (GRAM, "stop = min(block + step, spans[number][1])", "stop = min(block + step + 1, len(rows))"),
         (GRAM, "return np.empty((BLOCK_ROWS[dtype], d), dtype)", "return np.empty((BLOCK_ROWS[dtype] + 1, d), dtype)"),
-        tests="gram decomposition",
-        select="threads or worst or sensitivity",
+        tests="gram",
+        select="threads",
+    ),
+    mutant(
+        "PCA: the direction of the mean kept before one that varies more",
+        (PCA, "values = np.append(values[:first], inner)", "values = np.append(values[:first] - np.inf, inner)"),
+        tests="decomposition",
+        select="one_decomposition",
     ),
     mutant(
         "PCA: charge after the blocks are drawn",
