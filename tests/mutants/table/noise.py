@@ -294,7 +294,7 @@ MUTANTS = [
     ),
     mutant(
         "gap of a sampled row off by one",
-        (BITS, "last += 1 + rows[i]", "last += 2 + np.int64(gaps[i])"),
+        (BITS, "last += 1 + rows[i]", "last += 2 + rows[i]"),
         tests="bits random",
     ),
     mutant(
