@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp import DPMLPClassifier
-from skdp._training import blas_threads
-from skdp._training.blas_threads import blas_within_quota, count_usable_threads
+from skdp import DPMLPClassifier, _blas
+from skdp._blas import blas_within_quota, count_usable_threads
 from skdp._training.network import NetworkModel
 from skdp._training.threads import Crew
 
@@ -86,7 +85,7 @@ def test_blas_keeps_to_the_quota_while_a_fit_runs(monkeypatch):
     """Not one thread more for those that had fewer, and all is as before after an error too."""
     with threadpool_limits(2, user_api="blas"):
         for most, expected in ((1, 1), (2, 2), (64, 2)):
-            monkeypatch.setattr(blas_threads, "usable_processors", lambda most=most: most)
+            monkeypatch.setattr(_blas, "usable_processors", lambda most=most: most)
             with blas_within_quota():
                 assert set(blas_now()) == {expected}
             assert set(blas_now()) == {2}
@@ -97,7 +96,7 @@ def test_blas_keeps_to_the_quota_while_a_fit_runs(monkeypatch):
 
 def test_fits_at_the_same_time_share_the_limit(monkeypatch):
     """The first sets it and takes it back; one that comes and goes meanwhile, in a thread of its own, changes none."""
-    monkeypatch.setattr(blas_threads, "usable_processors", lambda: 1)
+    monkeypatch.setattr(_blas, "usable_processors", lambda: 1)
     found = []
 
     def fit():
@@ -116,7 +115,7 @@ def test_fits_at_the_same_time_share_the_limit(monkeypatch):
 
 
 def test_a_fit_keeps_blas_to_the_quota_and_gives_it_back(monkeypatch):
-    monkeypatch.setattr(blas_threads, "usable_processors", lambda: 1)
+    monkeypatch.setattr(_blas, "usable_processors", lambda: 1)
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
     found = []
     monkeypatch.setattr(

@@ -11,6 +11,7 @@ from test_linear_kernels import DTYPES, norm_of, people, rounding_bound
 
 import skdp.linear_model
 from skdp import DPLogisticRegression, PrivacyLeakWarning
+from skdp._blas import blas_threads, single_threaded_blas
 from skdp._kernels import linear as _linear
 from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._training import wide_linear
@@ -170,15 +171,15 @@ def test_thread_count_changes_no_bit(lots, dtype):
 
 def test_threads_of_blas_are_given_back():
     """Also where two models are at work at once, and after an error."""
-    before = wide_linear.blas_threads()
+    before = blas_threads()
     with threadpoolctl.threadpool_limits(2, "blas"):
-        with wide_linear._single_blas:
-            assert wide_linear.blas_threads() == 1
-            with pytest.raises(ZeroDivisionError), wide_linear._single_blas:
+        with single_threaded_blas():
+            assert blas_threads() == 1
+            with pytest.raises(ZeroDivisionError), single_threaded_blas():
                 raise ZeroDivisionError
-            assert wide_linear.blas_threads() == 1
-        assert wide_linear.blas_threads() == 2
-    assert wide_linear.blas_threads() == before
+            assert blas_threads() == 1
+        assert blas_threads() == 2
+    assert blas_threads() == before
 
 
 # --- one row moves the sum by at most C ---
@@ -368,7 +369,7 @@ def test_no_row_changes_a_bit_of_anothers_gradient(n_outputs, d):
     wild[[0, 50, 127]] = [[1e30], [0.0], [-3e38]]
     other = model_of(wild, labels, weights, n_outputs)
     table = np.ascontiguousarray(theta.reshape(n_outputs, -1)[:, :d].astype(np.float32))
-    with wide_linear._single_blas, np.errstate(all="ignore"):
+    with single_threaded_blas(), np.errstate(all="ignore"):
         scores = [m._take(None, 0, m._make_scratch()) @ table.T for m in (model, other)]
     kept = np.delete(np.arange(BLOCK), [0, 50, 127])
     np.testing.assert_array_equal(scores[0][kept], scores[1][kept])

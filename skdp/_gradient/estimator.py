@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._blas import blas_within_quota
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
@@ -29,7 +30,6 @@ from skdp._fitting.sources import (
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
-from skdp._training.blas_threads import blas_within_quota
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.grouped import GroupedModel
 from skdp._training.groups import GroupLimit, find_groups, taken

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from skdp._training.blas_threads import count_usable_threads
+from skdp._blas import count_usable_threads
 
 _SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
 

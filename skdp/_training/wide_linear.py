@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from skdp._blas import blas_threads, single_threaded_blas
 from skdp._kernels import linear as kernel
 from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._training.linear import LinearGeometry, LinearModel
@@ -23,35 +21,6 @@ _LEAST_OUTPUTS, _LEAST_SIZE = 6, 1 << 11  # from here on products are faster, in
 _PART_BLOCKS = 8  # least blocks of a part of the rows, which one thread adds up
 _MAX_PARTS = 32
 _MAX_PART_VALUES = 1 << 22  # numbers in the sums of all parts, if these are more than two
-
-
-@cache
-def _blas() -> Any:
-    """The BLAS libraries of this process; to look for them takes milliseconds."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-class _SingleBlas:
-    """Context in which BLAS has one thread in all threads of this process."""
-
-    def __init__(self) -> None:
-        self._lock, self._n_inside = Lock(), 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:  # the limit is the process's: the last to leave lifts it
-            if not self._n_inside:
-                self._limit = _blas().limit(limits=1)
-            self._n_inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if not self._n_inside:
-                self._limit.restore_original_limits()
-
-
-_single_blas = _SingleBlas()
 
 
 class _Scratch(NamedTuple):
@@ -168,7 +137,7 @@ class WideLinearModel(LinearModel):
                         kernel.add_to(scratch.product, sums[part])
             self._spare.append(scratch)
 
-        with _single_blas:
+        with single_threaded_blas():
             if self._pool is None or parts == 1:
                 for part in range(parts):
                     add_part(part)
@@ -221,11 +190,6 @@ def is_wide(n_features: int, n_outputs: int) -> bool:
 def n_parts(n_blocks: int, size: int) -> int:
     """Number of parts of a sum of `size` numbers over blocks of rows, from these only: threads change no result."""
     return max(1, min(n_blocks // _PART_BLOCKS, _MAX_PARTS, max(2, _MAX_PART_VALUES // size)))
-
-
-def blas_threads() -> int:
-    """Number of threads that BLAS has."""
-    return max((each.num_threads for each in _blas().lib_controllers), default=1)
 
 
 __all__ = ["WideLinearModel", "is_wide"]

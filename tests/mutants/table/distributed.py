@@ -88,8 +88,7 @@ MUTANTS = [
     ),
     mutant(
         "moments are sent with the rows in their buffers",
-        (GRAM, '{**self.__dict__, "_scratch": tuple(self._scratch)}', "dict(self.__dict__)"),
-        (GRAM, 'self.__dict__ = {**state, "_scratch": {}}', "self.__dict__ = state"),
+        (GRAM, '"_scratch": {dtype: [] for dtype in self._scratch}, ', ""),
         tests="distributed",
         select="without_the_rows",
     ),

@@ -1,7 +1,7 @@
 """Mistakes in linear models by matrix products: room for rounding, places of rows, dtypes."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import KERNEL, LINEAR_MODEL, MODELS, SPARSE_PRODUCTS, WIDE
+from paths import BLAS, KERNEL, LINEAR_MODEL, MODELS, SPARSE_PRODUCTS, WIDE
 
 MUTANTS = [
     mutant(
@@ -47,7 +47,7 @@ MUTANTS = [
     ),
     mutant(
         "wide: threads of BLAS decide on bits",
-        (WIDE, "_blas().limit(limits=1)", "_blas().limit(limits=3)"),
+        (BLAS, "_controllers().limit(limits=1)", "_controllers().limit(limits=3)"),
         tests="wide_linear",
         select="thread",
     ),
