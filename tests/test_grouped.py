@@ -450,6 +450,7 @@ def test_rows_that_are_not_in_memory_are_not_grouped(monkeypatch):
     class Elsewhere(RowSource):
         n_rows, n_features, dtype, names = 100, 3, np.dtype(np.float64), None
 
+    monkeypatch.setattr(skdp._gradient.estimator, "is_elsewhere", lambda *given: True)
     monkeypatch.setattr(skdp._gradient.estimator, "source_of", lambda *given: Elsewhere())
     with pytest.raises(ValueError, match=r"\Agroup_rows=True with rows that are not in memory.*False\.\Z"):
         seeded(group_rows=True).fit(np.ones((3, 3)), "y")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 from skdp._blas import count_usable_threads
 
 _SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
+_END = object()
 
 
 class Crew:
@@ -30,26 +31,29 @@ class Crew:
 
     def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
         """Call `run` with each of the tasks. Tasks of few multiplications, `size` in all, are not shared."""
-        left = deque(tasks)
-
-        def work() -> None:
-            while True:
-                try:
-                    task = left.popleft()
-                except IndexError:
-                    return
-                run(task)
-
+        tasks = list(tasks)
         if size < _SHARING_PAYS or self._count() == 1:
-            work()
+            for task in tasks:
+                run(task)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._count() - 1)
-        helping = [self._pool.submit(work) for _ in range(min(self._count(), len(left)) - 1)]
+        n_others = max(0, min(self._count(), len(tasks)) - 1)
+        left: SimpleQueue[Any] = SimpleQueue()  # which gives each task to one thread, with any build of Python
+        for each in (*tasks, *[_END] * (n_others + 1)):
+            left.put(each)
+        ended: list[bool] = []
+
+        def work() -> None:
+            while (task := left.get()) is not _END:
+                if not ended:
+                    run(task)
+
+        helping = [self._pool.submit(work) for _ in range(n_others)]
         try:
             work()
         finally:
-            left.clear()  # after an error or an interrupt nobody starts another task
+            ended.append(True)  # after an error or an interrupt nobody starts another task
             for each in helping:
                 if not each.cancel():
                     each.result()

@@ -182,8 +182,8 @@ MUTANTS = [
         "network: a task taken by two threads",
         (
             THREADS,
-            "                    task = left.popleft()\n",
-            "                    task = left[0]\n                    run(task)\n                    left.popleft()\n",
+            "                    run(task)\n\n",
+            "                    run(task)\n                    run(task)\n\n",
         ),
         tests="threads",
     ),
