@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._blas import blas_within_quota, single_threaded_blas
+from skdp._blas import blas_within_quota, count_usable_threads, single_threaded_blas
 from skdp._fitting.releases import forget, new_release, publish
 from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import RowSource, source_of, source_to_predict
@@ -375,7 +375,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             ball = _ball(plan.centring, plan.norm, X.n_features)
             return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))
         sums: MomentSum | None = None
-        with closing(Crew()) as crew:
+        # Counted here, as blocks are shared while BLAS has one thread.
+        with closing(Crew(count_usable_threads())) as crew:
             for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
                 if sums is None:
                     ball = _ball(plan.centring, plan.norm, block.shape[1])

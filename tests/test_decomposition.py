@@ -24,7 +24,9 @@ from sklearn.pipeline import make_pipeline
 
 import skdp.decomposition
 from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp._blas import blas_threads
 from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp._training.threads import Crew
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.decomposition import MEAN_SHARE, _about_mean
 from skdp.mechanisms import GaussianMechanism
@@ -822,3 +824,18 @@ def test_one_decomposition_serves_mean_and_components(k, edge, where):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(covariance)[::-1][:k], atol=1e-12)
     np.testing.assert_allclose(covariance @ vectors, vectors * values, atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
+
+
+def test_threads_are_counted_before_blas_is_held_to_one(monkeypatch):
+    """Counted while it is, there would be one thread for all blocks."""
+    counted = []
+
+    class Counting(Crew):
+        def share(self, run, tasks, size):
+            counted.append((self._count(), blas_threads()))
+            super().share(run, tasks, size)
+
+    monkeypatch.setattr(skdp.decomposition, "Crew", Counting)
+    monkeypatch.setattr(skdp.decomposition, "count_usable_threads", lambda: 2)
+    DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(40_000, 16)))
+    assert counted == [(2, 1)]
