@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
+import os
+import sys
 import threading
 
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdp import DPMLPClassifier, _blas
-from skdp._blas import blas_within_quota, count_usable_threads
+from skdp._blas import blas_within_quota, count_usable_threads, single_threaded_blas
 from skdp._training.network import NetworkModel
 from skdp._training.threads import Crew
 
@@ -95,7 +98,7 @@ def test_blas_keeps_to_the_quota_while_a_fit_runs(monkeypatch):
 
 
 def test_fits_at_the_same_time_share_the_limit(monkeypatch):
-    """The first sets it and takes it back; one that comes and goes meanwhile, in a thread of its own, changes none."""
+    """One that comes and goes meanwhile, in a thread of its own, changes none."""
     monkeypatch.setattr(_blas, "usable_processors", lambda: 1)
     found = []
 
@@ -112,6 +115,85 @@ def test_fits_at_the_same_time_share_the_limit(monkeypatch):
             found.append(set(blas_now()))
         found.append(set(blas_now()))
     assert found == [{1}, {1}, {1}, {2}]
+
+
+def test_the_least_limit_holds_and_the_last_to_leave_lifts_it():
+    """Whatever the order in which they leave, and whoever else changed the number meanwhile."""
+    with threadpool_limits(4, user_api="blas"):
+        for narrow_leaves_first in (True, False):
+            narrow, wide = _blas._at_most(1), _blas._at_most(3)
+            wide.__enter__()
+            assert set(blas_now()) == {3}
+            with threadpool_limits(2, user_api="blas"):
+                narrow.__enter__()
+                assert set(blas_now()) == {1}
+            first, last, left = (narrow, wide, 3) if narrow_leaves_first else (wide, narrow, 1)
+            first.__exit__(None, None, None)
+            assert set(blas_now()) == {left}
+            last.__exit__(None, None, None)
+            assert set(blas_now()) == {4}
+
+
+def test_an_interrupt_at_any_line_leaves_no_limit_behind():
+    """While it is set or lifted: the next that comes has its limit, and BLAS has its own number when that leaves.
+
+    Python delivers no interrupt between the body of ``with lock`` and the release, where a tracer could raise one.
+    """
+    n_points, point = 0, 0
+    with threadpool_limits(2, user_api="blas"):
+        while True:
+            point, left = point + 1, [point + 1]
+
+            def interrupt(frame, kind, argument, left=left):
+                if frame.f_code.co_filename != _blas.__file__:
+                    return None
+                line = linecache.getline(_blas.__file__, frame.f_lineno).strip()
+                left[0] -= kind == "line" and line != "with _LOCK:"
+                if left[0] == 0:
+                    left[0] = -1
+                    raise KeyboardInterrupt
+                return interrupt
+
+            before = sys.gettrace()
+            try:
+                sys.settrace(interrupt)
+                with single_threaded_blas():
+                    pass
+                sys.settrace(before)
+                break
+            except KeyboardInterrupt:
+                n_points += 1
+            finally:
+                sys.settrace(before)
+            with single_threaded_blas():
+                assert set(blas_now()) == {1}, f"after an interrupt at point {point}"
+            assert set(blas_now()) == {2}, f"after an interrupt at point {point}"
+    assert n_points > 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_has_no_limit_of_threads_that_it_does_not_have():
+    """One of them holds a limit, and one the lock."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with single_threaded_blas():
+            inside.set()
+            leave.wait()
+
+    with threadpool_limits(2, user_api="blas"):
+        other = threading.Thread(target=hold)
+        other.start()
+        inside.wait()
+        with _blas._LOCK:
+            child = os.fork()
+        if child == 0:
+            with _blas._at_most(3):
+                found = set(blas_now())
+            os._exit(0 if found | set(blas_now()) == {2} else 1)
+        leave.set()
+        other.join()
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_fit_keeps_blas_to_the_quota_and_gives_it_back(monkeypatch):

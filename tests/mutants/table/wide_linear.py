@@ -47,9 +47,21 @@ MUTANTS = [
     ),
     mutant(
         "wide: threads of BLAS decide on bits",
-        (BLAS, "_controllers().limit(limits=1)", "_controllers().limit(limits=3)"),
+        (BLAS, "return _at_most(1)", "return _at_most(3)"),
         tests="wide_linear",
         select="thread",
+    ),
+    mutant(
+        "a fit that was interrupted as it left keeps BLAS to its limit",
+        (BLAS, "weakref.WeakSet[_Limit] = weakref.WeakSet()", "set[_Limit] = set()"),
+        tests="threads",
+        select="interrupt",
+    ),
+    mutant(
+        "one fit lifts the limit of another",
+        (BLAS, "_LIMITS.discard(limit)", "_LIMITS.clear()"),
+        tests="threads",
+        select="limit",
     ),
     mutant(
         "wide: sparse rows of the table in the place of those of the lot",
