@@ -14,16 +14,21 @@ page stays as it is. Run on an idle machine.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
 import select
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import speed_report
 from environments import default_folder, python_of
 from peers.registry import Contestant, load_all
@@ -140,8 +145,32 @@ def _started(key: str, each: Contestant, given: argparse.Namespace) -> tuple[Wor
 def machine(n_threads: int) -> Line:
     return {
         "cores": os.cpu_count(), "threads": n_threads, "architecture": platform.machine(),
-        "system": platform.system(), "python": platform.python_version(),
+        "system": platform.system(), "python": platform.python_version(), "second_thread": gain_of_a_second_thread(),
     }  # fmt: skip
+
+
+@functools.cache
+def gain_of_a_second_thread() -> float:
+    """How much more arithmetic two threads do than one: 1 on two cores, less on two halves of one.
+
+    Exponentials of numbers that stay in the cache of the core, which wait for nothing but each other.
+    """
+    numbers, pool = [np.full(1 << 14, 0.5), np.full(1 << 14, 0.5)], ThreadPoolExecutor(2)
+
+    def work(values: Any) -> None:
+        out = np.empty_like(values)
+        for _ in range(200):
+            np.exp(values, out=out)
+
+    def seconds(each: list[Any]) -> float:
+        start = time.perf_counter()
+        list(pool.map(work, each))
+        return time.perf_counter() - start
+
+    with pool:
+        taken = [(seconds(numbers[:1]), seconds(numbers)) for _ in range(20)]
+    alone, both = (statistics.median(column) for column in zip(*taken, strict=True))
+    return 2.0 * alone / both - 1.0
 
 
 def replace_lines(path: Path, key: str, contestants: set[str] | None, lines: list[Line]) -> None:

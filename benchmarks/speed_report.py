@@ -201,7 +201,10 @@ def setting(lines: list[Line]) -> str:
             versions.setdefault(name, set()).add(version)
     last = machines[-1]
     listed = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in sorted(versions.items()))
-    return f"{last['cores']} cores ({last['architecture']}), {last['threads']} threads; {listed}."
+    threads = f"{last['threads']} threads"
+    if "second_thread" in last:
+        threads += f", of which the second adds {100 * last['second_thread']:.0f} % in arithmetic"
+    return f"{last['cores']} cores ({last['architecture']}), {threads}; {listed}."
 
 
 NOTES = """\

@@ -17,12 +17,21 @@ from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
 import skdp._kernels
+import skdp._training.linear
 from skdp._kernels import bits as _bits
 from skdp._kernels import linear as _linear
-from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.linear import LinearGeometry, LinearModel, row_scales
 
 DTYPES = [np.float32, np.float64]
 EXP_ERROR = 1e-12  # the kernels promise an exponential to 4e-13 relative
+
+
+@pytest.fixture(scope="module", autouse=True, params=["columns", "rows"])
+def layout(request):
+    """Sums over all dense rows are over columns of them where these are few, and else over the rows as they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skdp._training.linear, "_FEW_COLUMNS", {"columns": 10_000, "rows": 0}[request.param])
+        yield
 
 
 def model_of(X, labels, weights=1.0, n_outputs=1, scaling=None, *, lots=False, sparse=False, n_threads=1):
@@ -192,6 +201,17 @@ def test_all_rows_named_one_by_one(n_outputs):
     X, labels, weights, theta = people(9_000, 5, n_outputs)
     sums = [clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows) for rows in (None, np.arange(9_000))]
     np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=9_000 * 0.4 * 528 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("lots", [False, True])
+@pytest.mark.parametrize("d", [3, 60])
+def test_sums_of_float32_rows_are_float64(d, lots):
+    """At parameters of 0 residuals are 1/2, so that nothing but products and sums rounds: 5,000 times at most each."""
+    X = people(5_000, d, dtype=np.float32)[0]
+    model = model_of(X, np.zeros(len(X)), scaling=LinearGeometry(1.5, False), lots=lots)
+    parts = 0.5 * row_scales(X, 1.5, 1.0 / 1.5).astype(np.float64)[:, None] * X.astype(np.float64)
+    found = model.clipped_gradient_sum(np.zeros(d), np.arange(len(X)) if lots else None, 1e3)
+    assert np.all(np.abs(found - parts.sum(axis=0)) <= 5_000 * 2.0**-52 * np.abs(parts).sum(axis=0))
 
 
 def test_segments_of_rows_add_up():

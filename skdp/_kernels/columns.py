@@ -1,8 +1,6 @@
-"""Clipped gradient sums of linear classifiers over blocks of rows that are stored by columns, in one pass.
+"""What has to be known of rows that are stored by columns and read once, beside their features.
 
-They are those of `skdp._kernels.linear`, whose residuals come between the two kernels here, for rows that are read
-once: what has to be known of a row beside its features is computed on the way, and every loop runs over the rows of a
-tile, in which a column is one run of memory.
+Every loop runs over the rows of a tile, in which a column is one run of memory.
 """
 
 from __future__ import annotations
@@ -72,90 +70,34 @@ def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
 
 
 @njit(**_OPTIONS)
-def _scores(X, low, m, theta, z):
-    """z = theta . x of m rows from `low`, in the dtype of X."""
-    z[:m] = 0.0
-    for j in range(len(X)):
-        column, w = X[j, low : low + m], theta[j]
-        for i in range(m):
-            z[i] += column[i] * w
-
-
-@njit(**_OPTIONS)
-def _dot(column, coefs, m):
-    """Sum of products in eight independent chains."""
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
-    for i in range(0, m - m % 8, 8):
-        a0 += coefs[i] * column[i]
-        a1 += coefs[i + 1] * column[i + 1]
-        a2 += coefs[i + 2] * column[i + 2]
-        a3 += coefs[i + 3] * column[i + 3]
-        a4 += coefs[i + 4] * column[i + 4]
-        a5 += coefs[i + 5] * column[i + 5]
-        a6 += coefs[i + 6] * column[i + 6]
-        a7 += coefs[i + 7] * column[i + 7]
-    for i in range(m - m % 8, m):
-        a0 += coefs[i] * column[i]
-    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
-
-
-@njit(**_OPTIONS)
-def scores_by_columns(
-    X, low, labels, weights, theta, bias, radius, unit, icpt, tiny, room, z, icpt_part, label, weight, scale, length
-):
-    """Write what residuals are computed from (`skdp._kernels.linear.residuals`), of m rows from `low` on.
+def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room, label, weight, scale, length):
+    """Write the facts of m rows from `low` on, from which `skdp._kernels.linear.add_all_columns` goes on.
 
     Parameters
     ----------
     X : ndarray of shape (d, n), float32 or float64
         Finite. Row i is ``X[:, i]``.
-    low : int
+    low, m : int
     labels : ndarray of shape (n,)
         Numbers of the classes, of any integer dtype.
     weights : ndarray of shape (n,), dtype of X, or of shape (1,), for all rows
-    theta : ndarray of shape (n_outputs, d), dtype of X
-    bias : ndarray of shape (n_outputs,), float64
     radius, unit, icpt : float
         Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
     tiny : float
         Smallest normal number of the dtype of X.
     room : float
         By how much the norm of a row is taken longer than computed (`skdp._training.columns.ColumnModel`).
-    z, icpt_part : ndarray of shape (n_outputs, at least m), float64
-        Written: scores but for scale and intercept, and what the intercept adds.
-    label, weight, length : ndarray of shape (m,), float64
-        Written.
-    scale : ndarray of shape (m,), dtype of X
-        Written.
+    label, weight, scale, length : ndarray of shape (at least m,), float64
+        Written. Scales are numbers of the dtype of X.
     """
     norm, narrow = np.empty(_TILE), np.empty(_TILE, X.dtype)
-    for start in range(0, len(label), _TILE):
-        m = min(_TILE, len(label) - start)
-        tile = slice(start, start + m)
-        for i in range(start, start + m):
+    for start in range(0, m, _TILE):
+        count = min(_TILE, m - start)
+        tile = slice(start, start + count)
+        for i in range(start, start + count):
             label[i] = labels[low + i]
             weight[i] = weights[0 if len(weights) == 1 else low + i]
-        _norms(X, low + start, m, norm)
-        _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight[tile], scale[tile], length[tile])
-        for k in range(len(theta)):
-            _scores(X, low + start, m, theta[k], narrow)
-            for i in range(m):
-                z[k, start + i] = narrow[i]
-                icpt_part[k, start + i] = bias[k] * icpt
-
-
-@njit(**_OPTIONS)
-def add_by_columns(X, low, m, coefs, total):
-    """Add the sums of m rows from `low` on, each times its number in `coefs`, to `total`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (d, n)
-    low, m : int
-    coefs : ndarray of shape (n_outputs, at least m), float64
-    total : ndarray of shape (n_outputs, d + 1), float64
-        Its last column is left as it is.
-    """
-    for k in range(len(coefs)):
-        for j in range(len(X)):
-            total[k, j] += _dot(X[j, low : low + m], coefs[k], m)
+        _norms(X, low + start, count, norm)
+        _clip_rows(norm, count, radius, unit, icpt, tiny, room, weight[tile], narrow, length[tile])
+        for i in range(count):
+            scale[start + i] = narrow[i]

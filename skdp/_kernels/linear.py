@@ -20,6 +20,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
 
 from skdp._kernels.caching import njit
 
@@ -30,6 +33,9 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BLOCK_VALUES = 1 << 16
 _MIN_BLOCK, _MAX_BLOCK = 16, 512
 _CACHE_LINE = 64
+_MAX_COLUMN_ROWS, _COLUMN_VALUES = 1024, 1 << 17
+_VECTOR = 64  # bytes, of one register or of several
+_LONG_ROW = 48  # numbers; from here on it pays to add up one row in several chains
 
 _INTEGER = np.int64(0x4338000000000000)  # the bits of 1.5 * 2**52: adding a small integer to them adds it to the float
 _INTEGER_VALUE = 6755399441055744.0
@@ -136,13 +142,99 @@ def _repeat(counts, feature_part, icpt_part):
             icpt_part[k, i] *= counts[i]
 
 
+# --- sums of products ---
+
+
+def _sum_of_products(n_chains):
+    """Make ``sum_of_products(x, y, n)`` of the first n groups of `n_chains` vectors, in the dtype of y.
+
+    Its sums stay in registers, which no loop in Python has LLVM do without `fastmath`. A product and a sum are rounded
+    each, so that the result is the same on all processors.
+    """
+
+    def generate(context, builder, signature, arguments):
+        kinds, count = signature.args[:2], arguments[2]
+        data = [
+            context.make_array(kind)(context, builder, x).data for kind, x in zip(kinds, arguments[:2], strict=True)
+        ]
+        narrow, wide = (context.get_data_type(kind.dtype) for kind in kinds)
+        lanes = _VECTOR // context.get_abi_sizeof(wide)
+        zero, index = ir.Constant(ir.VectorType(wide, lanes), None), ir.IntType(32)
+
+        def read(which, number, first):
+            pointer = builder.bitcast(builder.gep(data[which], [first]), ir.VectorType(number, lanes).as_pointer())
+            found = builder.load(pointer, align=context.get_abi_sizeof(number))
+            return found if number == wide else builder.fpext(found, zero.type)
+
+        before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("loop", "after"))
+        builder.cbranch(builder.icmp_signed(">", count, ir.Constant(count.type, 0)), loop, after)
+        builder.position_at_end(loop)
+        k, sums, found = builder.phi(count.type), [builder.phi(zero.type) for _ in range(n_chains)], []
+        for chain, total in enumerate(sums):
+            vector = builder.add(builder.mul(k, ir.Constant(k.type, n_chains)), ir.Constant(k.type, chain))
+            first = builder.mul(vector, ir.Constant(k.type, lanes))
+            found.append(builder.fadd(total, builder.fmul(read(0, narrow, first), read(1, wide, first))))
+        following = builder.add(k, ir.Constant(k.type, 1))
+        builder.cbranch(builder.icmp_signed("<", following, count), loop, after)
+        k.add_incoming(ir.Constant(k.type, 0), before)
+        k.add_incoming(following, loop)
+        builder.position_at_end(after)
+        totals = [builder.phi(zero.type) for _ in range(n_chains)]
+        for total, new in (*zip(sums, found, strict=True), *zip(totals, found, strict=True)):
+            total.add_incoming(zero, before)
+            total.add_incoming(new, loop)
+        while len(totals) > 1:  # chains, then lanes, by halves
+            half = len(totals) // 2
+            totals = [builder.fadd(a, b) for a, b in zip(totals[:half], totals[half:], strict=True)]
+        (total,) = totals
+        while lanes > 1:
+            lanes //= 2
+            halves = [ir.Constant(ir.VectorType(index, lanes), [*range(i, i + lanes)]) for i in (0, lanes)]
+            total = builder.fadd(*(builder.shuffle_vector(total, total, half) for half in halves))
+        return builder.extract_element(total, ir.Constant(index, 0))
+
+    @intrinsic
+    def sum_of_products(typing, x, y, n_groups):
+        return y.dtype(x, y, types.intp), generate
+
+    def plain(x, y, n_groups):
+        """The same where kernels are not compiled."""
+        n = n_groups * n_chains * _VECTOR // y.itemsize
+        return (x[:n] * y[:n]).sum(dtype=y.dtype)
+
+    return plain if config.DISABLE_JIT else sum_of_products
+
+
+_sum_of_four, _sum_of_one = _sum_of_products(4), _sum_of_products(1)
+
+
+@njit(**_OPTIONS)
+def _dot(x, y):
+    """Sum of products of two runs of memory, in the dtype of y, which is that of x or float64.
+
+    The order of the terms depends on their number only.
+    """
+    m, lanes = len(y), _VECTOR // y.itemsize
+    most = m - m % (4 * lanes)
+    last = m - m % lanes
+    total = _sum_of_four(x, y, most // (4 * lanes))
+    total += _sum_of_one(x[most:], y[most:], (last - most) // lanes)
+    for i in range(last, m):
+        total += y[i] * x[i]
+    return total
+
+
 # --- dense rows ---
 
 
 @njit(**_OPTIONS)
 def _dense_scores(X, rows, weights, z):
-    """z = X[rows, :d] @ weights, four rows at a time: four independent chains keep the processor busy."""
+    """z = X[rows, :d] @ weights: of short rows four at a time, whose independent chains keep the processor busy."""
     m, d = len(rows), len(weights)
+    if d >= _LONG_ROW:
+        for i in range(m):
+            z[i] = _dot(X[rows[i], :d], weights)
+        return
     for i in range(0, m - m % 4, 4):
         x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
         a0 = a1 = a2 = a3 = X.dtype.type(0)
@@ -309,6 +401,56 @@ def add_some_rows(X, facts, first_fact, rows, counts, theta, bias, max_norm, icp
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
     return fetched
+
+
+# --- rows that are stored by columns ---
+
+
+@njit(**_OPTIONS)
+def _column_scores(X, low, m, weights, narrow, z):
+    """z = weights @ X[:, low : low + m] in the dtype of X, four columns at a time."""
+    d = len(weights)
+    narrow[:m] = 0.0
+    for j in range(0, d - d % 4, 4):
+        x0, x1, x2, x3 = X[j, low : low + m], X[j + 1, low : low + m], X[j + 2, low : low + m], X[j + 3, low : low + m]
+        w0, w1, w2, w3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        for i in range(m):
+            narrow[i] = (((narrow[i] + x0[i] * w0) + x1[i] * w1) + x2[i] * w2) + x3[i] * w3
+    for j in range(d - d % 4, d):
+        x0, w0 = X[j, low : low + m], weights[j]
+        for i in range(m):
+            narrow[i] += x0[i] * w0
+    for i in range(m):
+        z[i] = narrow[i]
+
+
+@njit(**_OPTIONS)
+def add_all_columns(X, first, facts, counts, theta, bias, max_norm, icpt, start, stop, total):
+    """`add_all_rows` for rows that are stored by columns, in one pass in which each column is a run of memory.
+
+    X has shape (d, at least first + n): facts and counts are those of the rows from `first` on. Facts may be float64.
+    """
+    n_outputs, d = theta.shape
+    step = max(1, min(_MAX_COLUMN_ROWS, _COLUMN_VALUES // max(d, 1), stop - start))
+    z, feature_part, icpt_part = _scratch(n_outputs, step)
+    narrow = np.empty(step, X.dtype)
+    label, weight, scale, length = facts[LABEL], facts[WEIGHT], facts[SCALE], facts[LENGTH]
+    for low in range(start, stop, step):
+        high = min(low + step, stop)
+        m = high - low
+        for k in range(n_outputs):
+            icpt_part[k, :m] = bias[k] * icpt
+            _column_scores(X, first + low, m, theta[k], narrow, z[k])
+        residuals(
+            z, label[low:high], weight[low:high], scale[low:high], length[low:high],
+            max_norm, icpt, feature_part, icpt_part,
+        )  # fmt: skip
+        if counts is not None:
+            _repeat(counts[low:high], feature_part, icpt_part)
+        for k in range(n_outputs):
+            for j in range(d):
+                total[k, j] += _dot(X[j, first + low : first + high], feature_part[k, :m])
+            total[k, d] += _sum(icpt_part[k], m)
 
 
 # --- sparse rows ---

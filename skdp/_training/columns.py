@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import columns as kernel
-from skdp._kernels.linear import residuals
+from skdp._kernels.linear import N_FACTS, add_all_columns
 from skdp._training.linear import LinearGeometry
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
@@ -67,19 +67,11 @@ class ColumnModel(Model):
         room = 1.0 + (self.n_features + self.n_outputs + 16) * 2.0**-52
         public = geometry.radius, geometry.unit, geometry.icpt, float(np.finfo(dtype).tiny), room
         step = min(self.n_rows, max(_LEAST_ROWS, _BLOCK_VALUES // (self.n_features + 4 * self.n_outputs)))
-        z, feature_part, icpt_part = np.empty((3, self.n_outputs, step))
-        label, weight, length = np.empty((3, step))
-        scale = np.empty(step, dtype)
+        facts = np.empty((N_FACTS, step))
         for low in range(0, self.n_rows, step):
             m = min(step, self.n_rows - low)
-            facts = label[:m], weight[:m], scale[:m], length[:m]
-            kernel.scores_by_columns(
-                self._X, low, self._labels, self._weights, weights, bias, *public, z, icpt_part, *facts
-            )
-            # Whole rows of scratch, of which the labels say how much is used: a part of them would not be contiguous.
-            residuals(z, *facts, max_norm, geometry.icpt, feature_part, icpt_part)
-            kernel.add_by_columns(self._X, low, m, feature_part, total)
-            total[:, -1] += icpt_part[:, :m].sum(axis=1)
+            kernel.facts_by_columns(self._X, low, m, self._labels, self._weights, *public, *facts)
+            add_all_columns(self._X, low, facts, None, weights, bias, max_norm, geometry.icpt, 0, m, total)
         return (total if geometry.icpt else total[:, :-1]).ravel()
 
     def __enter__(self) -> Self:

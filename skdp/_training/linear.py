@@ -21,7 +21,8 @@ _MAX_SEGMENT_VALUES = 1 << 22  # numbers in the sums of all segments
 _THREADING_PAYS = 1 << 17  # multiplications above which a sum is split
 _CACHE_LINE = 64
 _MAX_RECORD_LINES = 2
-_MAX_RECORDS = 1 << 27  # bytes: more is not worth a copy of the rows
+_MAX_COPY = 1 << 27  # bytes: more is not worth a copy of the rows
+_FEW_COLUMNS = 160
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class LinearModel(Model):
     NaN is NaN.
     """
 
+    _multiplies_rows = False  # by matrix products, which are of rows
+
     def __init__(
         self,
         X: Any,
@@ -114,6 +117,9 @@ class LinearModel(Model):
             self._X, self._facts, self._first_fact = records, records, self.n_features
         else:
             self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
+        self._by_columns = self._dense and not by_lot and _pays_by_columns(X) and not self._multiplies_rows
+        if self._by_columns:
+            self._X = np.ascontiguousarray(self._X.T)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     @property
@@ -146,6 +152,8 @@ class LinearModel(Model):
             total = totals[segment]
             if not self._dense:
                 kernel.add_sparse_rows(X.data, X.indices, X.indptr, facts, rows, *public, start, stop, total)
+            elif self._by_columns:
+                kernel.add_all_columns(X, 0, facts, *public, start, stop, total)
             elif rows is None:
                 kernel.add_all_rows(X, facts, *public, start, stop, total)
             else:
@@ -180,12 +188,20 @@ def _empty_records(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
     """
     n, per_line = len(X), _CACHE_LINE // X.itemsize
     n_lines = -(-(X.shape[1] + kernel.N_FACTS) // per_line)
-    if n_lines > _MAX_RECORD_LINES or n * n_lines * _CACHE_LINE > _MAX_RECORDS:
+    if n_lines > _MAX_RECORD_LINES or n * n_lines * _CACHE_LINE > _MAX_COPY:
         return None
     width = n_lines * per_line
     room = np.zeros(n * width + per_line, X.dtype)
     start = -room.ctypes.data % _CACHE_LINE // X.itemsize
     return room[start : start + n * width].reshape(n, width)
+
+
+def _pays_by_columns(X: NDArray[np.floating]) -> bool:
+    """Whether sums over all rows are faster by columns, of which a copy is made: bounded in size, as records are.
+
+    Loops over a column of many rows vectorise, those over a row of few columns do not. Rows of many columns do as well.
+    """
+    return X.shape[1] <= _FEW_COLUMNS and X.nbytes <= _MAX_COPY
 
 
 def n_segments(n: int, size: int) -> int:

@@ -71,6 +71,8 @@ class WideLinearModel(LinearModel):
     (``docs/pitfalls.md``).
     """
 
+    _multiplies_rows = True
+
     def __init__(
         self,
         X: Any,

@@ -176,6 +176,26 @@ MUTANTS = [
         tests="guarantees_neighbours",
     ),
     mutant(
+        "a tile of columns summed in the dtype of the rows",
+        (
+            KERNEL,
+            "_dot(X[j, first + low : first + high], feature_part[k, :m])",
+            "_dot(X[j, first + low : first + high], feature_part[k, :m].astype(X.dtype))",
+        ),
+        tests="linear_kernels",
+        select="are_float64",
+    ),
+    mutant(
+        "facts of other rows where these are stored by columns",
+        (
+            KERNEL,
+            "_column_scores(X, first + low, m, theta[k], narrow, z[k])",
+            "_column_scores(X, first, m, theta[k], narrow, z[k])",
+        ),
+        tests="linear_kernels",
+        select="plain_reading",
+    ),
+    mutant(
         "the sum's order depends on the threads",
         (MODELS, "        parts = n_segments(", "        parts = 1 if self._pool is None else 3\n        n_segments("),
         tests="linear_kernels",

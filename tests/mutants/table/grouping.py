@@ -36,6 +36,16 @@ MUTANTS = [
         select="full_batch_has_the_sum",
     ),
     mutant(
+        "counts of rows stored by columns that are left out",
+        (
+            KERNEL,
+            "            _repeat(counts[low:high], feature_part, icpt_part)\n        for k in range(n_outputs):\n",
+            "            pass\n        for k in range(n_outputs):\n",
+        ),
+        tests="grouped",
+        select="full_batch_has_the_sum",
+    ),
+    mutant(
         "counts of one-hot rows that are cut at 1",
         (
             ONE_HOT,
