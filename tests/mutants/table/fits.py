@@ -221,7 +221,7 @@ MUTANTS = [
     ),
     mutant(
         "what an earlier fit learned kept under the price of a later one",
-        (BASE, "        forget(work)\n", ""),
+        (BASE, "        forget(work)\n        work._note_rows(X)\n", "        work._note_rows(X)\n"),
         tests="extending",
         select="second_fit",
     ),

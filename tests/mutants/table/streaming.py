@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     mutant(
         "classes of a file are read before the charge",
-        (GRADIENT, "        if is_unnamed:\n", "        if False:\n"),
+        (SOURCES, "    if not are_named:\n        raise", "    if False:\n        raise"),
         tests="streaming",
         select="before",
     ),
