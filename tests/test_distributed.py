@@ -472,8 +472,21 @@ def test_sums_meet_in_the_order_of_the_partitions():
     def name(parts):
         return "(" + "+".join(parts) + ")"
 
-    assert in_a_tree(name, list("abcdefghij")) == "((a+b+c+d+e+f+g+h)+(i+j))"
-    assert in_a_tree(name, ["a"]) == "a"
+    assert in_a_tree(name, list("abcdefghij")) == ["(a+b+c+d+e+f+g+h)", "(i+j)"]
+    assert in_a_tree(name, list("abcdefgh")) == list("abcdefgh")
+    assert len(in_a_tree(name, ["a"] * 65)) == 2
+    assert in_a_tree(name, ["a"]) == ["a"]
+
+
+@pytest.mark.parametrize("n_partitions", [9, 20, 70])
+def test_sums_of_many_partitions_are_those_of_one_machine(n_partitions):
+    X, y = make_people()
+    sizes = [len(part) for part in np.array_split(y, n_partitions)]
+    here, there = classifier(max_iter=2).fit(X, y), classifier(max_iter=2).fit(split(X, sizes), split(y, sizes))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    here, there = DPPCA(2, random_state=1).fit(X), DPPCA(2, random_state=1).fit(split(X, sizes))
+    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=0, atol=1e-12)
+    assert there.n_samples_ == N
 
 
 def test_parts_of_a_sum_are_left_as_they_are():

@@ -149,7 +149,9 @@ class DaskRows(RowSource):
             for given in zip(self._blocks, self._labels, self._weights, strict=True)
         ]
         add = partial(_merge, new_sum)
-        (total,) = results("reading the rows, after the fit was charged, which stands,", [in_a_tree(add, parts)])
+        total = merge_sums(
+            new_sum, results("reading the rows, after the fit was charged, which stands,", in_a_tree(add, parts))
+        )
         if isinstance(total, Refused):
             refuse_partition(None, total)
         self._check_number(total.n_rows)

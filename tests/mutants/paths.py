@@ -119,4 +119,3 @@ STREAMED, ROW_BLOCKS, SOURCES = "skdp/_streaming/model.py", "skdp/_streaming/blo
 COLUMN_KERNEL, BY_COLUMNS = "skdp/_kernels/columns.py", "skdp/_training/columns.py"
 READ_AHEAD = "skdp/_streaming/ahead.py"
 BLAS = "skdp/_blas.py"
-DASK_ROWS = "skdp/_distributed/rows.py"

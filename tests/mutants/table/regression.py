@@ -5,11 +5,11 @@ from paths import (
     BASE,
     BOUNDED_TARGETS,
     CHECKPOINT,
-    DASK_ROWS,
     LEAST_SQUARES,
     MLP_REGRESSOR,
     REGRESSOR,
     ROW_BLOCKS,
+    ROWS_OF_DASK,
     SEARCH,
 )
 
@@ -90,7 +90,7 @@ class SumOfRows:""",
     ),
     mutant(
         "regression: a collection whose rows are fewer than was planned with",
-        (DASK_ROWS, "        self._check_number(total.n_rows)\n", ""),
+        (ROWS_OF_DASK, "        self._check_number(total.n_rows)\n", ""),
         tests="distributed",
         select="likewise",
     ),
