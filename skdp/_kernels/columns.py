@@ -1,8 +1,8 @@
 """Clipped gradient sums of linear classifiers over blocks of rows that are stored by columns, in one pass.
 
-They are those of `skdp._kernels.linear`, whose residuals come between the two kernels here, for rows that are read
-once: what has to be known of a row beside its features is computed on the way, and every loop runs over the rows of a
-tile, in which a column is one run of memory.
+They are those of `skdp._kernels.linear`, with its residuals, for rows that are read once: what has to be known of a
+row beside its features is computed on the way, and every loop runs over the rows of a tile, in which a column is one
+run of memory.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from skdp._kernels.caching import njit
+from skdp._kernels.linear import residuals
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _TILE = 512
@@ -100,16 +101,31 @@ def _dot(column, coefs, m):
 
 
 @njit(**_OPTIONS)
-def scores_by_columns(
-    X, low, labels, weights, theta, bias, radius, unit, icpt, tiny, room, z, icpt_part, label, weight, scale, length
-):
-    """Write what residuals are computed from (`skdp._kernels.linear.residuals`), of m rows from `low` on.
+def _sum(values, m):
+    """Sum in eight independent chains."""
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+    for i in range(0, m - m % 8, 8):
+        a0 += values[i]
+        a1 += values[i + 1]
+        a2 += values[i + 2]
+        a3 += values[i + 3]
+        a4 += values[i + 4]
+        a5 += values[i + 5]
+        a6 += values[i + 6]
+        a7 += values[i + 7]
+    for i in range(m - m % 8, m):
+        a0 += values[i]
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@njit(**_OPTIONS)
+def sum_by_columns(X, labels, weights, theta, bias, radius, unit, icpt, tiny, room, max_norm, step, total):
+    """Add the sums of the clipped gradients of all rows to `total`, `step` rows at a time.
 
     Parameters
     ----------
     X : ndarray of shape (d, n), float32 or float64
         Finite. Row i is ``X[:, i]``.
-    low : int
     labels : ndarray of shape (n,)
         Numbers of the classes, of any integer dtype.
     weights : ndarray of shape (n,), dtype of X, or of shape (1,), for all rows
@@ -121,41 +137,51 @@ def scores_by_columns(
         Smallest normal number of the dtype of X.
     room : float
         By how much the norm of a row is taken longer than computed (`skdp._training.columns.ColumnModel`).
-    z, icpt_part : ndarray of shape (n_outputs, at least m), float64
-        Written: scores but for scale and intercept, and what the intercept adds.
-    label, weight, length : ndarray of shape (m,), float64
-        Written.
-    scale : ndarray of shape (m,), dtype of X
-        Written.
+    max_norm : float
+    step : int
+        Rows whose part of X, and the numbers beside, stay in cache.
+    total : ndarray of shape (n_outputs, d + 1), float64
+        Of the weights of each output, then of its intercept.
     """
+    n, n_outputs = X.shape[1], len(theta)
+    z, icpt_part, feature_part = np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
+    label, weight, length = np.empty(step), np.empty(step), np.empty(step)
+    scale = np.empty(step, X.dtype)
     norm, narrow = np.empty(_TILE), np.empty(_TILE, X.dtype)
-    for start in range(0, len(label), _TILE):
-        m = min(_TILE, len(label) - start)
-        tile = slice(start, start + m)
-        for i in range(start, start + m):
-            label[i] = labels[low + i]
-            weight[i] = weights[0 if len(weights) == 1 else low + i]
-        _norms(X, low + start, m, norm)
-        _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight[tile], scale[tile], length[tile])
-        for k in range(len(theta)):
-            _scores(X, low + start, m, theta[k], narrow)
-            for i in range(m):
-                z[k, start + i] = narrow[i]
-                icpt_part[k, start + i] = bias[k] * icpt
+    for low in range(0, n, step):
+        m = min(step, n - low)
+        _score_rows(
+            X, low, m, labels, weights, theta, bias, radius, unit, icpt, tiny, room,
+            z, icpt_part, label, weight, scale, length, norm, narrow,
+        )  # fmt: skip
+        # Whole rows of scratch, of which the labels say how much is used: a part of them would not be contiguous.
+        residuals(z, label[:m], weight[:m], scale[:m], length[:m], max_norm, icpt, feature_part, icpt_part)
+        for k in range(n_outputs):
+            for j in range(len(X)):
+                total[k, j] += _dot(X[j, low : low + m], feature_part[k], m)
+            total[k, -1] += _sum(icpt_part[k], m)
 
 
 @njit(**_OPTIONS)
-def add_by_columns(X, low, m, coefs, total):
-    """Add the sums of m rows from `low` on, each times its number in `coefs`, to `total`.
+def _score_rows(
+    X, low, m, labels, weights, theta, bias, radius, unit, icpt, tiny, room,
+    z, icpt_part, label, weight, scale, length, norm, narrow,
+):  # fmt: skip
+    """Write what residuals are computed from (`skdp._kernels.linear.residuals`), of m rows from `low` on.
 
-    Parameters
-    ----------
-    X : ndarray of shape (d, n)
-    low, m : int
-    coefs : ndarray of shape (n_outputs, at least m), float64
-    total : ndarray of shape (n_outputs, d + 1), float64
-        Its last column is left as it is.
+    These are scores but for scale and intercept, what the intercept adds, and facts of the rows. `norm` and `narrow`
+    are scratch.
     """
-    for k in range(len(coefs)):
-        for j in range(len(X)):
-            total[k, j] += _dot(X[j, low : low + m], coefs[k], m)
+    for start in range(0, m, _TILE):
+        rows = min(_TILE, m - start)
+        tile = slice(start, start + rows)
+        for i in range(start, start + rows):
+            label[i] = labels[low + i]
+            weight[i] = weights[0 if len(weights) == 1 else low + i]
+        _norms(X, low + start, rows, norm)
+        _clip_rows(norm, rows, radius, unit, icpt, tiny, room, weight[tile], scale[tile], length[tile])
+        for k in range(len(theta)):
+            _scores(X, low + start, rows, theta[k], narrow)
+            for i in range(rows):
+                z[k, start + i] = narrow[i]
+                icpt_part[k, start + i] = bias[k] * icpt

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import columns as kernel
-from skdp._kernels.linear import residuals
 from skdp._training.linear import LinearGeometry
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
@@ -17,7 +16,7 @@ MOST_PARAMETERS = 2048
 """Parameters up to which a tile of rows stays in cache, and products are too small for BLAS."""
 
 
-_BLOCK_VALUES, _LEAST_ROWS = 1 << 17, 512  # of a block, which stays in cache between two kernels
+_BLOCK_VALUES, _LEAST_ROWS = 1 << 16, 512  # of a block, which stays in cache between two loops
 
 
 class ColumnModel(Model):
@@ -66,20 +65,8 @@ class ColumnModel(Model):
         bias = table[:, -1].astype(np.float64) if geometry.icpt else np.zeros(self.n_outputs)
         room = 1.0 + (self.n_features + self.n_outputs + 16) * 2.0**-52
         public = geometry.radius, geometry.unit, geometry.icpt, float(np.finfo(dtype).tiny), room
-        step = min(self.n_rows, max(_LEAST_ROWS, _BLOCK_VALUES // (self.n_features + 4 * self.n_outputs)))
-        z, feature_part, icpt_part = np.empty((3, self.n_outputs, step))
-        label, weight, length = np.empty((3, step))
-        scale = np.empty(step, dtype)
-        for low in range(0, self.n_rows, step):
-            m = min(step, self.n_rows - low)
-            facts = label[:m], weight[:m], scale[:m], length[:m]
-            kernel.scores_by_columns(
-                self._X, low, self._labels, self._weights, weights, bias, *public, z, icpt_part, *facts
-            )
-            # Whole rows of scratch, of which the labels say how much is used: a part of them would not be contiguous.
-            residuals(z, *facts, max_norm, geometry.icpt, feature_part, icpt_part)
-            kernel.add_by_columns(self._X, low, m, feature_part, total)
-            total[:, -1] += icpt_part[:, :m].sum(axis=1)
+        step = max(_LEAST_ROWS, _BLOCK_VALUES // (self.n_features + 4 * self.n_outputs))
+        kernel.sum_by_columns(self._X, self._labels, self._weights, weights, bias, *public, max_norm, step, total)
         return (total if geometry.icpt else total[:, :-1]).ravel()
 
     def __enter__(self) -> Self:

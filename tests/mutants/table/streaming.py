@@ -177,7 +177,7 @@ MUTANTS = [
     ),
     mutant(
         "the last row of a block by columns is dropped",
-        (BY_COLUMNS, "m = min(step, self.n_rows - low)", "m = min(step, max(0, self.n_rows - low - 1))"),
+        (COLUMN_KERNEL, "m = min(step, n - low)", "m = min(step, max(0, n - low - 1))"),
         tests="columns",
     ),
     mutant(
