@@ -404,6 +404,10 @@ SENTENCES = {
             "tests/test_columns.py::test_no_row_adds_more_than_the_clip",
             "tests/test_columns.py::test_sums_are_those_of_the_plain_reading",
         ],
+        "A row that holds NaN or infinity is refused.": [
+            "tests/test_columns.py::test_cells_that_are_no_numbers_are_refused",
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
+        ],
     },
     StreamedModel: {
         "The sum of a step is that of the clipped gradients of its lot, each row of it once, in float64.": [

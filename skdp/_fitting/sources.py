@@ -92,6 +92,8 @@ class BlockRecipe:
         Names of the columns, for refusals.
     order : {"C", "F"}
         Memory order of the rows that `make` takes.
+    finite : bool
+        Whether NaN and infinity are refused here; else the model refuses them when it reads the rows.
     """
 
     make: Callable[[Any, Any, Any], Any]
@@ -99,6 +101,7 @@ class BlockRecipe:
     dtype: np.dtype[Any]
     names: list[str] | None = None
     order: Literal["C", "F"] = "C"
+    finite: bool = True
 
     def __call__(self, rows: Any, labels: Any, weights: Any = None) -> Any:
         """Return the model of a block, which is a context manager; refuse NaN, infinity and labels of no class.
@@ -109,7 +112,7 @@ class BlockRecipe:
         labels : array-like of shape (m,)
         weights : array-like of shape (m,) or None
         """
-        table = read_cells(rows, self.names, self.dtype, self.order)
+        table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)
         values, weights = self.read_targets(labels, weights, len(table))
         return self.make(table, values, cast_weights(weights, self.dtype))
 

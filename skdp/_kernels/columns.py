@@ -59,7 +59,8 @@ def _norms(X, low, m, norm):
 
 @njit(**_OPTIONS)
 def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
-    """Write scale and length of rows of these norms, and weight 0 for those that are not finite."""
+    """Write scale and length of rows of these norms, weight 0 for those that are not finite; return their number."""
+    n_null = 0
     for i in range(m):
         scale[i] = unit * (radius / norm[i]) if norm[i] > radius else unit
         # From the scale as rounded to the dtype of X, not from the exact one: rows are multiplied by the former.
@@ -70,6 +71,8 @@ def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
         weight[i] = weight[i] if is_finite else 0.0
         scale[i] = scale[i] if is_finite else 0.0
         length[i] = max(room * (size if is_finite else icpt), tiny)  # too long is safe: it clips more
+        n_null += 0 if is_finite else 1
+    return n_null
 
 
 @njit(**_OPTIONS)
@@ -125,7 +128,7 @@ def sum_by_columns(X, labels, weights, theta, bias, radius, unit, icpt, tiny, ro
     Parameters
     ----------
     X : ndarray of shape (d, n), float32 or float64
-        Finite. Row i is ``X[:, i]``.
+        Row i is ``X[:, i]``.
     labels : ndarray of shape (n,)
         Numbers of the classes, of any integer dtype.
     weights : ndarray of shape (n,), dtype of X, or of shape (1,), for all rows
@@ -142,15 +145,21 @@ def sum_by_columns(X, labels, weights, theta, bias, radius, unit, icpt, tiny, ro
         Rows whose part of X, and the numbers beside, stay in cache.
     total : ndarray of shape (n_outputs, d + 1), float64
         Of the weights of each output, then of its intercept.
+
+    Returns
+    -------
+    n_null : int
+        Rows whose norm is not finite. `total` has no meaning where one holds NaN or infinity.
     """
     n, n_outputs = X.shape[1], len(theta)
     z, icpt_part, feature_part = np.empty((n_outputs, step)), np.empty((n_outputs, step)), np.empty((n_outputs, step))
     label, weight, length = np.empty(step), np.empty(step), np.empty(step)
     scale = np.empty(step, X.dtype)
     norm, narrow = np.empty(_TILE), np.empty(_TILE, X.dtype)
+    n_null = 0
     for low in range(0, n, step):
         m = min(step, n - low)
-        _score_rows(
+        n_null += _score_rows(
             X, low, m, labels, weights, theta, bias, radius, unit, icpt, tiny, room,
             z, icpt_part, label, weight, scale, length, norm, narrow,
         )  # fmt: skip
@@ -160,6 +169,7 @@ def sum_by_columns(X, labels, weights, theta, bias, radius, unit, icpt, tiny, ro
             for j in range(len(X)):
                 total[k, j] += _dot(X[j, low : low + m], feature_part[k], m)
             total[k, -1] += _sum(icpt_part[k], m)
+    return n_null
 
 
 @njit(**_OPTIONS)
@@ -170,8 +180,9 @@ def _score_rows(
     """Write what residuals are computed from (`skdp._kernels.linear.residuals`), of m rows from `low` on.
 
     These are scores but for scale and intercept, what the intercept adds, and facts of the rows. `norm` and `narrow`
-    are scratch.
+    are scratch. Returns the number of rows whose norm is not finite.
     """
+    n_null = 0
     for start in range(0, m, _TILE):
         rows = min(_TILE, m - start)
         tile = slice(start, start + rows)
@@ -179,9 +190,10 @@ def _score_rows(
             label[i] = labels[low + i]
             weight[i] = weights[0 if len(weights) == 1 else low + i]
         _norms(X, low + start, rows, norm)
-        _clip_rows(norm, rows, radius, unit, icpt, tiny, room, weight[tile], scale[tile], length[tile])
+        n_null += _clip_rows(norm, rows, radius, unit, icpt, tiny, room, weight[tile], scale[tile], length[tile])
         for k in range(len(theta)):
             _scores(X, low + start, rows, theta[k], narrow)
             for i in range(rows):
                 z[k, start + i] = narrow[i]
                 icpt_part[k, start + i] = bias[k] * icpt
+    return n_null

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._fitting.rows import check_finite
 from skdp._kernels import columns as kernel
 from skdp._training.linear import LinearGeometry
 from skdp._training.model import Model
@@ -25,7 +26,6 @@ class ColumnModel(Model):
     Parameters
     ----------
     X : ndarray of shape (n, d), float32 or float64, Fortran order
-        Finite.
     labels : ndarray of shape (n,)
         Numbers of the classes, from 0.
     weights : ndarray of shape (n,) or float
@@ -33,11 +33,13 @@ class ColumnModel(Model):
     n_outputs : int
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry
+    names : list of str or None
+        Names of the columns, for refusals.
 
     Notes
     -----
     **Guarantees.** As of `skdp._training.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if
-    its weight is 0.
+    its weight is 0. A row that holds NaN or infinity is refused.
 
     Proof. As there, with u = 2**-53: it remains to show that the length of a row as computed is at least its norm
     ``|u|``. A root of d squares has a relative error of at most (d / 2 + 3) u, divided by the largest number or not.
@@ -48,10 +50,16 @@ class ColumnModel(Model):
     """
 
     def __init__(
-        self, X: Any, labels: Any, weights: NDArray[np.floating] | float, n_outputs: int, geometry: LinearGeometry
+        self,
+        X: Any,
+        labels: Any,
+        weights: NDArray[np.floating] | float,
+        n_outputs: int,
+        geometry: LinearGeometry,
+        names: list[str] | None = None,
     ) -> None:
         self.n_rows, self.n_features = X.shape
-        self.n_outputs, self.geometry = n_outputs, geometry
+        self.n_outputs, self.geometry, self._names = n_outputs, geometry, names
         self._X, self._labels = np.ascontiguousarray(X.T), labels
         self._weights = np.atleast_1d(np.asarray(weights, X.dtype))
 
@@ -66,7 +74,11 @@ class ColumnModel(Model):
         room = 1.0 + (self.n_features + self.n_outputs + 16) * 2.0**-52
         public = geometry.radius, geometry.unit, geometry.icpt, float(np.finfo(dtype).tiny), room
         step = max(_LEAST_ROWS, _BLOCK_VALUES // (self.n_features + 4 * self.n_outputs))
-        kernel.sum_by_columns(self._X, self._labels, self._weights, weights, bias, *public, max_norm, step, total)
+        n_null = kernel.sum_by_columns(
+            self._X, self._labels, self._weights, weights, bias, *public, max_norm, step, total
+        )
+        if n_null:  # NaN and infinity, or a norm beyond the largest number
+            check_finite(self._X.T, self._names)
         return (total if geometry.icpt else total[:, :-1]).ravel()
 
     def __enter__(self) -> Self:

@@ -47,8 +47,8 @@ MUTANTS = [
         "the schema of a table written before it is refused",
         (
             INPUT,
-            "    _check_finite(table, names)\n",
-            "    check_schema(estimator, table, reset=reset)\n    _check_finite(table, names)\n",
+            "    check_finite(table, names)\n",
+            "    check_schema(estimator, table, reset=reset)\n    check_finite(table, names)\n",
         ),
         tests="input",
     ),

@@ -114,7 +114,7 @@ MUTANTS = [
         "a block is not checked for NaN",
         (
             SOURCES,
-            "table = read_cells(rows, self.names, self.dtype, self.order)",
+            "table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)",
             "table = np.asarray(rows, self.dtype)",
         ),
         tests="streaming",
@@ -159,6 +159,18 @@ MUTANTS = [
         (ROW_BLOCKS, "return RowBlock(0, rows, labels, weights)", "return RowBlock(0, rows, labels, None)"),
         tests="streaming",
         select="drawn_in_memory",
+    ),
+    mutant(
+        "rows by columns are not checked for NaN",
+        (BY_COLUMNS, "        if n_null:", "        if False:"),
+        tests="streaming columns",
+        select="fault or refused",
+    ),
+    mutant(
+        "rows by columns that are not finite are not counted",
+        (COLUMN_KERNEL, "n_null += 0 if is_finite else 1", "n_null += 0"),
+        tests="streaming columns",
+        select="fault or refused",
     ),
     mutant(
         "rows by columns are not clipped to the radius",
