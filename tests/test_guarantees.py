@@ -22,6 +22,7 @@ from skdp._distributed.model import DistributedModel
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
 from skdp._search.scores import Errors, PrivateScore
+from skdp._streaming.memory_map import MappedModel
 from skdp._streaming.model import StreamedModel
 from skdp._training.columns import ColumnModel
 from skdp._training.linear import LinearModel
@@ -420,6 +421,11 @@ SENTENCES = {
         ],
         "A row changes it by at most what it may change the sum of the recipe's model.": [
             "tests/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
+        ],
+    },
+    MappedModel: {
+        "As of `StreamedModel`, but that a lot is drawn when its step begins, by the sampler of rows in memory.": [
+            "tests/test_streaming.py::test_lots_of_a_map_are_those_of_the_equal_array",
         ],
     },
     OneHotModel: {

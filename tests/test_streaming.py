@@ -257,6 +257,25 @@ def test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps(tmp_pa
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("gathered", [None, 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", [logistic, network])
+def test_lots_of_a_map_are_those_of_the_equal_array(tmp_path, monkeypatch, make, dtype, gathered):
+    """joblib maps large arrays in its workers, where a seed is to give the model that it gives outside of them."""
+    X, y, w = arrays(dtype)
+    changes = {"sampling_rate": 0.05, "max_iter": 1}
+    expected = make(**changes).fit(X, y, sample_weight=w)
+    if gathered is not None:  # then each lot is summed in a pass, block by block
+        monkeypatch.setattr(model, "GATHERED_VALUES", gathered * (D + 8))
+    found = make(**changes).fit(mapped(tmp_path / "x.npy", X), y, sample_weight=w)
+    for one, other in zip(parameters_of(found), parameters_of(expected), strict=True):
+        if gathered is None:
+            np.testing.assert_array_equal(one, other)
+        else:
+            rounding = {"rtol": 1e-4, "atol": 1e-6} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-12}
+            np.testing.assert_allclose(one, other, **rounding)
+
+
 def parameters_of(fitted):
     return [fitted.coef_] if hasattr(fitted, "coef_") else fitted.coefs_
 
@@ -601,12 +620,15 @@ def test_an_interrupt_keeps_the_steps_done_and_ends_the_thread(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.05])
-def test_a_run_resumes_from_its_checkpoint(tmp_path, monkeypatch, rate):
+@pytest.mark.parametrize("kind", ["parquet", "map"])
+def test_a_run_resumes_from_its_checkpoint(tmp_path, monkeypatch, kind, rate):
     """In the middle of lots that were drawn ahead, and to the same bits."""
     X, y, _ = arrays()
-    rows = TableRows(write(tmp_path / "t.parquet", X, y))
+    rows, label = TableRows(write(tmp_path / "t.parquet", X, y)), "label"
+    if kind == "map":
+        rows, label = mapped(tmp_path / "x.npy", X), y
     fixed = {"sampling_rate": rate, "max_iter": 6 if rate == 1.0 else 1}
-    expected = logistic(**fixed).fit(rows, "label")
+    expected = logistic(**fixed).fit(rows, label)
 
     def interrupt():
         raise KeyboardInterrupt
@@ -615,8 +637,8 @@ def test_a_run_resumes_from_its_checkpoint(tmp_path, monkeypatch, rate):
     with monkeypatch.context() as patch:
         patch.setattr(DPLogisticRegression, "_make_progress", lambda *given: AfterStep(3, interrupt))
         with pytest.warns(FitInterruptedWarning):
-            estimator.fit(rows, "label")
-    estimator.fit(rows, "label")
+            estimator.fit(rows, label)
+    estimator.fit(rows, label)
     assert (estimator.coef_ == expected.coef_).all()
     assert len(ledger.history) == 1
 

@@ -139,6 +139,16 @@ MUTANTS = [
         select="changes",
     ),
     mutant(
+        "lots of a map from the streams of their steps",
+        (
+            MEMORY_MAP,
+            "return sampling.rows(self.n_rows, stream)",
+            'return sampling.rows(self.n_rows, stream.spawn("step", step))',
+        ),
+        tests="streaming",
+        select="equal_array",
+    ),
+    mutant(
         "a map that changed is read on",
         (MEMORY_MAP, "return found.st_size, found.st_mtime_ns", "return found.st_size, 0"),
         tests="streaming",
