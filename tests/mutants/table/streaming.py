@@ -174,13 +174,13 @@ MUTANTS = [
         "rows by columns are not checked for NaN",
         (BY_COLUMNS, "        if n_null:", "        if False:"),
         tests="streaming columns",
-        select="fault or refused",
+        select="a_fault_in_a_block_is or no_numbers_are_refused",
     ),
     mutant(
         "rows by columns that are not finite are not counted",
         (COLUMN_KERNEL, "n_null += 0 if is_finite else 1", "n_null += 0"),
         tests="streaming columns",
-        select="fault or refused",
+        select="a_fault_in_a_block_is or no_numbers_are_refused",
     ),
     mutant(
         "rows by columns are not clipped to the radius",
