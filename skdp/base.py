@@ -20,8 +20,8 @@ from skdp._fitting.norms import row_form_of, row_norm_of
 from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
-from skdp._fitting.rows import check_labels, check_table, encode_labels
-from skdp._fitting.sources import refuse_rows_elsewhere
+from skdp._fitting.rows import check_labels, check_schema, check_table, encode_labels
+from skdp._fitting.sources import RowSource, refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
 from skdp._report.reported import Reported
@@ -181,6 +181,24 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         publish(self, work)
         if interrupted:
             warn_of_interrupt(interrupted)
+        return self
+
+    def _fit_unread(self, X: Any, shape: tuple[int, int | None], targets: Any = None) -> Self:
+        """Go through the phases of a fit on a copy, with rows that are read, and refused, after the charge.
+
+        `X` is a `RowSource`, or an iterator of blocks, whose shape is (0, None).
+        """
+        work = copy(self)
+        forget(work)
+        if isinstance(X, RowSource):
+            check_schema(work, X.like(), reset=True)
+        plan = work._plan_checked(work._check_terms(), shape)
+        if isinstance(X, RowSource):
+            work._fitted_n_public = work._public_n_samples(shape[0])
+            warn_of_weak_delta(work.delta, work._fitted_n_public)
+        work._payment().charge(plan.event)
+        work._learn(plan, X, targets)
+        publish(self, work)
         return self
 
     def _plan_checked(self, terms: FitTerms, shape: tuple[int, int | None]) -> Any:

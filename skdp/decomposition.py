@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
-from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._blas import blas_within_quota, count_usable_threads, single_threaded_blas
-from skdp._fitting.releases import forget, new_release, publish
+from skdp._fitting.releases import new_release
 from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import RowSource, source_of, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
@@ -292,17 +291,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
         if source is None and not isinstance(X, Iterator):
             return self._fit_alone(X, y)
-        work = copy(self)
-        forget(work)
         if source is not None:
-            check_schema(work, source.like(), reset=True)
-            X = source
-        # The shape of an iterator is not known before it ends.
-        plan = work._plan_checked(work._check_terms(), (0, None) if source is None else source.shape)
-        work._payment().charge(plan.event)
-        work._learn(plan, X, None)
-        publish(self, work)
-        warn_of_weak_delta(plan.price.delta, work.n_samples_)
+            return self._fit_unread(source, source.shape)
+        self._fit_unread(X, (0, None))  # the shape of an iterator is not known before it ends
+        warn_of_weak_delta(self.delta_, self.n_samples_)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:

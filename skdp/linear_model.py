@@ -334,8 +334,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
             return recipe
         # All rows are read in every step, and by columns there is nothing to keep of them.
-        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape)
-        return replace(recipe, make=make, order="F")
+        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
+        return replace(recipe, make=make, order="F", finite=False)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         if isinstance(plan.run.shape, OneHotGeometry):

@@ -88,6 +88,18 @@ def test_a_row_that_overflows_is_a_null_row():
     np.testing.assert_allclose(found, sum_of(X, labels, without, theta, 0.1, 1, geometry), rtol=1e-12)
 
 
+@pytest.mark.parametrize("place", [0, 511, 512, 1029])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_cells_that_are_no_numbers_are_refused(dtype, value, place):
+    """Also in rows of weight 0, and whatever the radius."""
+    X, labels, weights, theta = people(1030, 4, 1, dtype)
+    X[place, 2], weights[place] = value, 0.0
+    for radius in (1e-30, 1.5, 1e30):
+        with pytest.raises(ValueError, match="in column 2"):
+            sum_of(X, labels, weights, theta, 0.1, 1, LinearGeometry(radius, True))
+
+
 def test_lots_are_refused():
     model = ColumnModel(np.zeros((3, 2), order="F"), np.zeros(3, int), 1.0, 1, LinearGeometry(1.0, True))
     with pytest.raises(ValueError, match="give None"):

@@ -20,7 +20,9 @@ from dask.array import chunk
 
 from skdp import (
     DPPCA,
+    DPGaussianNB,
     DPGridSearchCV,
+    DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
@@ -155,6 +157,24 @@ def test_principal_components_are_one_map_and_one_sum():
     np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=0, atol=1e-12)
     assert there.n_samples_ == N
     np.testing.assert_allclose(there.transform(split(X)), there.transform(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("estimator", [DPRidge, DPLinearRegression])
+def test_least_squares_are_one_map_and_one_sum(estimator, dtype):
+    X, _ = make_people(dtype)
+    y, weights = X[:, 0] - 2.0 * X[:, 1], np.linspace(0.0, 2.0, N)
+    make = partial(estimator, y_bounds=(-2, 1), random_state=2)
+    rounding = 1e-4 if dtype == np.float32 else 1e-10
+    for w, of_parts in ((None, None), (weights, split(weights)), (weights, weights)):
+        here, there = make().fit(X, y, w), make().fit(split(X), split(y), of_parts)
+        single = rounding if w is None else 1e-10  # weighted rows are added in double precision
+        for name in ("coef_", "intercept_", "coef_std_"):
+            np.testing.assert_allclose(getattr(there, name), getattr(here, name), rtol=single, atol=single)
+        assert (there.epsilon_, there.privacy_event_) == (here.epsilon_, here.privacy_event_)
+    table = frame(X, y)
+    np.testing.assert_allclose(make().fit(table, "y").coef_, make().fit(X, y).coef_, rtol=rounding, atol=rounding)
+    np.testing.assert_array_equal(there.predict(split(X)), there.predict(X))
 
 
 def test_a_network_regressor_fits_full_batches_alike():
@@ -452,8 +472,21 @@ def test_sums_meet_in_the_order_of_the_partitions():
     def name(parts):
         return "(" + "+".join(parts) + ")"
 
-    assert in_a_tree(name, list("abcdefghij")) == "((a+b+c+d+e+f+g+h)+(i+j))"
-    assert in_a_tree(name, ["a"]) == "a"
+    assert in_a_tree(name, list("abcdefghij")) == ["(a+b+c+d+e+f+g+h)", "(i+j)"]
+    assert in_a_tree(name, list("abcdefgh")) == list("abcdefgh")
+    assert len(in_a_tree(name, ["a"] * 65)) == 2
+    assert in_a_tree(name, ["a"]) == ["a"]
+
+
+@pytest.mark.parametrize("n_partitions", [9, 20, 70])
+def test_sums_of_many_partitions_are_those_of_one_machine(n_partitions):
+    X, y = make_people()
+    sizes = [len(part) for part in np.array_split(y, n_partitions)]
+    here, there = classifier(max_iter=2).fit(X, y), classifier(max_iter=2).fit(split(X, sizes), split(y, sizes))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    here, there = DPPCA(2, random_state=1).fit(X), DPPCA(2, random_state=1).fit(split(X, sizes))
+    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=0, atol=1e-12)
+    assert there.n_samples_ == N
 
 
 def test_parts_of_a_sum_are_left_as_they_are():
@@ -728,11 +761,21 @@ def test_a_bad_partition_is_refused_in_one_line_and_the_charge_stands(kind, mess
     assert not hasattr(model, "coef_")
 
 
-@pytest.mark.parametrize(("kind", "message"), [("NaN", "NaN"), ("dtype", "types"), ("width", "shape")])
-def test_components_are_refused_likewise(kind, message):
+SUM_FAULTS = {"NaN": "NaN", "dtype": "types", "width": "shape", "rows": "999 rows", "labels": "249 entries"}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [*((DPRidge, kind) for kind in SUM_FAULTS), *((DPPCA, kind) for kind in list(SUM_FAULTS)[:-1])],
+)
+def test_sums_of_one_pass_are_refused_likewise(estimator, kind):
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=f"after the fit was charged, which stands: .*{message}"):
-        DPPCA(2, accountant=accountant).fit(changed_people(kind)[0])
+    X, y = changed_people(kind)
+    model = DPPCA(2, accountant=accountant) if estimator is DPPCA else DPRidge(y_bounds=(0, 1), accountant=accountant)
+    with pytest.raises(ValueError, match=SUM_FAULTS[kind]) as caught:
+        model.fit(X, y)
+    assert "after the fit was charged, which stands" in str(caught.value)
+    assert "\n" not in str(caught.value)
     assert len(accountant.history) == 1
 
 
@@ -792,11 +835,11 @@ def test_under_add_remove_the_public_number_rules():
     assert there.delta_ == less.delta_
 
 
-@pytest.mark.parametrize("other", ["DPRidge", "search"])
+@pytest.mark.parametrize("other", ["DPGaussianNB", "search"])
 def test_other_estimators_refuse_collections_before_a_charge(other):
     X, y = make_people()
     accountant = PrivacyAccountant()
-    model = DPRidge(y_bounds=(0, 1), accountant=accountant)
+    model = DPGaussianNB(bounds=(-1.0, 1.0), classes=[0, 1], accountant=accountant)
     if other == "search":
         model = DPGridSearchCV(classifier(accountant=accountant), {"max_iter": [1, 2]})
     with pytest.raises(TypeError, match="not in memory"):

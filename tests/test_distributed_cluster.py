@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.client import futures_of
 
 from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._distributed.model import DistributedModel
@@ -96,6 +97,22 @@ def test_a_network_by_lots_has_the_same_bits_on_any_engine(client):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_bound_partitions_stay_where_they_are(client, monkeypatch):
+    """In all steps of two fits: of tasks that it takes for readers a scheduler says where, and their rows follow."""
+    X, y = make_people()
+    places, end = [], DistributedModel.__exit__
+
+    def ending(model, *exception):
+        places.extend(client.who_has(futures_of(model._partitions)).values())
+        end(model, *exception)
+
+    monkeypatch.setattr(DistributedModel, "__exit__", ending)
+    A, Y = split(X).persist(), split(y).persist()
+    for _ in range(2):
+        classifier(max_iter=20).fit(A, Y)
+    assert [len(workers) for workers in places] == [1] * 2 * len(CHUNKS)
+
+
 def test_collections_that_nobody_else_holds_are_kept_for_the_fit(client):
     X, y = make_people()
     for number in range(10):
@@ -103,20 +120,20 @@ def test_collections_that_nobody_else_holds_are_kept_for_the_fit(client):
         assert classifier(max_iter=1).fit(A, Y).n_steps_ == 1
         source = source_of_rows(split(X - number).persist(), None, None, None)
         assert source.n_rows == N
-        assert source.add_up(Rows).n == N
+        assert source.add_up(Rows).n_rows == N
 
 
 class Rows:
     """A sum that counts."""
 
     def __init__(self):
-        self.n = 0
+        self.n_rows = 0
 
     def add(self, X):
-        self.n += len(X)
+        self.n_rows += len(X)
 
     def merge(self, other):
-        self.n += other.n
+        self.n_rows += other.n_rows
 
 
 def kill_a_worker(client):

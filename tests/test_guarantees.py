@@ -22,6 +22,7 @@ from skdp._distributed.model import DistributedModel
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
 from skdp._search.scores import Errors, PrivateScore
+from skdp._streaming.memory_map import MappedModel
 from skdp._streaming.model import StreamedModel
 from skdp._training.columns import ColumnModel
 from skdp._training.linear import LinearModel
@@ -272,6 +273,7 @@ SENTENCES = {
         "None and `y_bounds` is given.": [
             "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
+            "tests/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
             "tests/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/test_least_squares.py::test_the_noise_is_as_priced",
             "tests/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
@@ -280,10 +282,15 @@ SENTENCES = {
             "tests/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
             "tests/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
         ],
-        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+        "`accountant` is charged before the rows are summed.": [
             "tests/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_streaming.py::test_the_charge_precedes_the_first_block",
+        ],
+        "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
+        "memory.": [
             "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
         "Weights act inside the clip: no weight raises what a row may change.": [
             "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
@@ -294,6 +301,7 @@ SENTENCES = {
         "None and `y_bounds` is given.": [
             "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
+            "tests/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
             "tests/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/test_least_squares.py::test_the_noise_is_as_priced",
             "tests/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
@@ -302,10 +310,15 @@ SENTENCES = {
             "tests/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
             "tests/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
         ],
-        "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
+        "`accountant` is charged before the rows are summed.": [
             "tests/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_streaming.py::test_the_charge_precedes_the_first_block",
+        ],
+        "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
+        "memory.": [
             "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
         "Weights act inside the clip: no weight raises what a row may change.": [
             "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
@@ -392,6 +405,10 @@ SENTENCES = {
             "tests/test_columns.py::test_no_row_adds_more_than_the_clip",
             "tests/test_columns.py::test_sums_are_those_of_the_plain_reading",
         ],
+        "A row that holds NaN or infinity is refused.": [
+            "tests/test_columns.py::test_cells_that_are_no_numbers_are_refused",
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
+        ],
     },
     StreamedModel: {
         "The sum of a step is that of the clipped gradients of its lot, each row of it once, in float64.": [
@@ -404,6 +421,11 @@ SENTENCES = {
         ],
         "A row changes it by at most what it may change the sum of the recipe's model.": [
             "tests/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
+        ],
+    },
+    MappedModel: {
+        "As of `StreamedModel`, but that a lot is drawn when its step begins, by the sampler of rows in memory.": [
+            "tests/test_streaming.py::test_lots_of_a_map_are_those_of_the_equal_array",
         ],
     },
     OneHotModel: {

@@ -399,7 +399,7 @@ def test_the_charge_stands_before_the_rows_are_summed(monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("a fault in the middle")
 
-    monkeypatch.setattr(moments, "_sum_of_rows", fail)
+    monkeypatch.setattr(moments.SumOfRows, "add", fail)
     model = linear(accountant=accountant)
     with pytest.raises(RuntimeError, match="in the middle"):
         model.fit(*draw(60))

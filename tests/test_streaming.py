@@ -18,9 +18,11 @@ from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import (
+    DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
+    DPRidge,
     PrivacyAccountant,
     allocate_budget,
 )
@@ -39,6 +41,7 @@ from skdp._training.network import Architecture, Clip, NetworkModel
 from skdp.datasets import TableRows
 from skdp.decomposition import DPPCA
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning
+from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are few")
 
@@ -158,6 +161,84 @@ def test_components_equal_those_in_memory(tmp_path, center):
     assert found.n_samples_ == N
 
 
+def targets(seed=1):
+    """Some of them beyond the bounds of the estimators below."""
+    return np.random.default_rng(seed).uniform(-4.0, 6.0, N)
+
+
+def least_squares(estimator=DPRidge, **changes):
+    return estimator(**{"y_bounds": (-3.0, 5.0), "random_state": 3, "data_norm": 1.2} | changes)
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+@pytest.mark.parametrize("kind", ["parquet", "dataset", "table", "map"])
+def test_least_squares_equal_those_in_memory(tmp_path, dtype, kind, adjacency):
+    X, _, w = arrays(dtype)
+    y, changes = targets(), {"adjacency": adjacency, "n_samples_public": N}
+    path = write(tmp_path / "t.parquet", X, y, w)
+    rows = {"parquet": TableRows(path), "dataset": ds.dataset(path), "table": arrow(X, y, w)}.get(kind)
+    for weights in (None, w):
+        expected = least_squares(**changes).fit(X, y, sample_weight=weights)
+        if kind == "map":
+            found = least_squares(**changes).fit(mapped(tmp_path / "x.npy", X), y, sample_weight=weights)
+        else:
+            read = TableRows(rows if kind == "table" else path, columns=NAMES) if weights is None else rows
+            found = least_squares(**changes).fit(read, "label", sample_weight=None if weights is None else "weight")
+            assert found.feature_names_in_.tolist() == NAMES
+            np.testing.assert_allclose(found.predict(TableRows(path)), expected.predict(X), rtol=1e-4)
+        single = dtype == np.float32 and weights is None
+        for name in ("coef_", "intercept_", "coef_std_", "intercept_std_", "alpha_"):
+            rounding = {"rtol": 1e-4} if single else {"rtol": 1e-9}
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), **rounding)
+        assert found.privacy_event_ == expected.privacy_event_
+        assert (found.epsilon_, found.delta_, found.y_bounds_) == (expected.epsilon_, expected.delta_, (-3.0, 5.0))
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """What went into each release, and the mechanism that made it."""
+    seen, release = [], GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        seen.append((np.array(value), mechanism))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    return seen
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("place", [0, 255, 256, 1700, N - 1])
+def test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity(
+    tmp_path, released, place, dtype, weighted, adjacency
+):
+    """At the ends of blocks too; a row of the largest norm and a weight above 1 takes at least nine tenths of it."""
+    X, _, w = arrays(dtype)
+    y = targets()
+    X[place], y[place], w[place] = 1e6, 1e9, 1e6
+    other_X, other_y, other_w = X.copy(), y.copy(), w.copy()
+    if adjacency == "add_remove":
+        other_X, other_y, other_w = (np.delete(each, place, axis=0) for each in (X, y, w))
+    elif adjacency == "zero_out" and weighted:
+        other_w[place] = 0.0
+    else:
+        other_X[place], other_y[place] = [1e6, -1e6, 1e6, -1e6], -1e9
+    for number, (rows, label, weight) in enumerate(((X, y, w), (other_X, other_y, other_w))):
+        path = write(tmp_path / f"{number}.parquet", rows, label, weight)
+        model = least_squares(DPLinearRegression, adjacency=adjacency, n_samples_public=N)
+        model.fit(TableRows(path, columns=NAMES), "label", sample_weight="weight" if weighted else None)
+    (one, mechanism), (other, same) = released
+    assert mechanism == same
+    is_gone = adjacency == "add_remove" or (adjacency == "zero_out" and weighted)
+    # Under add_remove the rows after it are in other blocks, which add up in another order.
+    room = 1e-10 if adjacency == "add_remove" else 1e-12
+    assert 0.9 < np.linalg.norm(one - other) <= (1.0 if is_gone else 2.0**0.5) * (1.0 + room)
+    assert mechanism.sensitivity == (1.0 / 2.0**0.5 if adjacency == "replace_one" else 1.0)
+
+
 @pytest.mark.parametrize("gathered", [None, 1, 400])
 @pytest.mark.parametrize("make", [logistic, network])
 def test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps(tmp_path, monkeypatch, make, gathered):
@@ -174,6 +255,25 @@ def test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps(tmp_pa
     found = make(**changes).fit(TableRows(write(tmp_path / "t.parquet", X, y, w)), "label", sample_weight="weight")
     for one, other in zip(parameters_of(found), parameters_of(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("gathered", [None, 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", [logistic, network])
+def test_lots_of_a_map_are_those_of_the_equal_array(tmp_path, monkeypatch, make, dtype, gathered):
+    """joblib maps large arrays in its workers, where a seed is to give the model that it gives outside of them."""
+    X, y, w = arrays(dtype)
+    changes = {"sampling_rate": 0.05, "max_iter": 1}
+    expected = make(**changes).fit(X, y, sample_weight=w)
+    if gathered is not None:  # then each lot is summed in a pass, block by block
+        monkeypatch.setattr(model, "GATHERED_VALUES", gathered * (D + 8))
+    found = make(**changes).fit(mapped(tmp_path / "x.npy", X), y, sample_weight=w)
+    for one, other in zip(parameters_of(found), parameters_of(expected), strict=True):
+        if gathered is None:
+            np.testing.assert_array_equal(one, other)
+        else:
+            rounding = {"rtol": 1e-4, "atol": 1e-6} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-12}
+            np.testing.assert_allclose(one, other, **rounding)
 
 
 def parameters_of(fitted):
@@ -291,6 +391,8 @@ def test_the_charge_precedes_the_first_block(tmp_path, opened):
     assert seen == [[1]] * 3  # a pass a step
     DPPCA(2, accountant=ledger, delta=1e-6, epsilon=0.1).fit(rows, "label")
     assert seen == [[1]] * 3 + [[2]]
+    least_squares(accountant=ledger, delta=1e-6, epsilon=0.1).fit(rows, "label")
+    assert seen == [[1]] * 3 + [[2]] + [[3]]
 
 
 def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
@@ -315,6 +417,14 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         (estimator, ds.dataset(path).filter(ds.field("c0") > 0), "label", "filter"),
         (clone(estimator).set_params(classes=None), TableRows(path), "label", "classes=None"),
         (clone(estimator).set_params(adjacency="add_remove"), TableRows(path), "label", "n_samples_public=None"),
+    ]
+    ridge = least_squares(accountant=ledger, delta=1e-6)
+    cases += [
+        (ridge, TableRows(path), "married", "names no column of X"),
+        (ridge, TableRows(path), None, "y=None"),
+        (ridge, TableRows(path), y[:-1], "y has shape"),
+        (clone(ridge).set_params(y_bounds=None), TableRows(path), "label", "y_bounds=None"),
+        (clone(ridge).set_params(adjacency="add_remove"), TableRows(path), "label", "n_samples_public=None"),
     ]
     for model_, rows, target, message in cases:
         with pytest.raises(ValueError, match=message) as caught:
@@ -364,6 +474,34 @@ def test_a_fault_in_a_block_is_one_line_and_the_charge_stands(tmp_path, fault, k
     assert caught.value.__context__ is None
     assert len(ledger.history) == 1
     assert not hasattr(estimator, "coef_")
+    assert not reader_threads()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "table", "map"])
+@pytest.mark.parametrize("fault", ["gap", "infinity", "target", "weight"])
+def test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands(tmp_path, fault, kind):
+    X, _, w = arrays()
+    y = targets()
+    at, message = {
+        "gap": ((X, (700, 2), np.nan), "NaN"),
+        "infinity": ((X, (700, 2), -np.inf), "infinity"),
+        "target": ((y, 700, np.nan), "y contains NaN"),
+        "weight": ((w, 700, -77.0), "sample_weight has negative"),
+    }[fault]
+    at[0][at[1]] = at[2]
+    ledger = PrivacyAccountant(10.0, 1e-5, path=str(tmp_path / "ledger.budget"))
+    model_ = least_squares(accountant=ledger, delta=1e-6)
+    path = write(tmp_path / "t.parquet", X, y, w)
+    rows = {"parquet": TableRows(path), "table": arrow(X, y, w), "map": mapped(tmp_path / "x.npy", X)}[kind]
+    named = (y, w) if kind == "map" else ("label", "weight")
+    with pytest.raises(ValueError, match="after the fit was charged, which stands: .*" + message) as caught:
+        model_.fit(rows, *named)
+    assert str(caught.value).startswith("rows 512 to 767 of X")
+    assert "\n" not in str(caught.value)
+    assert "77" not in str(caught.value).replace("767", "")
+    assert caught.value.__context__ is None
+    assert len(ledger.history) == 1
+    assert not hasattr(model_, "coef_")
     assert not reader_threads()
 
 
@@ -482,12 +620,15 @@ def test_an_interrupt_keeps_the_steps_done_and_ends_the_thread(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.05])
-def test_a_run_resumes_from_its_checkpoint(tmp_path, monkeypatch, rate):
+@pytest.mark.parametrize("kind", ["parquet", "map"])
+def test_a_run_resumes_from_its_checkpoint(tmp_path, monkeypatch, kind, rate):
     """In the middle of lots that were drawn ahead, and to the same bits."""
     X, y, _ = arrays()
-    rows = TableRows(write(tmp_path / "t.parquet", X, y))
+    rows, label = TableRows(write(tmp_path / "t.parquet", X, y)), "label"
+    if kind == "map":
+        rows, label = mapped(tmp_path / "x.npy", X), y
     fixed = {"sampling_rate": rate, "max_iter": 6 if rate == 1.0 else 1}
-    expected = logistic(**fixed).fit(rows, "label")
+    expected = logistic(**fixed).fit(rows, label)
 
     def interrupt():
         raise KeyboardInterrupt
@@ -496,8 +637,8 @@ def test_a_run_resumes_from_its_checkpoint(tmp_path, monkeypatch, rate):
     with monkeypatch.context() as patch:
         patch.setattr(DPLogisticRegression, "_make_progress", lambda *given: AfterStep(3, interrupt))
         with pytest.warns(FitInterruptedWarning):
-            estimator.fit(rows, "label")
-    estimator.fit(rows, "label")
+            estimator.fit(rows, label)
+    estimator.fit(rows, label)
     assert (estimator.coef_ == expected.coef_).all()
     assert len(ledger.history) == 1
 
@@ -675,7 +816,6 @@ def others():
     grid = {"alpha": [0.0, 0.1]}
     return [
         skdp.DPGaussianNB(bounds=(-1.0, 1.0), **fixed),
-        skdp.DPRidge(y_bounds=(0, 1)),
         skdp.ensemble.DPRandomTreesClassifier(bounds=(-1.0, 1.0), **fixed),
         skdp.preprocessing.DPStandardScaler(bounds=(-1.0, 1.0)),
         skdp.preprocessing.DPTableVectorizer(),
@@ -735,6 +875,9 @@ def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_othe
         expected = logistic(classes=None).fit(X, y)
     with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
         found = logistic(classes=None).fit(rows, y)
+    assert (found.coef_ == expected.coef_).all()
+    with pytest.warns(skdp.PrivacyLeakWarning, match="y_bounds=None"):
+        expected, found = (least_squares(y_bounds=None).fit(each, y) for each in (X, rows))
     assert (found.coef_ == expected.coef_).all()
     several = np.column_stack([y, 1 - y])
     expected, found = network().fit(X, several), network().fit(rows, several)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +15,13 @@ FAN_IN = 8
 
 
 def task(function: Callable[..., Any], *given: Any) -> Delayed:
-    """Return a call of a function on the engine, under a name of its own: it is never taken from a cache."""
-    return dask.delayed(function, pure=False, traverse=False)(*given)
+    """Return a call of a function on the engine, under a name of its own: it is never taken from a cache.
+
+    It is also a group of its own. Of a group that grows with every step, and has few partitions below it, a scheduler
+    believes that its tasks read data, gives them to any worker, and sends bound partitions after them.
+    """
+    name = (f"{function.__name__}-{uuid.uuid4().hex}", 0)
+    return dask.delayed(function, pure=False, traverse=False)(*given, dask_key_name=name)
 
 
 def constant(value: Any) -> Delayed:
@@ -23,12 +29,15 @@ def constant(value: Any) -> Delayed:
     return dask.delayed(value, pure=False, traverse=False)
 
 
-def in_a_tree(add: Callable[[list[Any]], Delayed], parts: Sequence[Any]) -> Any:
-    """Return the sum of parts, added by `FAN_IN` neighbours at a time, in an order that no worker's speed changes."""
+def in_a_tree(add: Callable[[list[Any]], Delayed], parts: Sequence[Any]) -> list[Any]:
+    """Return at most `FAN_IN` sums of parts, to be added here, in an order that no worker's speed changes.
+
+    On workers, `FAN_IN` neighbours are added at a time. The last sum is not worth the way to one of them and back.
+    """
     parts = list(parts)
-    while len(parts) > 1:
+    while len(parts) > FAN_IN:
         parts = [add(parts[start : start + FAN_IN]) for start in range(0, len(parts), FAN_IN)]
-    return parts[0]
+    return parts
 
 
 def results(what: str, tasks: Sequence[Any], *, persist: bool = False) -> tuple[Any, ...]:
@@ -39,15 +48,41 @@ def results(what: str, tasks: Sequence[Any], *, persist: bool = False) -> tuple[
     return found
 
 
+class Asking:
+    """Asks for results that depend on what is kept on workers, step after step.
+
+    A client sends a message in 10 ms. What it says of results that are no longer needed would hold up the next tasks,
+    so the last results are kept until these are sent.
+    """
+
+    def __init__(self, kept: Any) -> None:
+        futures = _futures_of(kept)
+        self._client = futures[0].client if futures else None
+        self._last: Any = None
+
+    def results(self, what: str, tasks: Sequence[Any]) -> tuple[Any, ...]:
+        """See `results`."""
+        return results(what, tasks) if self._client is None else on_engine(what, lambda: self._gather(tasks))
+
+    def _gather(self, tasks: Sequence[Any]) -> tuple[Any, ...]:
+        assert self._client is not None
+        self._last = self._client.compute(list(tasks))
+        return tuple(self._client.gather(self._last))
+
+
 def settle(collections: Any) -> None:
     """Wait for what these collections keep on workers, if they do.
 
     A scheduler may take up a later graph before an earlier one, and cancels it if results are not known to it yet.
     """
-    distributed = sys.modules.get("distributed")  # where it was not imported, nothing is on workers
-    if distributed is not None and (futures := distributed.client.futures_of(collections)):
+    if futures := _futures_of(collections):
         with futures[0].client.as_current():
-            distributed.wait(futures)
+            sys.modules["distributed"].wait(futures)
+
+
+def _futures_of(collections: Any) -> list[Any]:
+    distributed = sys.modules.get("distributed")  # where it was not imported, nothing is on workers
+    return [] if distributed is None else distributed.client.futures_of(collections)
 
 
 def on_engine(what: str, ask: Callable[[], Any]) -> Any:
@@ -67,4 +102,4 @@ def on_engine(what: str, ask: Callable[[], Any]) -> Any:
     )
 
 
-__all__ = ["FAN_IN", "constant", "in_a_tree", "on_engine", "results", "settle", "task"]
+__all__ = ["FAN_IN", "Asking", "constant", "in_a_tree", "on_engine", "results", "settle", "task"]

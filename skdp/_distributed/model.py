@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._distributed.engine import constant, in_a_tree, results, task
+from skdp._distributed.engine import Asking, constant, in_a_tree, task
 from skdp._distributed.lots import PartitionLot, lots_of_step
 from skdp._distributed.partitions import add_sums, sum_partition
 from skdp._random import SecretStream
@@ -39,6 +39,7 @@ class DistributedModel(Model):
     def __init__(self, partitions: list[Any], n_rows: int) -> None:
         self.n_rows = n_rows
         self._partitions = partitions
+        self._engine = Asking(partitions)
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> list[PartitionLot]:
         """See `Model`: the lot of each partition, which is drawn where its rows lie."""
@@ -50,14 +51,16 @@ class DistributedModel(Model):
         sums = [
             task(sum_partition, bound, shared, lot, max_norm) for bound, lot in zip(self._partitions, rows, strict=True)
         ]
-        (total,) = results("a step, after the fit was charged, which stands,", [in_a_tree(_add, sums)])
+        total = add_sums(
+            self._engine.results("a step, after the fit was charged, which stands,", in_a_tree(_add, sums))
+        )
         return np.zeros(len(theta)) if total is None else np.asarray(total)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._partitions = []  # the workers may forget them
+        self._partitions, self._engine = [], Asking([])  # the workers may forget them
 
 
 def _add(parts: list[Any]) -> Any:

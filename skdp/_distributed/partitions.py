@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skdp._distributed.lots import PartitionLot
 from skdp._fitting.rows import read_cells
-from skdp._fitting.sources import BlockRecipe
+from skdp._fitting.sources import BlockRecipe, TargetReading
 
 
 class Refused(NamedTuple):
@@ -80,11 +80,8 @@ def bind_partition(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any,
 
 def _bind(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights: Any) -> Any:
     rows, labels, weights = layout.split(block, labels, weights)
-    if fault := layout.fault_of(rows):
+    if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
         return Refused(fault)
-    for name, column in (("y", labels), ("sample_weight", weights)):
-        if column is not None and len(column) != len(rows):
-            return Refused(f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike")
     if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
         rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
         labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
@@ -113,19 +110,37 @@ def add_sums(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]
     return total
 
 
-def add_up_partition(new_sum: Callable[[], Any], layout: Layout, block: Any) -> Any:
+def add_up_partition(
+    new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, *parts: Any
+) -> Any:
     """Return a new sum to which the rows of a partition are added, or say why they are refused."""
-    return _or_refused(lambda: _add_up(new_sum, layout, block))
+    return _or_refused(lambda: _add_up(new_sum, read_targets, layout, *parts))
 
 
-def _add_up(new_sum: Callable[[], Any], layout: Layout, block: Any) -> Any:
-    rows, _, _ = layout.split(block, None, None)
-    if fault := layout.fault_of(rows):
+def _add_up(
+    new_sum: Callable[[], Any],
+    read_targets: TargetReading | None,
+    layout: Layout,
+    block: Any,
+    labels: Any,
+    weights: Any,
+) -> Any:
+    rows, labels, weights = layout.split(block, labels, weights)
+    if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
         return Refused(fault)
     total = new_sum()
     if len(rows):
-        total.add(read_cells(rows, layout.features))
+        targets = () if read_targets is None else read_targets(labels, weights, len(rows))
+        total.add(read_cells(rows, layout.features), *targets)
     return total
+
+
+def _fault_beside(rows: Any, labels: Any, weights: Any) -> str:
+    """Return which of the columns beside the rows of a partition has another length; "" if none has."""
+    for name, column in (("y", labels), ("sample_weight", weights)):
+        if column is not None and len(column) != len(rows):
+            return f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike"
+    return ""
 
 
 def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:

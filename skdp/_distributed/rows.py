@@ -23,7 +23,7 @@ from skdp._distributed.partitions import (
 )
 from skdp._fitting.cells import format_names
 from skdp._fitting.rows import check_shape
-from skdp._fitting.sources import BlockRecipe, RowSource, SumT
+from skdp._fitting.sources import BlockRecipe, RowSource, SumT, TargetReading
 
 
 def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> RowSource:
@@ -131,20 +131,30 @@ class DaskRows(RowSource):
         for number, size in enumerate(found):
             if isinstance(size, Refused):
                 refuse_partition(number, size)
-        if sum(found) != self.n_rows:
-            raise ValueError(
-                f"X has {sum(found)} rows where {self.n_rows} were planned with, after the fit was charged, which "
-                "stands: give a collection that does not change, or persist it."
-            )
+        self._check_number(sum(found))
         return DistributedModel(bound, sum(found))
 
-    def add_up(self, new_sum: Callable[[], SumT]) -> SumT:
+    def _check_number(self, n_rows: int) -> None:
+        """Refuse rows of which there are not as many as the charge and the plan say."""
+        if n_rows != self.n_rows:
+            raise ValueError(
+                f"X has {n_rows} rows where {self.n_rows} were planned with, after the fit was charged, which stands: "
+                "give a collection that does not change, or persist it."
+            )
+
+    def add_up(self, new_sum: Callable[[], SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
-        parts = [task(add_up_partition, new_sum, self._layout, block) for block in self._blocks]
+        parts = [
+            task(add_up_partition, new_sum, read_targets, self._layout, *given)
+            for given in zip(self._blocks, self._labels, self._weights, strict=True)
+        ]
         add = partial(_merge, new_sum)
-        (total,) = results("reading the rows, after the fit was charged, which stands,", [in_a_tree(add, parts)])
+        total = merge_sums(
+            new_sum, results("reading the rows, after the fit was charged, which stands,", in_a_tree(add, parts))
+        )
         if isinstance(total, Refused):
             refuse_partition(None, total)
+        self._check_number(total.n_rows)
         return total
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:

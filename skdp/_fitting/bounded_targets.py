@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._config import report_leak
 from skdp._fitting.leaks import Y_BOUNDS_READ, note_leaks
+from skdp._fitting.rows import check_targets, check_weights
 from skdp._validation import check_real, show
 
 _REMEDY = "give two public numbers, the smaller first, between which targets lie"
@@ -30,6 +32,30 @@ class TargetScale(NamedTuple):
             return cls(0.0, max(abs(low), abs(high)))
         half = 0.5 * high - 0.5 * low
         return cls(low + half, half)
+
+
+@dataclass(frozen=True)
+class TargetReader:
+    """Targets between public bounds, on the scale of the model, and weights of a block of rows."""
+
+    bounds: TargetBounds
+    scale: TargetScale
+    are_counts: bool = False
+
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:
+        """Return targets and weights, or refuse them."""
+        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
+        values = check_targets(y, n_rows)
+        if self.are_counts:
+            refuse_negative(values)
+        values, _ = bring_into_bounds(values, self.bounds)
+        return (values - self.scale.middle) / self.scale.half, weights
+
+
+def refuse_negative(counts: NDArray[np.float64]) -> None:
+    """Refuse targets of the Poisson loss that are no counts."""
+    if (counts < 0.0).any():
+        raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
 
 
 def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
@@ -71,4 +97,12 @@ def _are_bounds(low: float, high: float) -> bool:
     return 0.5 * high - 0.5 * low > 1e-300
 
 
-__all__ = ["TargetBounds", "TargetScale", "bring_into_bounds", "check_y_bounds", "report_bounds_read"]
+__all__ = [
+    "TargetBounds",
+    "TargetReader",
+    "TargetScale",
+    "bring_into_bounds",
+    "check_y_bounds",
+    "refuse_negative",
+    "report_bounds_read",
+]

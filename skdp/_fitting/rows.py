@@ -74,21 +74,25 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
         table = _sparse_table(X, accepted=sparse)
     else:
         table = _dense_table(X, names, by_blocks=by_blocks)
-    _check_finite(table, names)
+    check_finite(table, names)
     check_schema(estimator, table if names is None else X, reset=reset)
     return table
 
 
-def read_cells(X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C") -> NDArray[np.floating]:
+def read_cells(
+    X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C", *, finite: bool = True
+) -> NDArray[np.floating]:
     """Return a block of rows as an array of finite numbers, as `check_table` does, without a schema.
 
     `names` are those of the columns of an array; a frame has its own. The dtype is that of `check_table` by default.
+    Without `finite` it is for the caller to see that all numbers are.
     """
     names_of_frame = column_names(X)
     table = _dense_table(X, names_of_frame, by_blocks=True)
     with np.errstate(all="ignore"):
         table = np.asarray(table, dtype=_float_dtype(table.dtype) if dtype is None else dtype, order=order)
-    _check_finite(table, names if names_of_frame is None else names_of_frame)
+    if finite:
+        check_finite(table, names if names_of_frame is None else names_of_frame)
     return table
 
 
@@ -209,7 +213,8 @@ def _column(X: Any, j: int) -> NDArray[Any]:
     return series.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _check_finite(table: Any, names: list[Any] | None) -> None:
+def check_finite(table: Any, names: list[Any] | None) -> None:
+    """Refuse NaN and infinity in a table, and name the columns that hold them."""
     values = table.data if sp.issparse(table) else table
     if all_finite(values):
         return

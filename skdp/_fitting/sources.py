@@ -58,12 +58,20 @@ class TableRows:
 
 SumT = TypeVar("SumT", bound="Sum")
 
+TargetReading = Callable[[Any, Any, int], tuple[Any, Any]]
+"""Makes target values and weights of (labels, weights or None, number of rows), or refuses them. It can be pickled."""
+
 
 class Sum(Protocol):
     """A sum over rows to which blocks of rows are added, and other such sums."""
 
-    def add(self, X: NDArray[Any]) -> None:
-        """Add a block of rows."""
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were added."""
+
+    @property
+    def add(self) -> Callable[..., None]:
+        """Add a block of rows, with its target values and weights if there is a reader of targets."""
 
     def merge(self, other: Any) -> None:
         """Add a sum over other rows."""
@@ -77,21 +85,23 @@ class BlockRecipe:
     ----------
     make : callable
         Makes a model of (rows, target values, weights), all of them checked.
-    read_targets : callable
-        Makes target values and weights of (labels, weights or None, number of rows), or refuses them.
+    read_targets : TargetReading
     dtype : dtype
         Of the rows.
     names : list of str or None
         Names of the columns, for refusals.
     order : {"C", "F"}
         Memory order of the rows that `make` takes.
+    finite : bool
+        Whether NaN and infinity are refused here; else the model refuses them when it reads the rows.
     """
 
     make: Callable[[Any, Any, Any], Any]
-    read_targets: Callable[[Any, Any, int], tuple[Any, Any]]
+    read_targets: TargetReading
     dtype: np.dtype[Any]
     names: list[str] | None = None
     order: Literal["C", "F"] = "C"
+    finite: bool = True
 
     def __call__(self, rows: Any, labels: Any, weights: Any = None) -> Any:
         """Return the model of a block, which is a context manager; refuse NaN, infinity and labels of no class.
@@ -102,7 +112,7 @@ class BlockRecipe:
         labels : array-like of shape (m,)
         weights : array-like of shape (m,) or None
         """
-        table = read_cells(rows, self.names, self.dtype, self.order)
+        table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)
         values, weights = self.read_targets(labels, weights, len(table))
         return self.make(table, values, cast_weights(weights, self.dtype))
 
@@ -145,8 +155,11 @@ class RowSource:
         """
         raise NotImplementedError
 
-    def add_up(self, new_sum: Callable[[], SumT]) -> SumT:
-        """Return the sum over all rows; `new_sum` can be pickled and makes an empty one."""
+    def add_up(self, new_sum: Callable[[], SumT], read_targets: TargetReading | None = None) -> SumT:
+        """Return the sum over all rows; `new_sum` can be pickled and makes an empty one.
+
+        With `read_targets`, as of `BlockRecipe`, targets and weights of the rows are added with them.
+        """
         raise NotImplementedError
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
@@ -189,6 +202,46 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> RowSource | N
     return None if found is None else _read(found, found.columns, y, sample_weight)
 
 
+def source_to_fit(
+    X: Any, y: Any, sample_weight: Any, outputs: str, *, are_named: bool, n_samples_public: Any
+) -> RowSource | None:
+    """Return the source of rows with targets, as `source_of` does, or refuse what would have to be read of them.
+
+    Parameters
+    ----------
+    X, y, sample_weight : object
+        As given to ``fit``.
+    outputs : str
+        The parameter that names classes or bounds of targets.
+    are_named : bool
+        Whether it does; if not, a memory map is an array like any other.
+    n_samples_public : int or None
+
+    Raises
+    ------
+    ValueError
+        In one line, before anything but metadata is read.
+    """
+    if not is_elsewhere(X, y):
+        return None
+    if isinstance(X, np.memmap) and (not are_named or getattr(y, "ndim", 1) != 1):
+        return None  # an array like any other, of which classes are read, or of several labels a row
+    if not are_named:
+        raise ValueError(
+            f"{outputs}=None with rows that are not in memory, of which nothing is read before the charge: give the "
+            f"public {outputs}."
+        )
+    source = source_of(X, y, sample_weight)
+    if y is None:
+        raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+    if source is not None and source.n_rows is None and n_samples_public is None:
+        raise ValueError(
+            "n_samples_public=None with rows whose number is not known before they are read: give it, a round number "
+            "near theirs."
+        )
+    return source
+
+
 def _found_to_fit(X: Any, y: Any) -> Found | None:
     if isinstance(X, np.memmap):
         return Found("numpy", X, None)
@@ -219,7 +272,7 @@ def refuse_rows_elsewhere(who: str, X: Any) -> None:
     if found_rows(X) is not None:
         raise TypeError(
             f"X is a {type(X).__name__}, rows that are not in memory, which {who} cannot read: give an array or a "
-            "frame, or fit DPLogisticRegression, a network or DPPCA."
+            "frame, or fit a linear model, a network or DPPCA."
         )
 
 
@@ -249,11 +302,13 @@ __all__ = [
     "BlockRecipe",
     "RowSource",
     "TableRows",
+    "TargetReading",
     "after_the_charge",
     "cast_weights",
     "found_rows",
     "is_elsewhere",
     "refuse_rows_elsewhere",
     "source_of",
+    "source_to_fit",
     "source_to_predict",
 ]

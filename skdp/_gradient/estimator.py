@@ -22,9 +22,8 @@ from skdp._fitting.sources import (
     BlockRecipe,
     RowSource,
     cast_weights,
-    is_elsewhere,
     refuse_rows_elsewhere,
-    source_of,
+    source_to_fit,
     source_to_predict,
 )
 from skdp._gradient.plan import Plan, Run, Targets
@@ -244,27 +243,13 @@ class GradientEstimator(PrivateEstimator):
         if not self._streams:
             refuse_rows_elsewhere(type(self).__name__, X)
             return None
-        if not is_elsewhere(X, y):
-            return None
-        is_unnamed = not warm and named is None and self._named_outputs() is None
-        if isinstance(X, np.memmap) and (is_unnamed or getattr(y, "ndim", 1) != 1):
-            return None  # an array like any other, of which classes are read, or of several labels a row
-        if is_unnamed:
-            raise ValueError(
-                f"{self._outputs_parameter}=None with rows that are not in memory, of which nothing is read before the "
-                f"charge: give the public {self._outputs_parameter}."
-            )
-        source = source_of(X, y, sample_weight)
-        if y is None:
-            raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+        are_named = warm or named is not None or self._named_outputs() is not None
+        source = source_to_fit(
+            X, y, sample_weight, self._outputs_parameter, are_named=are_named, n_samples_public=self.n_samples_public
+        )
         if source is not None and self._check_group_rows() is True:
             raise ValueError(
                 "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."
-            )
-        if source is not None and source.n_rows is None and self.n_samples_public is None:
-            raise ValueError(
-                "n_samples_public=None with rows whose number is not known before they are read: give it, a round "
-                "number near theirs."
             )
         return source
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,9 +11,11 @@ from sklearn.base import RegressorMixin
 
 from skdp._fitting.bounded_targets import (
     TargetBounds,
+    TargetReader,
     TargetScale,
     bring_into_bounds,
     check_y_bounds,
+    refuse_negative,
     report_bounds_read,
 )
 from skdp._fitting.rows import check_targets, check_weights
@@ -33,24 +34,6 @@ class BoundedOutput(NamedTuple):
 
     bounds: TargetBounds
     n_outputs: int = 1
-
-
-@dataclass(frozen=True)
-class TargetReader:
-    """Targets between public bounds, on the scale of the model, and weights of a block of rows."""
-
-    bounds: TargetBounds
-    scale: TargetScale
-    are_counts: bool
-
-    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:
-        """Return targets and weights, or refuse them."""
-        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
-        values = check_targets(y, n_rows)
-        if self.are_counts:
-            refuse_negative(values)
-        values, _ = bring_into_bounds(values, self.bounds)
-        return (values - self.scale.middle) / self.scale.half, weights
 
 
 class GradientRegressor(RegressorMixin, GradientEstimator):
@@ -220,12 +203,6 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
         return tags
-
-
-def refuse_negative(counts: NDArray[np.float64]) -> None:
-    """Refuse targets of the Poisson loss that are no counts."""
-    if (counts < 0.0).any():
-        raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
 
 
 __all__ = ["HUBER", "REGRESSION_LOSSES", "BoundedOutput", "GradientRegressor"]

@@ -56,7 +56,8 @@ def _norms(X, low, m, norm):
 
 @njit(**_OPTIONS)
 def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
-    """Write scale and length of rows of these norms, and weight 0 for those that are not finite."""
+    """Write scale and length of rows of these norms, weight 0 for those that are not finite; return their number."""
+    n_null = 0
     for i in range(m):
         scale[i] = unit * (radius / norm[i]) if norm[i] > radius else unit
         # From the scale as rounded to the dtype of X, not from the exact one: rows are multiplied by the former.
@@ -67,6 +68,8 @@ def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
         weight[i] = weight[i] if is_finite else 0.0
         scale[i] = scale[i] if is_finite else 0.0
         length[i] = max(room * (size if is_finite else icpt), tiny)  # too long is safe: it clips more
+        n_null += 0 if is_finite else 1
+    return n_null
 
 
 @njit(**_OPTIONS)
@@ -76,7 +79,7 @@ def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room,
     Parameters
     ----------
     X : ndarray of shape (d, n), float32 or float64
-        Finite. Row i is ``X[:, i]``.
+        Row i is ``X[:, i]``.
     low, m : int
     labels : ndarray of shape (n,)
         Numbers of the classes, of any integer dtype.
@@ -89,7 +92,13 @@ def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room,
         By how much the norm of a row is taken longer than computed (`skdp._training.columns.ColumnModel`).
     label, weight, scale, length : ndarray of shape (at least m,), float64
         Written. Scales are numbers of the dtype of X.
+
+    Returns
+    -------
+    n_null : int
+        Rows whose norm is not finite. Sums of them have no meaning where one holds NaN or infinity.
     """
+    n_null = 0
     norm, narrow = np.empty(_TILE), np.empty(_TILE, X.dtype)
     for start in range(0, m, _TILE):
         count = min(_TILE, m - start)
@@ -98,6 +107,7 @@ def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room,
             label[i] = labels[low + i]
             weight[i] = weights[0 if len(weights) == 1 else low + i]
         _norms(X, low + start, count, norm)
-        _clip_rows(norm, count, radius, unit, icpt, tiny, room, weight[tile], narrow, length[tile])
+        n_null += _clip_rows(norm, count, radius, unit, icpt, tiny, room, weight[tile], narrow, length[tile])
         for i in range(count):
             scale[start + i] = narrow[i]
+    return n_null

@@ -95,7 +95,8 @@ class DPLinearRegression(MomentsRegressor):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
       and `y_bounds` is given.
     - All that is fitted is a function of one noisy release and of public quantities.
-    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
+    - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
+      the block that holds it if the rows are not in memory.
     - Weights act inside the clip: no weight raises what a row may change.
 
     **Proof.** Let u be the row divided by `data_norm`, scaled down to norm 1 if it is longer, and t in [-1, 1] the
@@ -259,7 +260,8 @@ class DPRidge(MomentsRegressor):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
       and `y_bounds` is given.
     - All that is fitted is a function of one noisy release and of public quantities.
-    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
+    - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
+      the block that holds it if the rows are not in memory.
     - Weights act inside the clip: no weight raises what a row may change.
 
     The release, the proof of its sensitivity, the least eigenvalue and the standard errors are those of

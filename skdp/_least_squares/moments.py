@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,13 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.bounded_targets import (
     TargetBounds,
+    TargetReader,
     TargetScale,
     bring_into_bounds,
     check_y_bounds,
     report_bounds_read,
 )
 from skdp._fitting.inspections import report_inspection
-from skdp._fitting.rows import check_table, check_targets, check_weights
+from skdp._fitting.rows import check_schema, check_table, check_targets, check_weights, read_cells
+from skdp._fitting.sources import RowSource, source_to_fit, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
 from skdp._validation import check_real
@@ -42,7 +45,10 @@ _ROWS = 2048
 
 
 class BoundedTargets(NamedTuple):
-    """Targets in [-1, 1], weights (1.0 for none), and the bounds that the targets had."""
+    """Targets in [-1, 1], weights (1.0 for none), and the bounds that the targets had.
+
+    Targets of rows that are not in memory are empty here.
+    """
 
     scaled: Doubles
     weights: Any
@@ -80,7 +86,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private rows.
+            Private rows. Rows that are not in memory, such as memory maps and `skdp.datasets.TableRows`, are read once;
+            `y` and `sample_weight` may then be names of columns.
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -96,11 +103,18 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight)
+        bounds = check_y_bounds(self.y_bounds)
+        source = source_to_fit(
+            X, y, sample_weight, "y_bounds", are_named=bounds is not None, n_samples_public=self.n_samples_public
+        )
+        if source is None or bounds is None:
+            return self._fit_alone(X, y, sample_weight=sample_weight)
+        return self._fit_unread(source, source.shape, BoundedTargets(np.empty(0), 1.0, bounds))
 
     # --- the phases ---
 
@@ -139,14 +153,21 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
         intercept = INTERCEPT if self.fit_intercept else 0.0
-        sums = _sum_of_rows(rows, targets, radius, intercept, by_position=self.adjacency != "add_remove")
+        scale = TargetScale.of(targets.bounds, self.fit_intercept)
+        by_position = self.adjacency != "add_remove"
+        new_sum = partial(SumOfRows, rows.shape[1], radius, intercept, by_position=by_position)
+        if isinstance(rows, RowSource):
+            sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale)).of_z
+        else:
+            (one := new_sum()).add(rows, targets.scaled, targets.weights)
+            sums = one.of_z
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
         deviation = plan.mechanism.standard_deviation * sums.rounding * size
         noise = _Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
         least = FLOOR * noise.gram * math.sqrt(2.0 * (rows.shape[1] + bool(intercept)))
         solution = _solve(moments, size, noise, least, self._ridge(least, radius), n, bool(intercept))
-        self._set_coefficients(solution, TargetScale.of(targets.bounds, self.fit_intercept), radius)
+        self._set_coefficients(solution, scale, radius)
         self.y_bounds_, self.data_norm_ = targets.bounds, radius
         self.noise_multiplier_ = plan.mechanism.noise_multiplier
         self._set_alpha(least, radius)
@@ -193,7 +214,14 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         """
         check_is_fitted(self)
         report_inspection(self)
-        X = check_table(self, X, reset=False, sparse=True)
+        source = source_to_predict(X, getattr(self, "feature_names_in_", None))
+        if source is None:
+            return self._predict(check_table(self, X, reset=False, sparse=True))
+        check_schema(self, source.like(), reset=False)
+        return source.map_blocks(lambda rows: self._predict(read_cells(rows, source.names)))
+
+    def _predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the targets of checked rows."""
         scores = clipped_scores(X, self.data_norm_, self.coef_[None, :])[:, 0]
         return np.clip(scores + self.intercept_, *self.y_bounds_)
 
@@ -204,27 +232,53 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         return tags
 
 
-def _sum_of_rows(
-    rows: Any, targets: BoundedTargets, radius: float, intercept: float, *, by_position: bool
-) -> MomentSum:
-    """Sum of z z' over rows z = (x, intercept, target), scaled to a norm of at most 1 each; `DPLinearRegression`."""
-    n, d = rows.shape
-    weighted = isinstance(targets.weights, np.ndarray)
-    dtype = np.dtype(np.float64) if weighted else rows.dtype  # roots of weights may exceed float32
-    factor = 1.0 / math.sqrt(1.0 + intercept**2 + TARGET**2)
-    ball, width = UnitBall(np.zeros(d), radius), d + bool(intercept) + 1
-    sums = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position)
-    for start in range(0, n, _ROWS):
-        part = slice(start, start + _ROWS)
-        block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
-        inside = np.empty(block.shape, dtype)
-        ball.bring_in(block, inside)
-        z = np.full((len(inside), width), intercept, dtype)
-        z[:, :d] = inside
-        z[:, -1] = TARGET * targets.scaled[part]
-        z *= factor * np.sqrt(targets.weights[part])[:, None] if weighted else dtype.type(factor)
-        sums.add(z)
-    return sums
+class SumOfRows:
+    """Sum of z z' over rows z = (x, intercept, target), scaled to a norm of at most 1 each; `DPLinearRegression`.
+
+    Parameters
+    ----------
+    n_features : int
+    radius : float
+        Norm to which rows are scaled down.
+    intercept : float
+        Entry of the intercept, 0 for none.
+    by_position : bool
+        See `MomentSum`.
+
+    Attributes
+    ----------
+    of_z : MomentSum
+    """
+
+    def __init__(self, n_features: int, radius: float, intercept: float, *, by_position: bool) -> None:
+        self._ball, self._intercept = UnitBall(np.zeros(n_features), radius), intercept
+        width = n_features + bool(intercept) + 1
+        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position)
+
+    @property
+    def n_rows(self) -> int:
+        return self.of_z.n_rows
+
+    def add(self, rows: Any, targets: Doubles, weights: Any) -> None:
+        """Add rows with targets in [-1, 1] and weights, 1.0 for none."""
+        d, width = len(self._ball.center), len(self.of_z.ball.center)
+        weighted = isinstance(weights, np.ndarray)
+        dtype = np.dtype(np.float64) if weighted else rows.dtype  # roots of weights may exceed float32
+        factor = 1.0 / math.sqrt(1.0 + self._intercept**2 + TARGET**2)
+        for start in range(0, rows.shape[0], _ROWS):
+            part = slice(start, start + _ROWS)
+            block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+            inside = np.empty(block.shape, dtype)
+            self._ball.bring_in(block, inside)
+            z = np.full((len(inside), width), self._intercept, dtype)
+            z[:, :d] = inside
+            z[:, -1] = TARGET * targets[part]
+            z *= factor * np.sqrt(weights[part])[:, None] if weighted else dtype.type(factor)
+            self.of_z.add(z)
+
+    def merge(self, other: SumOfRows) -> None:
+        """Add the sum over other rows."""
+        self.of_z.merge(other.of_z)
 
 
 def _solve(

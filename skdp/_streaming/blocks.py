@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._fitting.rows import read_cells
-from skdp._fitting.sources import BlockRecipe, RowSource, SumT, after_the_charge
+from skdp._fitting.sources import BlockRecipe, RowSource, SumT, TargetReading, after_the_charge
 from skdp._streaming.ahead import read_ahead
 from skdp._streaming.model import Order, RowBlock, StreamedModel, describe
 
@@ -61,12 +61,16 @@ class BlockSource(RowSource):
         """See `RowSource`."""
         return StreamedModel(self, recipe, plan.n_steps)
 
-    def add_up(self, new_sum: Callable[[], SumT]) -> SumT:
+    def add_up(self, new_sum: Callable[[], SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
         total = new_sum()
         with closing(self.read()) as blocks:
             for block in blocks:
-                total.add(after_the_charge(describe(block), read_cells, block.rows, self.names))
+                where, targets = describe(block), ()
+                rows = after_the_charge(where, read_cells, block.rows, self.names)
+                if read_targets is not None:
+                    targets = after_the_charge(where, read_targets, block.labels, block.weights, len(rows))
+                total.add(rows, *targets)
         return total
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:

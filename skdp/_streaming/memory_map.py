@@ -11,8 +11,40 @@ from numpy.typing import NDArray
 
 from skdp._fitting.cells import values_of
 from skdp._fitting.rows import check_shape
+from skdp._fitting.sources import BlockRecipe, after_the_charge
+from skdp._random import SecretStream
+from skdp._sampling import Sampling
 from skdp._streaming.blocks import BlockSource
-from skdp._streaming.model import Order, RowBlock
+from skdp._streaming.model import Order, RowBlock, StreamedModel
+from skdp._training.optimizers import Vector
+
+
+class MappedModel(StreamedModel):
+    """Rows of a memory map, of which lots are drawn as in memory: those of a seed are the lots of the equal array.
+
+    Notes
+    -----
+    **Guarantees.** As of `StreamedModel`, but that a lot is drawn when its step begins, by the sampler of rows in
+    memory.
+    """
+
+    def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> NDArray[np.int64] | None:
+        """See `Model`: nothing is gained by lots that are drawn ahead, as a map gives rows at any place."""
+        return sampling.rows(self.n_rows, stream)
+
+    def clipped_gradient_sum(
+        self, theta: Vector, lot: NDArray[np.int64] | None, max_norm: float
+    ) -> NDArray[np.float64]:
+        """See `StreamedModel`."""
+        if lot is None or len(lot) > self._n_gathered:
+            return self._sum_of_pass(theta, lot, max_norm)
+        if not len(lot):
+            return np.zeros(theta.size)
+        block = self._source.gather(lot)
+        made = after_the_charge("X", self._recipe, block.rows, block.labels, block.weights)
+        with made as model:
+            total: NDArray[np.float64] = model.clipped_gradient_sum(theta, np.arange(len(lot)), max_norm)
+        return total
 
 
 class MappedRows(BlockSource):
@@ -37,6 +69,10 @@ class MappedRows(BlockSource):
     def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
         """See `BlockSource`. Nothing is copied, and the operating system reads ahead."""
         yield from self.blocks()
+
+    def bind(self, recipe: BlockRecipe, plan: Any) -> MappedModel:
+        """See `RowSource`."""
+        return MappedModel(self, recipe, plan.n_steps)
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
         """See `BlockSource`. A map gives rows at any place, so only those are read."""

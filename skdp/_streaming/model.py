@@ -158,7 +158,9 @@ class StreamedModel(Model):
             first, last = np.searchsorted(places, (block.start, block.stop))
             chosen = places[first:last] - block.start
         with made as model:
-            total: NDArray[np.float64] = model.clipped_gradient_sum(theta, chosen, max_norm)
+            total: NDArray[np.float64] = after_the_charge(
+                describe(block), model.clipped_gradient_sum, theta, chosen, max_norm
+            )
         return total
 
     def _release(self) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skdp._streaming.ahead import read_ahead
+
 _WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
+_WHOLE_GROUPS = 1 << 24  # numbers of a group of rows up to which it is decoded at once
 _BUFFER = 1 << 20  # bytes read at a time of larger ones
 
 
@@ -41,31 +45,35 @@ class ParquetRows:
     def batches(self, columns: list[str], n_rows: int) -> Iterator[Any]:
         """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order."""
         n_read = 0
-        batches = self._open(columns, n_rows)
-        while True:
-            batch = None
-            try:
-                batch = next(batches, None)
-            except (pa.ArrowException, OSError, ValueError):
-                pass  # the message may quote what was read
-            else:
+        with closing(self._open(columns, n_rows)) as batches:
+            while True:
+                batch = None
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowException, OSError, ValueError):
+                    pass  # the message may quote what was read
+                else:
+                    if batch is None:
+                        break
                 if batch is None:
-                    break
-            if batch is None:
-                self._refuse("is damaged or cut off")
-            n_read += batch.num_rows
-            yield batch
+                    self._refuse("is damaged or cut off")
+                n_read += batch.num_rows
+                yield batch
         if n_read != self.n_rows or self._present_state() != self._state:
             self._refuse("changed")
 
-    def _open(self, columns: list[str], n_rows: int) -> Iterator[Any]:
+    def _open(self, columns: list[str], n_rows: int) -> Generator[Any, None, None]:
         found = self._read_metadata(_BUFFER if self._is_large else 0) if self._present_state() == self._state else None
         if found is None:
             self._refuse("changed or was cut off")
         file, groups = found
         if [group.num_rows for group in groups] != self._counts or file.schema_arrow != self.schema:
             self._refuse("changed")
-        batches: Iterator[Any] = file.iter_batches(n_rows, row_groups=self._groups, columns=columns, use_threads=True)
+        if max(self._counts, default=0) * len(columns) <= _WHOLE_GROUPS and not self._is_large:
+            return _by_groups(file, self._groups, columns, n_rows)
+        batches: Generator[Any, None, None] = file.iter_batches(
+            n_rows, row_groups=self._groups, columns=columns, use_threads=True
+        )
         return batches
 
     def _read_metadata(self, buffer_size: int = 0) -> tuple[Any, list[Any]] | None:
@@ -89,6 +97,13 @@ class ParquetRows:
             f"the file {self._fragment.path!r} {what} under the fit, after the fit was charged, which stands: fit "
             "again to a file that is whole and that nobody writes."
         )
+
+
+def _by_groups(file: Any, groups: list[int], columns: list[str], n_rows: int) -> Generator[Any, None, None]:
+    """Iterate over batches of row groups, each of which is decoded as a whole while the one before it is used."""
+    with closing(read_ahead(file.read_row_group(group, columns=columns) for group in groups)) as tables:
+        for table in tables:
+            yield from table.to_batches(n_rows)
 
 
 __all__ = ["ParquetRows"]

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._fitting.rows import check_finite
 from skdp._kernels import columns as kernel
 from skdp._kernels.linear import N_FACTS, add_all_columns
 from skdp._training.linear import LinearGeometry
@@ -17,7 +18,7 @@ MOST_PARAMETERS = 2048
 """Parameters up to which a tile of rows stays in cache, and products are too small for BLAS."""
 
 
-_BLOCK_VALUES, _LEAST_ROWS = 1 << 17, 512  # of a block, which stays in cache between two kernels
+_BLOCK_ROWS = 1 << 13  # of which all that is known beside their features stays in cache between two kernels
 
 
 class ColumnModel(Model):
@@ -26,7 +27,6 @@ class ColumnModel(Model):
     Parameters
     ----------
     X : ndarray of shape (n, d), float32 or float64, Fortran order
-        Finite.
     labels : ndarray of shape (n,)
         Numbers of the classes, from 0.
     weights : ndarray of shape (n,) or float
@@ -34,11 +34,13 @@ class ColumnModel(Model):
     n_outputs : int
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry
+    names : list of str or None
+        Names of the columns, for refusals.
 
     Notes
     -----
     **Guarantees.** As of `skdp._training.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if
-    its weight is 0.
+    its weight is 0. A row that holds NaN or infinity is refused.
 
     Proof. As there, with u = 2**-53: it remains to show that the length of a row as computed is at least its norm
     ``|u|``. A root of d squares has a relative error of at most (d / 2 + 3) u, divided by the largest number or not.
@@ -49,10 +51,16 @@ class ColumnModel(Model):
     """
 
     def __init__(
-        self, X: Any, labels: Any, weights: NDArray[np.floating] | float, n_outputs: int, geometry: LinearGeometry
+        self,
+        X: Any,
+        labels: Any,
+        weights: NDArray[np.floating] | float,
+        n_outputs: int,
+        geometry: LinearGeometry,
+        names: list[str] | None = None,
     ) -> None:
         self.n_rows, self.n_features = X.shape
-        self.n_outputs, self.geometry = n_outputs, geometry
+        self.n_outputs, self.geometry, self._names = n_outputs, geometry, names
         self._X, self._labels = np.ascontiguousarray(X.T), labels
         self._weights = np.atleast_1d(np.asarray(weights, X.dtype))
 
@@ -66,12 +74,14 @@ class ColumnModel(Model):
         bias = table[:, -1].astype(np.float64) if geometry.icpt else np.zeros(self.n_outputs)
         room = 1.0 + (self.n_features + self.n_outputs + 16) * 2.0**-52
         public = geometry.radius, geometry.unit, geometry.icpt, float(np.finfo(dtype).tiny), room
-        step = min(self.n_rows, max(_LEAST_ROWS, _BLOCK_VALUES // (self.n_features + 4 * self.n_outputs)))
+        step, n_null = min(self.n_rows, _BLOCK_ROWS), 0
         facts = np.empty((N_FACTS, step))
-        for low in range(0, self.n_rows, step):
+        for low in range(0, self.n_rows, step or 1):
             m = min(step, self.n_rows - low)
-            kernel.facts_by_columns(self._X, low, m, self._labels, self._weights, *public, *facts)
+            n_null += kernel.facts_by_columns(self._X, low, m, self._labels, self._weights, *public, *facts)
             add_all_columns(self._X, low, facts, None, weights, bias, max_norm, geometry.icpt, 0, m, total)
+        if n_null:  # NaN and infinity, or a norm beyond the largest number
+            check_finite(self._X.T, self._names)
         return (total if geometry.icpt else total[:, :-1]).ravel()
 
     def __enter__(self) -> Self:

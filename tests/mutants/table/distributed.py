@@ -64,6 +64,18 @@ MUTANTS = [
     ),
     # --- sums ---
     mutant(
+        "the last of few sums is left out",
+        (ENGINE, "    return parts\n", "    return parts[: len(parts) - 1 or 1]\n"),
+        tests="distributed",
+        select="one_machine",
+    ),
+    mutant(
+        "bound partitions are sent after tasks that seem to read them",
+        (ENGINE, "(*given, dask_key_name=name)", "(*given)"),
+        tests="distributed_cluster",
+        select="stay_where",
+    ),
+    mutant(
         "the last partition is left out of a sum",
         (ENGINE, "range(0, len(parts), FAN_IN)", "range(0, len(parts) - 1, FAN_IN)"),
         (ENGINE, "parts[start : start + FAN_IN]", "parts[start : min(start + FAN_IN, len(parts) - 1)]"),

@@ -47,8 +47,8 @@ MUTANTS = [
         "the schema of a table written before it is refused",
         (
             INPUT,
-            "    _check_finite(table, names)\n",
-            "    check_schema(estimator, table, reset=reset)\n    _check_finite(table, names)\n",
+            "    check_finite(table, names)\n",
+            "    check_schema(estimator, table, reset=reset)\n    check_finite(table, names)\n",
         ),
         tests="input",
     ),
@@ -221,7 +221,7 @@ MUTANTS = [
     ),
     mutant(
         "what an earlier fit learned kept under the price of a later one",
-        (BASE, "        forget(work)\n", ""),
+        (BASE, "        forget(work)\n        work._note_rows(X)\n", "        work._note_rows(X)\n"),
         tests="extending",
         select="second_fit",
     ),

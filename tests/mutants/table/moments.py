@@ -1,7 +1,7 @@
 """Mistakes in second moments and their release."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import GRAM, GRAM_KERNEL, PCA
+from paths import BASE, GRAM, GRAM_KERNEL, PCA
 
 MUTANTS = [
     mutant(
@@ -129,11 +129,10 @@ MUTANTS = [
     ),
     mutant(
         "PCA: charge after the blocks are drawn",
-        (PCA, "        work._payment().charge(plan.event)\n", ""),
         (
-            PCA,
-            "        publish(self, work)\n",
-            "        work._payment().charge(plan.event)\n        publish(self, work)\n",
+            BASE,
+            "        work._payment().charge(plan.event)\n        work._learn(plan, X, targets)\n",
+            "        work._learn(plan, X, targets)\n        work._payment().charge(plan.event)\n",
         ),
         tests="decomposition",
         select="charge or ceiling or aborted",

@@ -1,7 +1,17 @@
 """Mistakes in private least squares."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import BOUNDED_TARGETS, CHECKPOINT, LEAST_SQUARES, MLP_REGRESSOR, REGRESSOR, SEARCH
+from paths import (
+    BASE,
+    BOUNDED_TARGETS,
+    CHECKPOINT,
+    LEAST_SQUARES,
+    MLP_REGRESSOR,
+    REGRESSOR,
+    ROW_BLOCKS,
+    ROWS_OF_DASK,
+    SEARCH,
+)
 
 MUTANTS = [
     mutant(
@@ -12,18 +22,18 @@ MUTANTS = [
     ),
     mutant(
         "regression: the target outside of the ball",
-        (LEAST_SQUARES, "        sums.add(z)\n", "        z[:, -1] *= 2.0\n        sums.add(z)\n"),
+        (LEAST_SQUARES, "self.of_z.add(z)\n", "z[:, -1] *= 2.0\n            self.of_z.add(z)\n"),
         (LEAST_SQUARES, "MomentSum(UnitBall(np.zeros(width), 1.0)", "_Unclipped(UnitBall(np.zeros(width), 1.0)"),
         (
             LEAST_SQUARES,
-            "def _sum_of_rows(",
+            "class SumOfRows:",
             """class _Unclipped(MomentSum):
     def add(self, X):
         self._parts[0].triangle[:] += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 
-def _sum_of_rows(""",
+class SumOfRows:""",
         ),
         tests="least_squares",
         select=BY_PROPERTY,
@@ -33,7 +43,7 @@ def _sum_of_rows(""",
         (LEAST_SQUARES, "MomentSum(UnitBall(np.zeros(width), 1.0)", "_Unclipped(UnitBall(np.zeros(width), 1.0)"),
         (
             LEAST_SQUARES,
-            "def _sum_of_rows(",
+            "class SumOfRows:",
             """class _Unclipped(MomentSum):
     def add(self, X):
         with np.errstate(over="ignore"):
@@ -42,15 +52,47 @@ def _sum_of_rows(""",
         self.n_rows += len(X)
 
 
-def _sum_of_rows(""",
+class SumOfRows:""",
         ),
         tests="least_squares",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: rows longer than their bound as they came",
-        (LEAST_SQUARES, "        ball.bring_in(block, inside)\n", "        np.divide(block, radius, out=inside)\n"),
+        (LEAST_SQUARES, "self._ball.bring_in(block, inside)", "np.divide(block, self._ball.radius, out=inside)"),
         tests="least_squares",
+    ),
+    mutant(
+        "regression: rows that are not in memory are read before the charge",
+        (
+            BASE,
+            "        work._payment().charge(plan.event)\n        work._learn(plan, X, targets)\n",
+            "        work._learn(plan, X, targets)\n        work._payment().charge(plan.event)\n",
+        ),
+        tests="streaming",
+        select="precedes or stands",
+    ),
+    mutant(
+        "regression: weights of a file are not used",
+        (
+            ROW_BLOCKS,
+            "read_targets, block.labels, block.weights, len(rows))",
+            "read_targets, block.labels, None, len(rows))",
+        ),
+        tests="streaming",
+        select="least_squares",
+    ),
+    mutant(
+        "regression: targets in a file beyond their bounds as they came",
+        (BOUNDED_TARGETS, "        values, _ = bring_into_bounds(values, self.bounds)\n", ""),
+        tests="streaming",
+        select="least_squares",
+    ),
+    mutant(
+        "regression: a collection whose rows are fewer than was planned with",
+        (ROWS_OF_DASK, "        self._check_number(total.n_rows)\n", ""),
+        tests="distributed",
+        select="likewise",
     ),
     mutant(
         "regression: targets beyond their bounds as they came",
@@ -147,13 +189,13 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regressor: negative counts taken",
-        (REGRESSOR, "    if (counts < 0.0).any():\n", "    if False:\n"),
+        (BOUNDED_TARGETS, "    if (counts < 0.0).any():\n", "    if False:\n"),
         tests="mlp_regressor",
         select="refused",
     ),
     mutant(
         "regressor: a refusal that shows a target",
-        (REGRESSOR, '"y has negative targets with', 'f"{values.min()} in y has negative targets with'),
+        (BOUNDED_TARGETS, '"y has negative targets with', 'f"{counts.min()} in y has negative targets with'),
         tests="mlp_regressor",
         select="refused",
     ),

@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     mutant(
         "classes of a file are read before the charge",
-        (GRADIENT, "        if is_unnamed:\n", "        if False:\n"),
+        (SOURCES, "    if not are_named:\n        raise", "    if False:\n        raise"),
         tests="streaming",
         select="before",
     ),
@@ -114,7 +114,7 @@ MUTANTS = [
         "a block is not checked for NaN",
         (
             SOURCES,
-            "table = read_cells(rows, self.names, self.dtype, self.order)",
+            "table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)",
             "table = np.asarray(rows, self.dtype)",
         ),
         tests="streaming",
@@ -139,6 +139,16 @@ MUTANTS = [
         select="changes",
     ),
     mutant(
+        "lots of a map from the streams of their steps",
+        (
+            MEMORY_MAP,
+            "return sampling.rows(self.n_rows, stream)",
+            'return sampling.rows(self.n_rows, stream.spawn("step", step))',
+        ),
+        tests="streaming",
+        select="equal_array",
+    ),
+    mutant(
         "a map that changed is read on",
         (MEMORY_MAP, "return found.st_size, found.st_mtime_ns", "return found.st_size, 0"),
         tests="streaming",
@@ -159,6 +169,18 @@ MUTANTS = [
         (ROW_BLOCKS, "return RowBlock(0, rows, labels, weights)", "return RowBlock(0, rows, labels, None)"),
         tests="streaming",
         select="drawn_in_memory",
+    ),
+    mutant(
+        "rows by columns are not checked for NaN",
+        (BY_COLUMNS, "        if n_null:", "        if False:"),
+        tests="streaming columns",
+        select="a_fault_in_a_block_is or no_numbers_are_refused",
+    ),
+    mutant(
+        "rows by columns that are not finite are not counted",
+        (COLUMN_KERNEL, "n_null += 0 if is_finite else 1", "n_null += 0"),
+        tests="streaming columns",
+        select="a_fault_in_a_block_is or no_numbers_are_refused",
     ),
     mutant(
         "rows by columns are not clipped to the radius",
