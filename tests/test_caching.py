@@ -7,7 +7,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -200,6 +202,54 @@ def test_a_folder_of_another_user_is_not_private(tmp_path, asked, monkeypatch):
     else:
         monkeypatch.setattr(caching.os, "getuid", lambda: folder.stat().st_uid + 1)
     assert not asked(str(folder))
+
+
+class Kernel:
+    """Of Numba, as far as it is asked here: in a folder where others can write, unless it is given another one."""
+
+    def __init__(self, open_folder, meanwhile):
+        self._open, self._meanwhile, self.place = open_folder, meanwhile, None
+
+    def enable_caching(self):
+        chosen = caching.numba.config.CACHE_DIR
+        self.place = chosen or str(self._open)
+        if chosen:
+            self._meanwhile("enabled")
+
+    @property
+    def stats(self):
+        self._meanwhile("looked at")
+        return SimpleNamespace(cache_path=self.place)
+
+
+def test_a_folder_is_not_trusted_as_another_thread_changes_the_setting(tmp_path, monkeypatch):
+    """The setting of Numba says for a moment that the user chose a folder."""
+    opened, closed = tmp_path / "open", tmp_path / "closed"
+    opened.mkdir()
+    opened.chmod(0o777)
+    closed.mkdir(mode=0o700)
+    changed, judged = threading.Event(), threading.Event()
+
+    def of_first(what):
+        if what == "looked at":
+            other.start()
+            changed.wait(2)  # if the other comes that far
+
+    def of_other(what):
+        if what == "enabled":
+            changed.set()
+            judged.wait(2)
+
+    kernels = [Kernel(opened, of_first), Kernel(opened, of_other)]
+    left = iter(kernels)
+    monkeypatch.setattr(caching.numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(caching.numba, "njit", lambda **options: lambda function: next(left))
+    monkeypatch.setattr(caching, "private_folder", lambda: str(closed))
+    other = threading.Thread(target=lambda: caching.njit(cache=True)(len))
+    caching.njit(cache=True)(len)
+    judged.set()
+    other.join()
+    assert [kernel.place for kernel in kernels] == [str(closed)] * 2
 
 
 def test_links_on_the_way_to_a_folder_are_ours_too(tmp_path, asked, monkeypatch):

@@ -39,11 +39,12 @@ def njit(**options: Any) -> Callable[[Any], Any]:
         kernel = numba.njit(**options)(function)
         if not cache or kernel is function:  # as with NUMBA_DISABLE_JIT
             return kernel
-        if _enable(kernel) and _is_trusted(kernel):
-            return kernel
-        folder = private_folder()
-        if folder is not None and _enable(kernel, folder):
-            return kernel
+        with _lock:  # on what Numba's setting says: to enable a cache in a folder changes it for a moment
+            if _enable(kernel) and _is_trusted(kernel):
+                return kernel
+            folder = private_folder()
+            if folder is not None and _enable(kernel, folder):
+                return kernel
         return numba.njit(**options)(function)
 
     return define
@@ -51,15 +52,14 @@ def njit(**options: Any) -> Callable[[Any], Any]:
 
 def _enable(kernel: Any, folder: str = "") -> bool:
     """Have Numba choose a place for the cache, or use a folder; return whether there is one."""
-    with _lock:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = folder or before
-        try:
-            kernel.enable_caching()
-        except RuntimeError:  # "no locator available": it can write nowhere
-            return False
-        finally:
-            numba.config.CACHE_DIR = before
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder or before
+    try:
+        kernel.enable_caching()
+    except RuntimeError:  # "no locator available": it can write nowhere
+        return False
+    finally:
+        numba.config.CACHE_DIR = before
     return True
 
 

@@ -46,6 +46,12 @@ MUTANTS = [
         select="replaced_while",
     ),
     mutant(
+        "machine code from a folder that another thread seems to have chosen",
+        (CACHING, "        with _lock:", "        if _lock:"),
+        tests="caching",
+        select="another_thread",
+    ),
+    mutant(
         "machine code by way of a link of another user",
         (
             CACHING,
@@ -75,7 +81,7 @@ MUTANTS = [
     ),
     mutant(
         "no kernel where Numba can write nowhere",
-        (CACHING, "        except RuntimeError:", "        except ZeroDivisionError:"),
+        (CACHING, "    except RuntimeError:", "    except ZeroDivisionError:"),
         tests="caching",
         select="home",
     ),
