@@ -7,7 +7,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -116,6 +118,47 @@ def test_a_home_that_others_can_write_to_is_not_used(place):
     assert not list((home / ".cache").rglob("*.nb?"))
 
 
+@pytest.mark.parametrize("kind", ["the package's", "the user's"])
+def test_files_that_others_can_write_to_are_not_read(place, kind):
+    """Numba makes them so in a process whose mask is 0, in a folder that others can enter."""
+    home = place / "home"
+    (home / ".cache").mkdir(parents=True)
+    if kind == "the package's":
+        (place / "skdp" / "_kernels").chmod(0o755)
+        (place / "skdp" / "_kernels" / "__pycache__").unlink()
+    kept = cache_of(place, HOME=str(home))
+    assert kept.is_relative_to(home if kind == "the user's" else place / "skdp")
+    kept.chmod(0o755)
+    assert cache_of(place, HOME=str(home)) == kept
+    file = next(kept.glob("*.nbc"))
+    for mode in (0o664, 0o646):
+        file.chmod(mode)
+        assert cache_of(place, HOME=str(home)).parent == private(place)
+    if kind == "the package's":  # nobody new could write to it where the sources are as open
+        (place / "skdp" / "_kernels" / "caching.py").chmod(0o646)
+        assert cache_of(place, HOME=str(home)) == kept
+
+
+def test_a_folder_that_is_replaced_while_it_is_looked_at_is_not_used(tmp_path, monkeypatch):
+    """Somebody's closed folder first, then a link of theirs to one of ours, which they can point elsewhere later."""
+    monkeypatch.setattr(caching.tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"skdp-{os.getuid()}"
+    (tmp_path / "ours").mkdir(mode=0o700)
+    folder.mkdir(mode=0o700)
+    look = os.lstat
+
+    def theirs_first(path, **options):
+        found = look(path, **options)
+        if str(path) == str(folder) and stat.S_ISDIR(found.st_mode):
+            folder.rmdir()
+            folder.symlink_to(tmp_path / "ours")
+            found = os.stat_result([*found[:4], os.getuid() + 1, *found[5:]])
+        return found
+
+    monkeypatch.setattr(caching.os, "lstat", theirs_first)
+    assert caching.private_folder.__wrapped__() is None
+
+
 def test_the_folder_that_the_user_chose_is_used_as_it_is(place):
     (place / "chosen").mkdir()
     (place / "chosen").chmod(0o770)
@@ -159,6 +202,77 @@ def test_a_folder_of_another_user_is_not_private(tmp_path, asked, monkeypatch):
     else:
         monkeypatch.setattr(caching.os, "getuid", lambda: folder.stat().st_uid + 1)
     assert not asked(str(folder))
+
+
+class Kernel:
+    """Of Numba, as far as it is asked here: in a folder where others can write, unless it is given another one."""
+
+    def __init__(self, open_folder, meanwhile):
+        self._open, self._meanwhile, self.place = open_folder, meanwhile, None
+
+    def enable_caching(self):
+        chosen = caching.numba.config.CACHE_DIR
+        self.place = chosen or str(self._open)
+        if chosen:
+            self._meanwhile("enabled")
+
+    @property
+    def stats(self):
+        self._meanwhile("looked at")
+        return SimpleNamespace(cache_path=self.place)
+
+
+def test_a_folder_is_not_trusted_as_another_thread_changes_the_setting(tmp_path, monkeypatch):
+    """The setting of Numba says for a moment that the user chose a folder."""
+    opened, closed = tmp_path / "open", tmp_path / "closed"
+    opened.mkdir()
+    opened.chmod(0o777)
+    closed.mkdir(mode=0o700)
+    changed, judged = threading.Event(), threading.Event()
+
+    def of_first(what):
+        if what == "looked at":
+            other.start()
+            changed.wait(2)  # if the other comes that far
+
+    def of_other(what):
+        if what == "enabled":
+            changed.set()
+            judged.wait(2)
+
+    kernels = [Kernel(opened, of_first), Kernel(opened, of_other)]
+    left = iter(kernels)
+    monkeypatch.setattr(caching.numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(caching.numba, "njit", lambda **options: lambda function: next(left))
+    monkeypatch.setattr(caching, "private_folder", lambda: str(closed))
+    other = threading.Thread(target=lambda: caching.njit(cache=True)(len))
+    caching.njit(cache=True)(len)
+    judged.set()
+    other.join()
+    assert [kernel.place for kernel in kernels] == [str(closed)] * 2
+
+
+def test_links_on_the_way_to_a_folder_are_ours_too(tmp_path, asked, monkeypatch):
+    """Whose link it is can point it elsewhere; and so can who can replace it."""
+    folder, around = tmp_path / "folder", tmp_path / "around"
+    folder.mkdir(mode=0o700)
+    around.mkdir()
+    (around / "second").symlink_to("../folder")
+    (tmp_path / "first").symlink_to(around / "second")
+    way = str(tmp_path / "first")
+    for mode, expected in ((0o755, True), (0o1777, True), (0o777, False)):
+        around.chmod(mode)
+        assert asked(way) is expected
+    around.chmod(0o755)
+    look = os.lstat
+
+    def owned_by_another(path, **options):
+        found = look(path, **options)
+        return os.stat_result([*found[:4], os.getuid() + 1, *found[5:]]) if stat.S_ISLNK(found.st_mode) else found
+
+    monkeypatch.setattr(caching.os, "lstat", owned_by_another)
+    assert not asked(way)
+    assert asked(str(folder))
 
 
 def test_every_kernel_is_defined_by_it():

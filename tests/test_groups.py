@@ -136,6 +136,14 @@ def test_sparse_rows_of_which_one_begins_like_the_other_are_two_groups():
     assert find_groups(stored, np.zeros(3), 1.0, ALL).copies.tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_with_no_entry_at_all_are_one_group(dtype):
+    """A search that failed here, and not where one row has an entry, would tell two neighbours apart."""
+    y, X = np.array([0, 1, 0]), sp.csr_matrix((3, 4), dtype=dtype)
+    assert find_groups(X, y, 1.0, ALL).copies.tolist() == [2, 1]
+    assert find_groups(X, y, np.ones(3, dtype), ALL).copies.tolist() == [2, 1]
+
+
 def test_a_common_weight_distinguishes_no_row():
     X = np.ones((5, 2))
     assert find_groups(X, np.zeros(5), 1.0, ALL).copies.tolist() == [5]

@@ -20,6 +20,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
+from skdp._training.linear import LinearModel
 from skdp.accounting import compose, get_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -290,6 +291,26 @@ def test_interrupted_model_is_that_of_the_steps_done(table, monkeypatch):
             cut.fit(X, y)
     short = binary(max_iter=40, average=False, **common).fit(X, y)
     np.testing.assert_array_equal(cut.coef_, short.coef_)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
+def test_a_weight_beyond_the_range_of_the_rows_is_cast_in_silence(table, weight):
+    """Also where the user has NumPy raise: the error would tell of the weight, after the charge."""
+    X, y = table
+    weights = np.ones(len(y))
+    weights[3] = weight
+    with np.errstate(all="raise"):
+        found = binary(random_state=0).fit(X.astype(np.float32), y, sample_weight=weights)
+    assert np.all(np.isfinite(found.coef_))
+
+
+def test_an_interrupt_after_the_last_step_takes_nothing_back(table, monkeypatch):
+    """As the threads of the run end: all steps are done, and paid for."""
+    whole = binary(random_state=0).fit(*table)
+    monkeypatch.setattr(LinearModel, "__exit__", lambda *arguments: interrupt())
+    found = binary(random_state=0).fit(*table)  # and there is nothing to warn of
+    assert found.n_steps_ == whole.n_steps_
+    np.testing.assert_array_equal(found.coef_, whole.coef_)
 
 
 def test_a_real_interrupt_from_outside(table, monkeypatch):

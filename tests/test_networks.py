@@ -333,6 +333,20 @@ def test_a_derivative_whose_square_vanishes_is_clipped_too():
         assert_within_clip(g, 1e-30, np.float32)
 
 
+@pytest.mark.parametrize("kind", CLIPPINGS)
+def test_a_factor_above_one_makes_no_number_infinite(kind):
+    """Of automatic clipping: large activations, tiny derivatives and a huge clip once added infinity in float32."""
+    net = network((4, 30), d=3, loss="binary", activation="identity")
+    theta = np.zeros(net.n_parameters)
+    first, second, _ = net.tables(theta)
+    for size in (1e6, 1e10, 1e15, 1e18):
+        first[:], second[:] = size, 1e-15  # the narrower factor in the second layer is the large one
+        for weight in (1e-30, 1e-20, 1e-10, 1.0):
+            for max_norm in (1e15, 1e22, 1e30):
+                g = contribution([1.0, 0.5, 0.2], 1, weight, theta, net, kind, max_norm, dtype=np.float32)
+                assert_within_clip(g, max_norm, np.float32)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", CLIPPINGS)
 def test_one_row_reaches_the_clip_less_the_room_for_rounding(kind, dtype):

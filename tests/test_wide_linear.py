@@ -447,3 +447,18 @@ def test_one_person_moves_a_release_by_the_clip(monkeypatch, adjacency, dtype):
         bound = 0.1 if adjacency == "replace_one" else 0.05
         moved = norm_of(one - other)
         assert 0.5 * bound < moved <= bound * (1 + 1e-10 * (adjacency == "add_remove"))
+
+
+def test_a_thread_that_comes_too_late_for_what_is_spare_makes_its_own():
+    """Another thread takes it after a look at it, where threads run side by side."""
+
+    class Taken(list):
+        def pop(self):
+            raise IndexError
+
+    X, labels = np.ones((20, 4)), np.arange(20) % 3
+    model = model_of(X, labels)
+    theta = np.random.default_rng(0).normal(size=model.n_parameters)
+    expected = model.clipped_gradient_sum(theta, None, 0.5)
+    model._spare = Taken(model._spare)
+    np.testing.assert_array_equal(model.clipped_gradient_sum(theta, None, 0.5), expected)

@@ -290,7 +290,8 @@ def cast_weights(weights: Any, dtype: Any) -> Any:
     """Cast weights to the dtype of the rows; a weight beyond its range becomes its largest number, as the clip acts."""
     if not isinstance(weights, np.ndarray):
         return weights
-    return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
+    with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a weight
+        return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
 
 
 def _package(X: Any) -> str:

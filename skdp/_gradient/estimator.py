@@ -367,18 +367,20 @@ class GradientEstimator(PrivateEstimator):
         run = plan.run
         theta = self._start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
         progress = self._make_progress(plan)
+        result = theta, 0
         try:
             weights = cast_weights(targets.weights, rows.dtype)
             with blas_within_quota(), self._bind(rows, targets, weights, run) as model:
-                return run_dpsgd(
+                result = run_dpsgd(
                     model, run.plan, run.optimizer, theta, plan.stream,
                     averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
                 )  # fmt: skip
-        except KeyboardInterrupt:  # before the first step
-            return theta, 0
+        except KeyboardInterrupt:  # before the first step, or after the run
+            pass
         finally:
             if progress is not None:
                 progress.close()
+        return result
 
     # --- checks of parameters ---
 

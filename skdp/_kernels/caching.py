@@ -5,8 +5,10 @@ where it can write to neither (containers, a home that is missing). There the ca
 temporary directory, or else there is none, and each process compiles what it uses.
 
 Whoever can write to a cache makes its readers run their code. A folder that Numba chose outside of the package is
-therefore used only if neither it nor a folder above it could be changed by another user. A folder that the user chose,
-by ``NUMBA_CACHE_DIR``, is used as it is, and so is that of the package, whose writers can change the sources as well.
+therefore used only if neither it, nor a folder or link on the way to it, nor a file in it could be changed by another
+user: Numba makes files that everybody can write to where the user's mask says so. The folder of the package is used
+unless somebody could write to a file in it who cannot write to the sources. A folder that the user chose, by
+``NUMBA_CACHE_DIR``, is used as it is.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from typing import Any
 
 import numba
 
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
 _lock = threading.Lock()
 
 
@@ -34,11 +39,12 @@ def njit(**options: Any) -> Callable[[Any], Any]:
         kernel = numba.njit(**options)(function)
         if not cache or kernel is function:  # as with NUMBA_DISABLE_JIT
             return kernel
-        if _enable(kernel) and _is_trusted(kernel):
-            return kernel
-        folder = private_folder()
-        if folder is not None and _enable(kernel, folder):
-            return kernel
+        with _lock:  # on what Numba's setting says: to enable a cache in a folder changes it for a moment
+            if _enable(kernel) and _is_trusted(kernel):
+                return kernel
+            folder = private_folder()
+            if folder is not None and _enable(kernel, folder):
+                return kernel
         return numba.njit(**options)(function)
 
     return define
@@ -46,21 +52,24 @@ def njit(**options: Any) -> Callable[[Any], Any]:
 
 def _enable(kernel: Any, folder: str = "") -> bool:
     """Have Numba choose a place for the cache, or use a folder; return whether there is one."""
-    with _lock:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = folder or before
-        try:
-            kernel.enable_caching()
-        except RuntimeError:  # "no locator available": it can write nowhere
-            return False
-        finally:
-            numba.config.CACHE_DIR = before
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = folder or before
+    try:
+        kernel.enable_caching()
+    except RuntimeError:  # "no locator available": it can write nowhere
+        return False
+    finally:
+        numba.config.CACHE_DIR = before
     return True
 
 
 def _is_trusted(kernel: Any) -> bool:
-    place = Path(kernel.stats.cache_path)
-    return bool(numba.config.CACHE_DIR) or Path(__file__).parent in place.parents or is_private(str(place))
+    place = str(kernel.stats.cache_path)
+    if numba.config.CACHE_DIR:
+        return True
+    if Path(__file__).parent in Path(place).parents:
+        return _files_are_closed(place, os.stat(__file__).st_mode)
+    return is_private(place) and _files_are_closed(place)
 
 
 @functools.cache
@@ -75,10 +84,11 @@ def private_folder() -> str | None:
         folder = os.path.join(tempfile.gettempdir(), f"skdp-{os.getuid()}")
         with contextlib.suppress(FileExistsError):  # ours, or somebody else's who knew its name
             os.mkdir(folder, 0o700)
-        others = os.lstat(folder).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        found = os.lstat(folder)  # one look for all: what is not ours may be another thing at the next
     except OSError:
         return None
-    return folder if not others and is_private(folder) else None
+    is_closed = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OTHERS
+    return folder if is_closed and is_private(folder) else None  # and ours cannot be replaced where this holds
 
 
 @functools.cache
@@ -86,22 +96,55 @@ def is_private(folder: str) -> bool:
     """Whether only this user and the superuser can change what is in a folder, or put another one in its place."""
     if not hasattr(os, "getuid"):
         return True
-    path = os.path.realpath(folder)
-    return _is_ours(path) and all(_is_ours(str(above), may_be_sticky=True) for above in Path(path).parents)
-
-
-def _is_ours(path: str, *, may_be_sticky: bool = False) -> bool:
-    """Whether nobody else can add to a folder; in a sticky one (/tmp) others cannot replace what is ours."""
     try:
-        found = os.lstat(path)
+        target = os.lstat(os.path.realpath(folder))
+        return stat.S_ISDIR(target.st_mode) and _is_ours(target) and all(map(_is_kept, _way(folder)))
     except OSError:
         return False
-    others_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid in (0, os.getuid())
-        and (not others_write or (may_be_sticky and bool(found.st_mode & stat.S_ISVTX)))
-    )
+
+
+def _way(folder: str) -> set[str]:
+    """A folder, all above it, and those of the links among them."""
+    found: set[str] = set()
+    left = [os.path.abspath(folder)]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left.append(os.path.dirname(path))
+            if os.path.islink(path):
+                left.append(os.path.join(os.path.dirname(path), os.readlink(path)))
+    return found
+
+
+def _is_kept(path: str) -> bool:
+    """Whether nobody else can replace a link, or what is ours in a folder; in a sticky one (/tmp) they cannot."""
+    found = os.lstat(path)
+    is_safe = stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX
+    return _is_ours(found, ignored=_OTHERS_WRITE if is_safe else 0)
+
+
+def _is_ours(found: os.stat_result, *, ignored: int = 0) -> bool:
+    """Whether nobody else can write to what was found, but for the modes that are ignored."""
+    return found.st_uid in (0, os.getuid()) and not found.st_mode & _OTHERS_WRITE & ~ignored
+
+
+@functools.cache
+def _files_are_closed(folder: str, mode: int | None = None) -> bool:
+    """Whether nobody else can write to a file in a folder, or nobody who cannot write to a file of this mode."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # of another process, which gave it its name meanwhile
+                    found.append(entry.stat(follow_symlinks=False))
+    except OSError:
+        return False
+    if mode is None:
+        return all(map(_is_ours, found))
+    return not any(each.st_mode & _OTHERS_WRITE & ~mode for each in found)
 
 
 __all__ = ["is_private", "njit", "private_folder"]

@@ -170,8 +170,9 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
     `FLAT` (Abadi et al. 2016, algorithm 1), ``min(1, C_k / |g_k|)`` for `PER_LAYER`, ``C / (|g| + stability)`` for
     `AUTOMATIC` (Bu et al. 2023).
 
-    A row gets factor 0 in every layer if its norm is not finite, or if its products would be denormal: denormal numbers
-    lose digits, and a sum of them could exceed the clip. Squares below `tiny` lose digits too. Each of the `widest`
+    A row gets factor 0 in every layer if its norm is not finite, if its products would be denormal (denormal numbers
+    lose digits, and a sum of them could exceed the clip), or if a number times the factor, which may be above 1 for
+    `AUTOMATIC`, would be infinite. Squares below `tiny` lose digits too. Each of the `widest`
     numbers of a row loses at most `tiny` in its square, so adding ``widest * tiny`` to a squared norm bounds it from
     above.
 
@@ -217,7 +218,7 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
             else:
                 factor = bound / norm if norm > bound else 1.0
             factors[k, i] = factor
-            muted = muted or not factor >= tiny
+            muted = muted or not (factor >= tiny and factor * np.sqrt(longest) <= 1.0 / tiny)  # 1 / tiny is finite
         if muted:
             any_muted = True
             factors[:, i] = 0.0

@@ -150,7 +150,8 @@ def _grown(values: NDArray[Any], used: int, room: int) -> NDArray[Any]:
 
 def _as_words(values: NDArray[Any]) -> _WordRows:
     """View numbers of 4 or 8 bytes, a row each, as words."""
-    return np.ascontiguousarray(values).reshape(len(values), -1).view(np.uint32)
+    width = math.prod(values.shape[1:]) * values.itemsize // 4  # named, as there may be no numbers to tell it from
+    return np.ascontiguousarray(values).ravel().view(np.uint32).reshape(len(values), width)
 
 
 def _tails(values: NDArray[Any], weights: Any) -> list[_WordRows]:

@@ -122,7 +122,10 @@ class WideLinearModel(LinearModel):
         clip = max(0.0, (max_norm - self._lost) / self._slack)
 
         def add_part(part: int) -> None:
-            scratch = self._spare.pop() if self._spare else self._make_scratch()
+            try:
+                scratch = self._spare.pop()  # one step: with some builds of Python another thread may be in between
+            except IndexError:
+                scratch = self._make_scratch()
             with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
                 for block in range(n_blocks * part // parts, n_blocks * (part + 1) // parts):
                     start = block * self._block

@@ -130,6 +130,12 @@ MUTANTS = [
         select="differ_in_one_thing and column",
     ),
     mutant(
+        "sparse rows without any entry that end the fit",
+        (GROUPS, "len(values), width)", "len(values), -1)"),
+        tests="groups",
+        select="no_entry",
+    ),
+    mutant(
         "sparse rows without their length",
         (GROUPING_KERNEL, "        packed[place] = high - low\n", "        packed[place] = 0\n"),
         (GROUPING_KERNEL, "    if stop - start != high - low:\n        return False\n", ""),

@@ -4,6 +4,7 @@ from mutant import BY_PROPERTY, mutant
 from paths import DENSE, MLP, NETWORKS, THREADS, TILES
 
 CLIP_LAYERS = "            self._clip(inputs, deltas, first, max_norm)\n"
+INFINITE = " and factor * np.sqrt(longest) <= 1.0 / tiny"
 MUTE = "        if any_muted:\n            for i in range(m):\n"
 
 MUTANTS = [
@@ -108,9 +109,15 @@ MUTANTS = [
             "        muted = not (norm < np.inf and np.sqrt(longest) * tiny * widest <= bound)",
             "        muted = False",
         ),
-        (DENSE, "            muted = muted or not factor >= tiny\n", ""),
+        (DENSE, f" or not (factor >= tiny{INFINITE})", ""),
         tests="networks",
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: automatic clipping that makes numbers infinite",
+        (DENSE, INFINITE, ""),
+        tests="networks",
+        select="factor_above_one",
     ),
     mutant(
         "network: muted rows left where infinity meets their zero",
