@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import sys
 import threading
+import time
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +32,7 @@ from skdp._gradient.classifier import ClassReader
 from skdp._random import SecretStream
 from skdp._sampling import PoissonSampling
 from skdp._streaming import blocks, model
+from skdp._streaming.ahead import read_ahead
 from skdp._streaming.blocks import BlockSource
 from skdp._streaming.model import RowBlock, StreamedModel
 from skdp._streaming.parquet import ParquetRows
@@ -479,6 +483,44 @@ def test_an_interrupt_keeps_the_steps_done_and_ends_the_thread(tmp_path, monkeyp
     assert estimator.n_steps_ == 2
     assert len(ledger.history) == 1
     assert not reader_threads()
+
+
+def test_an_interrupt_at_any_line_ends_the_thread(tmp_path):
+    """Also between its start and the first block, and where the end of a pass is cleaned up."""
+    X, y, _ = arrays()
+    rows = TableRows(write(tmp_path / "t.parquet", X, y))
+    interrupted = 0
+    for line in itertools.count():
+        left = line
+
+        def at_line(frame, event, _):
+            nonlocal left
+            if event == "line":
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return at_line
+
+        def at_call(frame, event, _, at_line=at_line):
+            return at_line if frame.f_code is read_ahead.__code__ else None
+
+        sys.settrace(at_call)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                logistic(max_iter=1).fit(rows, "label")
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        deadline = time.monotonic() + 5.0
+        while reader_threads() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not reader_threads(), line
+        if left >= 0:
+            break
+        interrupted += 1
+    assert interrupted > 30  # lines of a pass over twelve blocks
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.05])
