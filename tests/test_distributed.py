@@ -537,6 +537,7 @@ MIXING = {
     "other chunks": lambda X: X.rechunk((123, X.shape[1])),
     "transposed": lambda X: X.T,
     "a product of rows": lambda X: X @ X.T @ X,
+    "a ufunc of one's own": lambda X: X.map_blocks(np.frompyfunc(lambda cell: cell, 1, 1), dtype=object).astype(float),
 }
 
 
@@ -650,6 +651,7 @@ REFUSED = {
     "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y is split differently from X"),
     "labels of other sizes": (lambda X, y: (X, split(y.compute(), (250, 50, 450, 250))), "y is split differently"),
     "too few labels": (lambda X, y: (X, y.compute()[:-1]), r"y has shape \(999,\) where X has 1000 rows"),
+    "labels under a mask": (lambda X, y: (X, np.ma.masked_array(y, y == 1)), "y contains NaN: masked cells are gaps"),
     "labels in columns": (lambda X, y: (X, X), "y has 2 dimensions"),
     "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
     "a name without names": (lambda X, y: (X, "y"), "have no names"),
@@ -675,8 +677,18 @@ def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge(
     for target, message in (("y", "'town'"), ("z", "no column 'z'")):
         with pytest.raises(ValueError, match=message):
             classifier().fit(table, target)
+    with pytest.raises(ValueError, match="columns has 'y', which is y or sample_weight"):
+        classifier().fit(TableRows(table, ["a", "y"]), "y")
     with pytest.raises(ValueError, match="is a dask series"):
         classifier().fit(table["a"], y)
+
+
+def test_a_scheduler_that_is_not_there_is_refused_before_the_charge():
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    with dask.config.set(scheduler="nobody's"), pytest.raises(ValueError, match="no scheduler that a fit can wait for"):
+        classifier(accountant=accountant).fit(split(X), split(y))
+    assert not accountant.history
 
 
 def test_classes_have_to_be_public():
