@@ -296,7 +296,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         forget(work)
         if source is not None:
             check_schema(work, source.like(), reset=True)
-            X = source
+            X = source.of_features()
         # The shape of an iterator is not known before it ends.
         plan = work._plan_checked(work._check_terms(), (0, None) if source is None else source.shape)
         work._payment().charge(plan.event)

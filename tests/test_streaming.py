@@ -9,7 +9,9 @@ import sys
 import threading
 import time
 import warnings
+from decimal import Decimal
 
+import dask.array as da
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -306,6 +308,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     named = pa.table({"c0": X[:, 0], "who": ["Ann"] * N, "label": y})
     pq.write_table(named, tmp_path / "named.parquet")
     pq.write_table(named.select(["c0", "label"]), tmp_path / "other.parquet")
+    narrow = pa.schema([("c0", pa.float16()), ("label", pa.int8())])
     cases = [
         (estimator, TableRows(path), "married", "names no column of X"),
         (estimator, TableRows(path), None, "y=None"),
@@ -314,6 +317,10 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         (estimator, TableRows(path, columns=["c0", "label"]), "label", "which is y"),
         (estimator, TableRows(path, columns=["c0", "c0"]), "label", "twice"),
         (estimator, TableRows(path, columns=[]), "label", "no columns"),
+        (estimator, TableRows(named.slice(0, 0)), "label", "no rows"),
+        (estimator, TableRows(path), da.from_array(y), "y is lazy where X is not"),
+        (estimator, mapped(tmp_path / "x.npy", X), da.from_array(y), "y is lazy where X is not"),
+        (estimator, ds.dataset(path, schema=narrow), "label", "no column 'c0' of the type halffloat"),
         (estimator, TableRows(tmp_path / "named.parquet"), "label", "string in column 'who'"),
         (estimator, TableRows([path, tmp_path / "other.parquet"]), "label", "no column 'c1'"),
         (estimator, ds.dataset(path).filter(ds.field("c0") > 0), "label", "filter"),
@@ -330,6 +337,45 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         estimator.fit(ds.dataset(named), "label")
     assert not ledger.history
     assert not seen
+
+
+TARGETS = {
+    "times": pa.array([np.datetime64("2020-01-01", "s")] * N),
+    "lists": pa.array([[0]] * N),
+    "bytes": pa.array([b"0"] * N),
+    "nulls": pa.nulls(N),
+    "decimals": pa.array([Decimal(1)] * N),
+    "words": pa.array(["0"] * N),
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_columns_that_cannot_be_labels_or_weights_are_refused_before_the_charge(tmp_path, kind):
+    X, y, _ = arrays()
+    ledger, estimator = charged(tmp_path)
+    rows = TableRows(arrow(X, y).append_column("odd", TARGETS[kind]), NAMES)
+    if kind != "words":
+        with pytest.raises(ValueError, match=r"^y is a column of .*, where numbers or strings are needed"):
+            estimator.fit(rows, "odd")
+    if kind != "decimals":
+        with pytest.raises(ValueError, match=r"^sample_weight is a column of .*, where numbers are needed"):
+            estimator.fit(rows, "label", sample_weight="odd")
+    assert not ledger.history
+
+
+def test_columns_are_those_of_the_schema_of_a_dataset(tmp_path):
+    X, y, _ = arrays()
+    rows = ds.dataset(write(tmp_path / "t.parquet", X, y))
+    chosen = rows.replace_schema(pa.schema([rows.schema.field(name) for name in ("c2", "label", "c0")]))
+    assert logistic().fit(chosen, "label").feature_names_in_.tolist() == ["c2", "c0"]
+
+
+def test_components_do_not_read_the_column_that_is_no_feature(tmp_path):
+    X, y, _ = arrays()
+    table = arrow(X, y).append_column("note", pa.array([None, *["text"] * (N - 1)]))
+    rows = TableRows(table, [*NAMES, "label"])
+    there = DPPCA(2, random_state=0).fit(TableRows(table), "note")
+    np.testing.assert_array_equal(there.components_, DPPCA(2, random_state=0).fit(rows).components_)
 
 
 def test_without_pyarrow_a_path_is_refused_before_the_charge(tmp_path, monkeypatch):

@@ -138,6 +138,13 @@ class RowSource:
         """Return what shows scikit-learn the names and the number of columns: by default the source, without names."""
         return self
 
+    def check_targets(self) -> None:
+        """Refuse labels and weights that their types, which are public, show to be none."""
+
+    def of_features(self) -> RowSource:
+        """Return these rows without labels and weights, which are then not read."""
+        return self
+
     def bind(self, recipe: BlockRecipe, plan: Any) -> Any:
         """Return a context manager that gives the model of all rows, for the steps of a `DPSGDPlan`.
 

@@ -257,6 +257,8 @@ class GradientEstimator(PrivateEstimator):
         source = source_of(X, y, sample_weight)
         if y is None:
             raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+        if source is not None:
+            source.check_targets()
         if source is not None and self._check_group_rows() is True:
             raise ValueError(
                 "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."

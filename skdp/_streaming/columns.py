@@ -24,6 +24,19 @@ def dtype_of_column(kind: pa.DataType) -> np.dtype[Any] | None:
     return None
 
 
+def is_number(kind: pa.DataType) -> bool:
+    """Whether columns of a type hold numbers."""
+    return dtype_of_column(kind) is not None
+
+
+def is_label(kind: pa.DataType) -> bool:
+    """Whether columns of a type may hold labels or targets: numbers of NumPy's types, or strings."""
+    if pa.types.is_dictionary(kind):
+        return is_label(kind.value_type)
+    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return is_string or (is_number(kind) and not pa.types.is_decimal(kind))
+
+
 def numbers_of_column(column: Any, name: str) -> NDArray[Any]:
     """Return the numbers of an Arrow array, refused if it has gaps."""
     column = _decoded(column)
@@ -57,4 +70,4 @@ def _decoded(column: Any) -> Any:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-__all__ = ["dtype_of_column", "numbers_of_column", "targets_of_column", "write_columns"]
+__all__ = ["dtype_of_column", "is_label", "is_number", "numbers_of_column", "targets_of_column", "write_columns"]
