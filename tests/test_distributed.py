@@ -15,6 +15,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from dask._task_spec import List, Task, TaskRef
 from dask.array import chunk
 
@@ -655,6 +656,7 @@ REFUSED = {
     "labels in columns": (lambda X, y: (X, X), "y has 2 dimensions"),
     "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
     "a name without names": (lambda X, y: (X, "y"), "have no names"),
+    "sparse chunks": (lambda X, y: (X.map_blocks(sp.csr_matrix).persist(), y), "X has chunks that are csr_matrix"),
     "no labels": (lambda X, y: (X, None), "y=None where a target is needed"),
     "no rows": (lambda X, y: (X[:0].persist(), y[:0].persist()), r"Found array with 0 sample\(s\)"),
 }

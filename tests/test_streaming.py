@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from joblib import Parallel, delayed
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -828,3 +829,15 @@ def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_othe
     expected, found = network().fit(X, several), network().fit(rows, several)
     assert (found.coefs_[0] == expected.coefs_[0]).all()
     assert (logistic().fit(X, y).predict(rows) == logistic().fit(rows, y).predict(X)).all()
+
+
+def test_rows_that_joblib_maps_are_those_of_one_process():
+    """It maps large arrays to send them to its processes, which fit as this one does."""
+    X, y, _ = arrays()
+    estimator = logistic(sampling_rate=0.1, group_rows=True)
+    work = Parallel(n_jobs=2, max_nbytes=1)
+    there = work(delayed(lambda X, y: (type(X), clone(estimator).fit(X, y).coef_))(X, y) for _ in range(2))
+    here = clone(estimator).fit(X, y).coef_
+    for kind, coef in there:
+        assert kind is np.memmap
+        np.testing.assert_array_equal(coef, here)

@@ -42,6 +42,10 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     ValueError
         In one line, before anything is computed.
     """
+    if not is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
+        raise ValueError(
+            f"X has chunks that are {type(meta).__name__}s and no arrays of NumPy: map each to one, and persist them."
+        )
     check_graph("X", X)
     check_engine("X", X)
     if is_frame(X):

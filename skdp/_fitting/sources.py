@@ -27,6 +27,11 @@ They are imported when such rows are seen, so that nothing of pyarrow or Dask is
 """
 
 
+_FOLDER_OF_JOBLIB = "joblib_memmapping_folder"
+"""In the names of the maps by which joblib sends large arrays to its processes. These are rows in memory as they are
+everywhere else: what a fit checks, and when, does not depend on ``n_jobs``."""
+
+
 class TableRows:
     """Rows of a table that is not in memory, and the columns of it that are features.
 
@@ -197,7 +202,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> RowSource | N
 
 
 def _found_to_fit(X: Any, y: Any) -> Found | None:
-    if isinstance(X, np.memmap):
+    if isinstance(X, np.memmap) and _FOLDER_OF_JOBLIB not in str(X.filename):
         return Found("numpy", X, None)
     if isinstance(y, str) and _package(X) == "pyarrow":
         return Found("pyarrow", X, None)
