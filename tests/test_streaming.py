@@ -433,6 +433,32 @@ def test_a_null_among_labels_is_no_class(tmp_path):
                 logistic(sampling_rate=rate, max_iter=1).fit(given, "label", sample_weight=weight)
 
 
+@pytest.mark.parametrize("fault", ["words", "words in a file", "codes"])
+def test_what_arrow_cannot_read_is_refused_without_its_text(tmp_path, fault):
+    """Arrow's own errors quote the cell, or the number of a category."""
+    X, y, _ = arrays()
+    words = pa.array([*[b"no", b"yes"] * (N // 2 - 1), b"no", b"Ann \xff"])
+    words = pa.Array.from_buffers(pa.string(), N, words.buffers())
+    codes = pa.array([*[0] * (N - 1), 77], pa.int8())
+    odd = pa.DictionaryArray.from_arrays(codes, pa.array([1.0, 2.0]), safe=False)
+    if fault == "codes":
+        rows, target, classes, where = pa.table({"odd": odd}), y, [0, 1], "X cannot be read in column 'odd'"
+    else:
+        rows, target = pa.table({"c0": X[:, 0], "label": words}), "label"
+        classes, where = ["no", "yes"], "y cannot be read"
+    if fault == "words in a file":
+        pq.write_table(rows, tmp_path / "t.parquet")
+        rows = tmp_path / "t.parquet"
+    ledger, estimator = charged(tmp_path, classes=classes)
+    with pytest.raises(ValueError, match=rf"after the fit was charged, which stands: {where}") as caught:
+        estimator.fit(TableRows(rows), target)
+    assert "Ann" not in str(caught.value)
+    assert "77" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(ledger.history) == 1
+    assert not reader_threads()
+
+
 def test_a_null_is_a_gap(tmp_path):
     X, y, _ = arrays()
     column = pa.array(X[:, 1], mask=np.arange(N) == 2999)
