@@ -657,6 +657,8 @@ REFUSED = {
     "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
     "a name without names": (lambda X, y: (X, "y"), "have no names"),
     "sparse chunks": (lambda X, y: (X.map_blocks(sp.csr_matrix).persist(), y), "X has chunks that are csr_matrix"),
+    "times as labels": (lambda X, y: (X, y.astype("M8[s]")), r"y has the dtype datetime64\[s\]"),
+    "words as weights": (lambda X, y: (X, y, y.compute().astype("U1")), "sample_weight has the dtype <U1"),
     "no labels": (lambda X, y: (X, None), "y=None where a target is needed"),
     "no rows": (lambda X, y: (X[:0].persist(), y[:0].persist()), r"Found array with 0 sample\(s\)"),
 }
@@ -676,6 +678,8 @@ def test_what_cannot_be_read_is_refused_in_one_line_before_the_charge(how):
 def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge():
     X, y = make_people()
     table = frame(X, y).assign(town="x").persist()
+    with pytest.raises(ValueError, match="y has the dtype datetime64"):
+        classifier().fit(TableRows(frame(X, y).assign(day=pd.Timestamp("2020-01-01")).persist(), NAMES), "day")
     for target, message in (("y", "'town'"), ("z", "no column 'z'")):
         with pytest.raises(ValueError, match=message):
             classifier().fit(table, target)

@@ -106,6 +106,10 @@ class DaskRows(RowSource):
         self._blocks = partitions_of(X)
         check_shape((1, self.n_features))
         self._labels, self._weights = self._side("y", labels), self._side("sample_weight", weights)
+        sides = ("y", layout.labels, labels), ("sample_weight", layout.weights, weights)
+        self._dtypes = {
+            name: getattr(given, "dtype", None) if column is None else X.dtypes[column] for name, column, given in sides
+        }
 
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -124,6 +128,13 @@ class DaskRows(RowSource):
     def like(self) -> Any:
         """See `RowSource`."""
         return self if self.names is None else self._X._meta[self.names]
+
+    def check_targets(self) -> None:
+        """See `RowSource`. What objects are is not known before they are read."""
+        for name, dtype in self._dtypes.items():
+            kinds, needed = ("buifO", "numbers") if name == "sample_weight" else ("buifOUT", "numbers or strings")
+            if getattr(dtype, "kind", "O") not in kinds:
+                raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
