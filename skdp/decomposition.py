@@ -292,7 +292,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         if source is None and not isinstance(X, Iterator):
             return self._fit_alone(X, y)
         if source is not None:
-            return self._fit_unread(source, source.shape)
+            return self._fit_unread(source.of_features(), source.shape)
         self._fit_unread(X, (0, None))  # the shape of an iterator is not known before it ends
         warn_of_weak_delta(self.delta_, self.n_samples_)
         return self

@@ -15,6 +15,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from dask._task_spec import List, Task, TaskRef
 from dask.array import chunk
 
@@ -570,6 +571,7 @@ MIXING = {
     "other chunks": lambda X: X.rechunk((123, X.shape[1])),
     "transposed": lambda X: X.T,
     "a product of rows": lambda X: X @ X.T @ X,
+    "a ufunc of one's own": lambda X: X.map_blocks(np.frompyfunc(lambda cell: cell, 1, 1), dtype=object).astype(float),
 }
 
 
@@ -683,9 +685,13 @@ REFUSED = {
     "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y is split differently from X"),
     "labels of other sizes": (lambda X, y: (X, split(y.compute(), (250, 50, 450, 250))), "y is split differently"),
     "too few labels": (lambda X, y: (X, y.compute()[:-1]), r"y has shape \(999,\) where X has 1000 rows"),
+    "labels under a mask": (lambda X, y: (X, np.ma.masked_array(y, y == 1)), "y contains NaN: masked cells are gaps"),
     "labels in columns": (lambda X, y: (X, X), "y has 2 dimensions"),
     "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
     "a name without names": (lambda X, y: (X, "y"), "have no names"),
+    "sparse chunks": (lambda X, y: (X.map_blocks(sp.csr_matrix).persist(), y), "X has chunks that are csr_matrix"),
+    "times as labels": (lambda X, y: (X, y.astype("M8[s]")), r"y has the dtype datetime64\[s\]"),
+    "words as weights": (lambda X, y: (X, y, y.compute().astype("U1")), "sample_weight has the dtype <U1"),
     "no labels": (lambda X, y: (X, None), "y=None where a target is needed"),
     "no rows": (lambda X, y: (X[:0].persist(), y[:0].persist()), r"Found array with 0 sample\(s\)"),
 }
@@ -705,11 +711,23 @@ def test_what_cannot_be_read_is_refused_in_one_line_before_the_charge(how):
 def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge():
     X, y = make_people()
     table = frame(X, y).assign(town="x").persist()
+    with pytest.raises(ValueError, match="y has the dtype datetime64"):
+        classifier().fit(TableRows(frame(X, y).assign(day=pd.Timestamp("2020-01-01")).persist(), NAMES), "day")
     for target, message in (("y", "'town'"), ("z", "no column 'z'")):
         with pytest.raises(ValueError, match=message):
             classifier().fit(table, target)
+    with pytest.raises(ValueError, match="columns has 'y', which is y or sample_weight"):
+        classifier().fit(TableRows(table, ["a", "y"]), "y")
     with pytest.raises(ValueError, match="is a dask series"):
         classifier().fit(table["a"], y)
+
+
+def test_a_scheduler_that_is_not_there_is_refused_before_the_charge():
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    with dask.config.set(scheduler="nobody's"), pytest.raises(ValueError, match="no scheduler that a fit can wait for"):
+        classifier(accountant=accountant).fit(split(X), split(y))
+    assert not accountant.history
 
 
 def test_classes_have_to_be_public():

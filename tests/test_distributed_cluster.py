@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -168,6 +169,33 @@ def test_a_worker_that_dies_within_a_step_is_no_matter_either(client, monkeypatc
     model = classifier(max_iter=6).fit(split(X), split(y))
     assert len(noised) == 6
     np.testing.assert_array_equal(model.coef_, calm.coef_)
+
+
+def test_rows_of_a_client_that_is_not_in_use_are_refused_before_the_charge(client):
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    for rows, labels in ((split(X).persist(), y), (split(X), split(y).persist())):
+        with (
+            dask.config.set(scheduler="synchronous"),
+            pytest.raises(ValueError, match="is not the one in use"),
+        ):
+            classifier(accountant=accountant).fit(rows, labels)
+    assert not accountant.history
+
+
+def test_an_asynchronous_client_is_refused_before_the_charge():
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+
+    async def fit():
+        cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", asynchronous=True)
+        async with cluster, Client(cluster, asynchronous=True):
+            for target in (split(y), y):
+                with pytest.raises(ValueError, match="its client is asynchronous"):
+                    classifier(accountant=accountant).fit(split(X), target)
+
+    asyncio.run(fit())
+    assert not accountant.history
 
 
 def test_without_a_scheduler_there_is_one_error_and_the_charge_stands(monkeypatch):

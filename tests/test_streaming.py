@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import sys
 import threading
+import time
+import warnings
+from decimal import Decimal
 
+import dask.array as da
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from joblib import Parallel, delayed
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -31,6 +37,7 @@ from skdp._gradient.classifier import ClassReader
 from skdp._random import SecretStream
 from skdp._sampling import PoissonSampling
 from skdp._streaming import blocks, model
+from skdp._streaming.ahead import read_ahead
 from skdp._streaming.blocks import BlockSource
 from skdp._streaming.model import RowBlock, StreamedModel
 from skdp._streaming.parquet import ParquetRows
@@ -404,6 +411,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     named = pa.table({"c0": X[:, 0], "who": ["Ann"] * N, "label": y})
     pq.write_table(named, tmp_path / "named.parquet")
     pq.write_table(named.select(["c0", "label"]), tmp_path / "other.parquet")
+    narrow = pa.schema([("c0", pa.float16()), ("label", pa.int8())])
     cases = [
         (estimator, TableRows(path), "married", "names no column of X"),
         (estimator, TableRows(path), None, "y=None"),
@@ -412,6 +420,10 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         (estimator, TableRows(path, columns=["c0", "label"]), "label", "which is y"),
         (estimator, TableRows(path, columns=["c0", "c0"]), "label", "twice"),
         (estimator, TableRows(path, columns=[]), "label", "no columns"),
+        (estimator, TableRows(named.slice(0, 0)), "label", "no rows"),
+        (estimator, TableRows(path), da.from_array(y), "y is lazy where X is not"),
+        (estimator, mapped(tmp_path / "x.npy", X), da.from_array(y), "y is lazy where X is not"),
+        (estimator, ds.dataset(path, schema=narrow), "label", "no column 'c0' of the type halffloat"),
         (estimator, TableRows(tmp_path / "named.parquet"), "label", "string in column 'who'"),
         (estimator, TableRows([path, tmp_path / "other.parquet"]), "label", "no column 'c1'"),
         (estimator, ds.dataset(path).filter(ds.field("c0") > 0), "label", "filter"),
@@ -436,6 +448,45 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         estimator.fit(ds.dataset(named), "label")
     assert not ledger.history
     assert not seen
+
+
+TARGETS = {
+    "times": pa.array([np.datetime64("2020-01-01", "s")] * N),
+    "lists": pa.array([[0]] * N),
+    "bytes": pa.array([b"0"] * N),
+    "nulls": pa.nulls(N),
+    "decimals": pa.array([Decimal(1)] * N),
+    "words": pa.array(["0"] * N),
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_columns_that_cannot_be_labels_or_weights_are_refused_before_the_charge(tmp_path, kind):
+    X, y, _ = arrays()
+    ledger, estimator = charged(tmp_path)
+    rows = TableRows(arrow(X, y).append_column("odd", TARGETS[kind]), NAMES)
+    if kind != "words":
+        with pytest.raises(ValueError, match=r"^y is a column of .*, where numbers or strings are needed"):
+            estimator.fit(rows, "odd")
+    if kind != "decimals":
+        with pytest.raises(ValueError, match=r"^sample_weight is a column of .*, where numbers are needed"):
+            estimator.fit(rows, "label", sample_weight="odd")
+    assert not ledger.history
+
+
+def test_columns_are_those_of_the_schema_of_a_dataset(tmp_path):
+    X, y, _ = arrays()
+    rows = ds.dataset(write(tmp_path / "t.parquet", X, y))
+    chosen = rows.replace_schema(pa.schema([rows.schema.field(name) for name in ("c2", "label", "c0")]))
+    assert logistic().fit(chosen, "label").feature_names_in_.tolist() == ["c2", "c0"]
+
+
+def test_components_do_not_read_the_column_that_is_no_feature(tmp_path):
+    X, y, _ = arrays()
+    table = arrow(X, y).append_column("note", pa.array([None, *["text"] * (N - 1)]))
+    rows = TableRows(table, [*NAMES, "label"])
+    there = DPPCA(2, random_state=0).fit(TableRows(table), "note")
+    np.testing.assert_array_equal(there.components_, DPPCA(2, random_state=0).fit(rows).components_)
 
 
 def test_without_pyarrow_a_path_is_refused_before_the_charge(tmp_path, monkeypatch):
@@ -518,6 +569,32 @@ def test_a_null_among_labels_is_no_class(tmp_path):
         for rate in (1.0, 0.05):
             with pytest.raises(ValueError, match="after the fit was charged, which stands: Input " + where):
                 logistic(sampling_rate=rate, max_iter=1).fit(given, "label", sample_weight=weight)
+
+
+@pytest.mark.parametrize("fault", ["words", "words in a file", "codes"])
+def test_what_arrow_cannot_read_is_refused_without_its_text(tmp_path, fault):
+    """Arrow's own errors quote the cell, or the number of a category."""
+    X, y, _ = arrays()
+    words = pa.array([*[b"no", b"yes"] * (N // 2 - 1), b"no", b"Ann \xff"])
+    words = pa.Array.from_buffers(pa.string(), N, words.buffers())
+    codes = pa.array([*[0] * (N - 1), 77], pa.int8())
+    odd = pa.DictionaryArray.from_arrays(codes, pa.array([1.0, 2.0]), safe=False)
+    if fault == "codes":
+        rows, target, classes, where = pa.table({"odd": odd}), y, [0, 1], "X cannot be read in column 'odd'"
+    else:
+        rows, target = pa.table({"c0": X[:, 0], "label": words}), "label"
+        classes, where = ["no", "yes"], "y cannot be read"
+    if fault == "words in a file":
+        pq.write_table(rows, tmp_path / "t.parquet")
+        rows = tmp_path / "t.parquet"
+    ledger, estimator = charged(tmp_path, classes=classes)
+    with pytest.raises(ValueError, match=rf"after the fit was charged, which stands: {where}") as caught:
+        estimator.fit(TableRows(rows), target)
+    assert "Ann" not in str(caught.value)
+    assert "77" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(ledger.history) == 1
+    assert not reader_threads()
 
 
 def test_a_null_is_a_gap(tmp_path):
@@ -617,6 +694,44 @@ def test_an_interrupt_keeps_the_steps_done_and_ends_the_thread(tmp_path, monkeyp
     assert estimator.n_steps_ == 2
     assert len(ledger.history) == 1
     assert not reader_threads()
+
+
+def test_an_interrupt_at_any_line_ends_the_thread(tmp_path):
+    """Also between its start and the first block, and where the end of a pass is cleaned up."""
+    X, y, _ = arrays()
+    rows = TableRows(write(tmp_path / "t.parquet", X, y))
+    interrupted = 0
+    for line in itertools.count():
+        left = line
+
+        def at_line(frame, event, _):
+            nonlocal left
+            if event == "line":
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return at_line
+
+        def at_call(frame, event, _, at_line=at_line):
+            return at_line if frame.f_code is read_ahead.__code__ else None
+
+        sys.settrace(at_call)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                logistic(max_iter=1).fit(rows, "label")
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        deadline = time.monotonic() + 5.0
+        while reader_threads() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not reader_threads(), line
+        if left >= 0:
+            break
+        interrupted += 1
+    assert interrupted > 30  # lines of a pass over twelve blocks
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.05])
@@ -883,3 +998,15 @@ def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_othe
     expected, found = network().fit(X, several), network().fit(rows, several)
     assert (found.coefs_[0] == expected.coefs_[0]).all()
     assert (logistic().fit(X, y).predict(rows) == logistic().fit(rows, y).predict(X)).all()
+
+
+def test_rows_that_joblib_maps_are_those_of_one_process():
+    """It maps large arrays to send them to its processes, which fit as this one does."""
+    X, y, _ = arrays()
+    estimator = logistic(sampling_rate=0.1, group_rows=True)
+    work = Parallel(n_jobs=2, max_nbytes=1)
+    there = work(delayed(lambda X, y: (type(X), clone(estimator).fit(X, y).coef_))(X, y) for _ in range(2))
+    here = clone(estimator).fit(X, y).coef_
+    for kind, coef in there:
+        assert kind is np.memmap
+        np.testing.assert_array_equal(coef, here)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
+from dask.base import get_scheduler
 from dask.delayed import Delayed
 
 FAN_IN = 8
@@ -70,6 +71,39 @@ class Asking:
         return tuple(self._client.gather(self._last))
 
 
+def check_engine(name: str, collection: Any) -> None:
+    """Refuse an engine that a fit cannot wait for, or that does not find these rows; nothing is asked of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument of ``fit``.
+
+    Raises
+    ------
+    ValueError
+        In one line.
+    """
+    try:
+        scheduler = get_scheduler(collections=[collection])
+    except (RuntimeError, ValueError):
+        scheduler = _NONE
+    if scheduler is _NONE:
+        raise ValueError(
+            "Dask has no scheduler that a fit can wait for: its client is asynchronous, or its setting 'scheduler' is "
+            "of no known name; make the client by Client(address)."
+        )
+    futures = _futures_of(collection)
+    if futures and futures[0].client is not getattr(scheduler, "__self__", None):
+        raise ValueError(
+            f"{name} is kept by a client of Dask that is not the one in use: fit within its as_current(), and with no "
+            "setting 'scheduler'."
+        )
+
+
+_NONE: Any = object()
+
+
 def settle(collections: Any) -> None:
     """Wait for what these collections keep on workers, if they do.
 
@@ -102,4 +136,4 @@ def on_engine(what: str, ask: Callable[[], Any]) -> Any:
     )
 
 
-__all__ = ["FAN_IN", "Asking", "constant", "in_a_tree", "on_engine", "results", "settle", "task"]
+__all__ = ["FAN_IN", "Asking", "check_engine", "constant", "in_a_tree", "on_engine", "results", "settle", "task"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from dask.core import flatten
+from scipy import special
 
 _EXPRESSIONS = "dask.dataframe.dask_expr."
 _SOURCES = frozenset({
@@ -178,8 +179,13 @@ def _is_row_wise(task: Any) -> bool:
         return True
     numbers = all(np.isscalar(_literal(each)) for each in task.args if not _is_reference(each)) and not task.kwargs
     if isinstance(function, np.ufunc):
-        return numbers and function.signature is None and function.nout == 1
+        return numbers and function.signature is None and function.nout == 1 and _is_known(function)
     return numbers and (function is np.clip or (_is_hashable(function) and function in _ARITHMETIC))
+
+
+def _is_known(function: np.ufunc) -> bool:
+    """Whether a ufunc is NumPy's or SciPy's own, and not of a function that may draw numbers or count its calls."""
+    return any(getattr(module, function.__name__, None) is function for module in (np, special))
 
 
 def _rows_taken(task: Any) -> tuple[int, int] | None:

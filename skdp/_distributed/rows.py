@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._distributed.engine import constant, in_a_tree, on_engine, results, settle, task
+from skdp._distributed.engine import check_engine, constant, in_a_tree, on_engine, results, settle, task
 from skdp._distributed.graphs import check_graph, is_frame
 from skdp._distributed.model import DistributedModel
 from skdp._distributed.partitions import (
@@ -21,7 +21,7 @@ from skdp._distributed.partitions import (
     merge_sums,
     size_of,
 )
-from skdp._fitting.cells import format_names
+from skdp._fitting.cells import format_names, values_of
 from skdp._fitting.rows import check_shape
 from skdp._fitting.sources import BlockRecipe, RowSource, SumT, TargetReading
 
@@ -42,7 +42,12 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     ValueError
         In one line, before anything is computed.
     """
+    if not is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
+        raise ValueError(
+            f"X has chunks that are {type(meta).__name__}s and no arrays of NumPy: map each to one, and persist them."
+        )
     check_graph("X", X)
+    check_engine("X", X)
     if is_frame(X):
         return _rows_of_frame(X, columns, y, sample_weight)
     if X.ndim != 2:
@@ -71,6 +76,8 @@ def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
         raise ValueError(f"columns {format_names(repeated)} occur several times: give each a name of its own.")
     if unknown := [name for name in (*named, *wanted) if name not in present]:
         raise ValueError(f"X has no column {format_names(unknown)}: name columns that it has.")
+    if both := [name for name in named if name in wanted]:
+        raise ValueError(f"columns has {format_names(both)}, which is y or sample_weight: leave it out.")
     types = X.dtypes[wanted]
     if odd := [name for name, dtype in types.items() if getattr(dtype, "kind", "O") not in "buif"]:
         raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
@@ -99,6 +106,10 @@ class DaskRows(RowSource):
         self._blocks = partitions_of(X)
         check_shape((1, self.n_features))
         self._labels, self._weights = self._side("y", labels), self._side("sample_weight", weights)
+        sides = ("y", layout.labels, labels), ("sample_weight", layout.weights, weights)
+        self._dtypes = {
+            name: getattr(given, "dtype", None) if column is None else X.dtypes[column] for name, column, given in sides
+        }
 
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -117,6 +128,13 @@ class DaskRows(RowSource):
     def like(self) -> Any:
         """See `RowSource`."""
         return self if self.names is None else self._X._meta[self.names]
+
+    def check_targets(self) -> None:
+        """See `RowSource`. What objects are is not known before they are read."""
+        for name, dtype in self._dtypes.items():
+            kinds, needed = ("buifO", "numbers") if name == "sample_weight" else ("buifOUT", "numbers or strings")
+            if getattr(dtype, "kind", "O") not in kinds:
+                raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
@@ -174,7 +192,7 @@ class DaskRows(RowSource):
             return [None] * len(self._blocks)
         if hasattr(column, "__dask_graph__"):
             return self._collection_beside(name, column)
-        values = np.asarray(column)
+        values = values_of(name, column)
         if values.shape != (self.n_rows,):
             raise ValueError(
                 f"{name} has shape {values.shape} where X has {self.n_rows} rows: give one entry a row, in one "
@@ -184,6 +202,7 @@ class DaskRows(RowSource):
 
     def _collection_beside(self, name: str, column: Any) -> list[Any]:
         check_graph(name, column)
+        check_engine(name, column)
         if column.ndim != 1:
             raise ValueError(f"{name} has {column.ndim} dimensions: give one entry a row, in one dimension.")
         blocks = partitions_of(column)

@@ -27,6 +27,11 @@ They are imported when such rows are seen, so that nothing of pyarrow or Dask is
 """
 
 
+_FOLDER_OF_JOBLIB = "joblib_memmapping_folder"
+"""In the names of the maps by which joblib sends large arrays to its processes. These are rows in memory as they are
+everywhere else: what a fit checks, and when, does not depend on ``n_jobs``."""
+
+
 class TableRows:
     """Rows of a table that is not in memory, and the columns of it that are features.
 
@@ -148,6 +153,13 @@ class RowSource:
         """Return what shows scikit-learn the names and the number of columns: by default the source, without names."""
         return self
 
+    def check_targets(self) -> None:
+        """Refuse labels and weights that their types, which are public, show to be none."""
+
+    def of_features(self) -> RowSource:
+        """Return these rows without labels and weights, which are then not read."""
+        return self
+
     def bind(self, recipe: BlockRecipe, plan: Any) -> Any:
         """Return a context manager that gives the model of all rows, for the steps of a `DPSGDPlan`.
 
@@ -222,7 +234,8 @@ def source_to_fit(
     ValueError
         In one line, before anything but metadata is read.
     """
-    if not is_elsewhere(X, y):
+    found = _found_to_fit(X, y)
+    if found is None:
         return None
     if isinstance(X, np.memmap) and (not are_named or getattr(y, "ndim", 1) != 1):
         return None  # an array like any other, of which classes are read, or of several labels a row
@@ -231,10 +244,11 @@ def source_to_fit(
             f"{outputs}=None with rows that are not in memory, of which nothing is read before the charge: give the "
             f"public {outputs}."
         )
-    source = source_of(X, y, sample_weight)
+    source = _read(found, found.columns, y, sample_weight)
     if y is None:
         raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
-    if source is not None and source.n_rows is None and n_samples_public is None:
+    source.check_targets()
+    if source.n_rows is None and n_samples_public is None:
         raise ValueError(
             "n_samples_public=None with rows whose number is not known before they are read: give it, a round number "
             "near theirs."
@@ -243,7 +257,7 @@ def source_to_fit(
 
 
 def _found_to_fit(X: Any, y: Any) -> Found | None:
-    if isinstance(X, np.memmap):
+    if isinstance(X, np.memmap) and _FOLDER_OF_JOBLIB not in str(X.filename):
         return Found("numpy", X, None)
     if isinstance(y, str) and _package(X) == "pyarrow":
         return Found("pyarrow", X, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import weakref
 from collections.abc import Generator, Iterable
 from typing import Any, TypeVar
 
@@ -18,11 +19,13 @@ _POLL = 0.05  # seconds between looks at whether the consumer has left
 def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     """Yield items that a thread makes ahead, in their order; close the iterator to end the thread.
 
-    An item may be written over as soon as the next is asked for. What the thread raises is raised here.
+    An item may be written over as soon as the next is asked for. What the thread raises is raised here. The thread ends
+    too when nobody holds the iterator any more, as after an interrupt before it could be closed.
     """
     waiting: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(1)
-    left = threading.Event()
-    thread = threading.Thread(target=_make, args=(items, waiting, left), name="skdp-reader", daemon=True)
+    left = threading.Event()  # which the thread does not keep alive
+    given = items, waiting, weakref.ref(left)
+    thread = threading.Thread(target=_make, args=given, name="skdp-reader", daemon=True)
     thread.start()
     try:
         while True:
@@ -40,7 +43,7 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
 _END: Any = object()
 
 
-def _make(items: Iterable[Any], waiting: queue.Queue[Any], left: threading.Event) -> None:
+def _make(items: Iterable[Any], waiting: queue.Queue[Any], left: weakref.ref[threading.Event]) -> None:
     try:
         for item in items:
             if not _hand_over((item, None), waiting, left):
@@ -50,9 +53,10 @@ def _make(items: Iterable[Any], waiting: queue.Queue[Any], left: threading.Event
         _hand_over((None, error), waiting, left)
 
 
-def _hand_over(found: Any, waiting: queue.Queue[Any], left: threading.Event) -> bool:
+def _hand_over(found: Any, waiting: queue.Queue[Any], left: weakref.ref[threading.Event]) -> bool:
     """Put what was made; False if the consumer has left."""
-    while not left.is_set():
+    while (event := left()) is not None and not event.is_set():
+        del event
         try:
             waiting.put(found, timeout=_POLL)
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,14 @@ from skdp._fitting.rows import column_names
 from skdp._fitting.sources import after_the_charge
 from skdp._streaming.ahead import IN_FLIGHT
 from skdp._streaming.blocks import BlockSource
-from skdp._streaming.columns import dtype_of_column, numbers_of_column, targets_of_column, write_columns
+from skdp._streaming.columns import (
+    dtype_of_column,
+    is_label,
+    is_number,
+    numbers_of_column,
+    targets_of_column,
+    write_columns,
+)
 from skdp._streaming.memory_map import one_per_row
 from skdp._streaming.model import Order, RowBlock
 from skdp._streaming.parquet import ParquetRows
@@ -50,16 +58,20 @@ class ArrowRows(BlockSource):
         The features, in this order. None: all columns but those of `y` and `sample_weight`.
     y, sample_weight : str, array-like of shape (n_rows,) or None
         A string is the name of a column.
+    schema : pyarrow.Schema
+        Of the dataset or the table; its columns that no part has are ignored.
     """
 
-    def __init__(self, parts: list[Any], columns: Sequence[str] | None, y: Any, sample_weight: Any) -> None:
+    def __init__(
+        self, parts: list[Any], columns: Sequence[str] | None, y: Any, sample_weight: Any, schema: pa.Schema
+    ) -> None:
         self._parts = parts
         self.n_rows = sum(part.n_rows for part in parts)
-        schema = parts[0].schema if parts else pa.schema([])
+        schema = pa.schema([field for field in schema if parts and field.name in parts[0].schema.names])
         column_names(schema.empty_table())  # refuses names that repeat
-        self.names = _chosen_names(schema.names, columns, y, sample_weight)
+        self.names = _chosen_names(schema.names, columns, y, sample_weight) if self.n_rows else []
         self.n_features = len(self.names)
-        if not self.n_rows or not self.names:
+        if not self.names:
             raise ValueError("X has no rows or no columns: give a table of at least one of each.")
         self._schema = pa.schema([schema.field(name) for name in self.names])
         self._label = y if isinstance(y, str) else None
@@ -67,8 +79,27 @@ class ArrowRows(BlockSource):
         self._labels = None if self._label else one_per_row("y", y, self.n_rows)
         self._weights = None if self._weight else one_per_row("sample_weight", sample_weight, self.n_rows)
         self._read = list(dict.fromkeys([*self.names, *filter(None, (self._label, self._weight))]))
-        _check_same_types(parts, self._read)
+        _check_same_types(parts, self._read, schema)
         self.dtype = _dtype_of(self._schema)
+        self._target_types = {
+            name: schema.field(column).type
+            for name, column in (("y", self._label), ("sample_weight", self._weight))
+            if column
+        }
+
+    def check_targets(self) -> None:
+        """See `RowSource`."""
+        for name, kind in self._target_types.items():
+            if not (is_number(kind) if name == "sample_weight" else is_label(kind)):
+                needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
+                raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
+
+    def of_features(self) -> ArrowRows:
+        """See `RowSource`."""
+        found = copy(self)
+        found._label = found._weight = found._labels = found._weights = None
+        found._read = list(self.names or ())
+        return found
 
     def like(self) -> Any:
         """See `RowSource`."""
@@ -118,19 +149,20 @@ class ArrowRows(BlockSource):
 
 def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> ArrowRows:
     """Return the source of a path, a dataset or a table; see `skdp._fitting.sources`."""
-    return ArrowRows(_parts_of(X), columns, y, sample_weight)
+    parts, schema = _parts_of(X)
+    return ArrowRows(parts, columns, y, sample_weight, schema)
 
 
-def _parts_of(X: Any) -> list[Any]:
+def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
     if isinstance(X, pa.Table):
-        return [_TableInMemory(X)]
+        return [_TableInMemory(X)], X.schema
     if isinstance(X, str | os.PathLike | list | tuple):
         paths = [os.fspath(each) for each in X] if isinstance(X, list | tuple) else os.path.abspath(X)
         X = ds.dataset(paths, format="parquet")
     if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
         raise TypeError(f"X is a {type(X).__name__} and no dataset of Parquet files: give one, or a pyarrow Table.")
     # Refused by pyarrow for a dataset with a filter, whose number of rows would have to be read.
-    return [ParquetRows(fragment) for fragment in X.get_fragments()]
+    return [ParquetRows(fragment) for fragment in X.get_fragments()], X.schema
 
 
 def _chosen_names(names: list[str], columns: Sequence[str] | None, y: Any, sample_weight: Any) -> list[str]:
@@ -149,14 +181,14 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, y: Any, sampl
     return chosen
 
 
-def _check_same_types(parts: list[Any], names: list[str]) -> None:
-    """Refuse files whose columns are not those of the first."""
-    first = parts[0].schema
+def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> None:
+    """Refuse files whose columns are not those of the dataset, by default those of the first file."""
     for number, part in enumerate(parts):
         for name in names:
-            if name not in part.schema.names or part.schema.field(name).type != first.field(name).type:
+            kind = schema.field(name).type
+            if name not in part.schema.names or part.schema.field(name).type != kind:
                 raise ValueError(
-                    f"file {number} of X has no column {name!r} of the type {first.field(name).type} that file 0 has: "
+                    f"file {number} of X has no column {name!r} of the type {kind} of the dataset, and none is cast: "
                     "write all files with one schema."
                 )
 

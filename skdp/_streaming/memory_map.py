@@ -101,6 +101,8 @@ def one_per_row(name: str, given: Any, n_rows: int) -> Any:
     """Return labels or weights as an array, refused if they are not one a row."""
     if given is None:
         return None
+    if hasattr(given, "__dask_graph__"):
+        raise ValueError(f"{name} is lazy where X is not, and would be computed before the charge: compute it first.")
     values = given if isinstance(given, np.memmap) else values_of(name, given)
     if values.shape != (n_rows,):
         raise ValueError(f"{name} has shape {values.shape} where X has {n_rows} rows: give one number a row.")

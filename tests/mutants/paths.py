@@ -117,5 +117,5 @@ ROWS_OF_DASK = "skdp/_distributed/rows.py"
 ARROW, PARQUET, MEMORY_MAP = (f"skdp/_streaming/{name}.py" for name in ("arrow", "parquet", "memory_map"))
 STREAMED, ROW_BLOCKS, SOURCES = "skdp/_streaming/model.py", "skdp/_streaming/blocks.py", "skdp/_fitting/sources.py"
 COLUMN_KERNEL, BY_COLUMNS = "skdp/_kernels/columns.py", "skdp/_training/columns.py"
-READ_AHEAD = "skdp/_streaming/ahead.py"
+ARROW_COLUMNS, READ_AHEAD = "skdp/_streaming/columns.py", "skdp/_streaming/ahead.py"
 BLAS = "skdp/_blas.py"

@@ -124,6 +124,12 @@ MUTANTS = [
         select="may_mix_rows",
     ),
     mutant(
+        "any ufunc is accepted",
+        (GRAPHS, " and _is_known(function)", ""),
+        tests="distributed",
+        select="may_mix_rows",
+    ),
+    mutant(
         "tasks within a task are accepted",
         (GRAPHS, "        if not _is_plain(task):\n", "        if False:\n"),
         tests="distributed",

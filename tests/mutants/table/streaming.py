@@ -3,6 +3,7 @@
 from mutant import mutant
 from paths import (
     ARROW,
+    ARROW_COLUMNS,
     BY_COLUMNS,
     COLUMN_KERNEL,
     GRADIENT,
@@ -153,6 +154,18 @@ MUTANTS = [
         (MEMORY_MAP, "return found.st_size, found.st_mtime_ns", "return found.st_size, 0"),
         tests="streaming",
         select="map_whose",
+    ),
+    mutant(
+        "a thread that keeps alive what tells it to end",
+        (READ_AHEAD, "given = items, waiting, weakref.ref(left)", "given = items, waiting, lambda: left"),
+        tests="streaming",
+        select="interrupt_at_any_line",
+    ),
+    mutant(
+        "errors of Arrow are passed on",
+        (ARROW_COLUMNS, "    except Exception:\n        pass", "    except ZeroDivisionError:\n        pass"),
+        tests="streaming",
+        select="without_its_text",
     ),
     mutant(
         "columns in the order of the file",
