@@ -85,7 +85,7 @@ FLOORS = {
             "trees",
             "updates",
         ),
-        ("columns",),
+        ("columns", "spans"),
     ),
     "_training": (
         (

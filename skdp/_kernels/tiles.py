@@ -195,7 +195,7 @@ def multiply(rows, packed, depth, n_columns, out):
 
 
 @njit(**_OPTIONS)
-def forward(inputs, packed, widths, rectified, scores):
+def forward(inputs, packed, widths, rectified, scores, begin, end):
     """Values of the layers one after the other, whose activation is the identity or, if `rectified`, relu.
 
     Parameters
@@ -209,17 +209,19 @@ def forward(inputs, packed, widths, rectified, scores):
     rectified : bool
     scores : ndarray of shape (m, room_for(number of outputs))
         Written.
+    begin, end : int
+        Which of the m rows; their number is a multiple of 6.
     """
     last = len(packed) - 1
     for layer in range(last):
-        following, width = inputs[layer + 1], widths[layer + 1]
-        multiply(inputs[layer], packed[layer], widths[layer] + 1, width, following)
+        following, width = inputs[layer + 1][begin:end], widths[layer + 1]
+        multiply(inputs[layer][begin:end], packed[layer], widths[layer] + 1, width, following)
         for i in range(following.shape[0]):
             if rectified:
                 for j in range(width):
                     following[i, j] = 0 if following[i, j] <= 0 else following[i, j]  # NaN stays NaN
             following[i, width] = 1
-    multiply(inputs[last], packed[last], widths[last] + 1, widths[last + 1], scores)
+    multiply(inputs[last][begin:end], packed[last], widths[last] + 1, widths[last + 1], scores[begin:end])
 
 
 @njit(**_OPTIONS)
