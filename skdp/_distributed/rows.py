@@ -138,7 +138,7 @@ class DaskRows(RowSource):
             )
         return DistributedModel(bound, sum(found))
 
-    def add_up(self, new_sum: Callable[[], SumT]) -> SumT:
+    def add_up(self, new_sum: Callable[..., SumT]) -> SumT:
         """See `RowSource`."""
         parts = [task(add_up_partition, new_sum, self._layout, block) for block in self._blocks]
         add = partial(_merge, new_sum)

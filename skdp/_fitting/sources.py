@@ -145,8 +145,11 @@ class RowSource:
         """
         raise NotImplementedError
 
-    def add_up(self, new_sum: Callable[[], SumT]) -> SumT:
-        """Return the sum over all rows; `new_sum` can be pickled and makes an empty one."""
+    def add_up(self, new_sum: Callable[..., SumT]) -> SumT:
+        """Return the sum over all rows; `new_sum` can be pickled and makes an empty one.
+
+        It may be given `crew`, threads that share the work of adding up.
+        """
         raise NotImplementedError
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from skdp._fitting.inspections import report_inspection
 from skdp._fitting.rows import check_table, check_targets, check_weights
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
+from skdp._training.threads import Crew
 from skdp._validation import check_real
 from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
@@ -213,17 +215,18 @@ def _sum_of_rows(
     dtype = np.dtype(np.float64) if weighted else rows.dtype  # roots of weights may exceed float32
     factor = 1.0 / math.sqrt(1.0 + intercept**2 + TARGET**2)
     ball, width = UnitBall(np.zeros(d), radius), d + bool(intercept) + 1
-    sums = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position)
-    for start in range(0, n, _ROWS):
-        part = slice(start, start + _ROWS)
-        block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
-        inside = np.empty(block.shape, dtype)
-        ball.bring_in(block, inside)
-        z = np.full((len(inside), width), intercept, dtype)
-        z[:, :d] = inside
-        z[:, -1] = TARGET * targets.scaled[part]
-        z *= factor * np.sqrt(targets.weights[part])[:, None] if weighted else dtype.type(factor)
-        sums.add(z)
+    with closing(Crew()) as crew:
+        sums = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, crew=crew)
+        for start in range(0, n, _ROWS):
+            part = slice(start, start + _ROWS)
+            block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+            inside = np.empty(block.shape, dtype)
+            ball.bring_in(block, inside)
+            z = np.full((len(inside), width), intercept, dtype)
+            z[:, :d] = inside
+            z[:, -1] = TARGET * targets.scaled[part]
+            z *= factor * np.sqrt(targets.weights[part])[:, None] if weighted else dtype.type(factor)
+            sums.add(z)
     return sums
 
 

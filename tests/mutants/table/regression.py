@@ -12,14 +12,14 @@ MUTANTS = [
     ),
     mutant(
         "regression: the target outside of the ball",
-        (LEAST_SQUARES, "        sums.add(z)\n", "        z[:, -1] *= 2.0\n        sums.add(z)\n"),
+        (LEAST_SQUARES, "            sums.add(z)\n", "            z[:, -1] *= 2.0\n            sums.add(z)\n"),
         (LEAST_SQUARES, "MomentSum(UnitBall(np.zeros(width), 1.0)", "_Unclipped(UnitBall(np.zeros(width), 1.0)"),
         (
             LEAST_SQUARES,
             "def _sum_of_rows(",
             """class _Unclipped(MomentSum):
     def add(self, X):
-        self._parts[0].triangle[:] += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
+        self._triangle += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 
@@ -38,7 +38,7 @@ def _sum_of_rows(""",
     def add(self, X):
         with np.errstate(over="ignore"):
             X = np.minimum(X.astype(float), 1e100)
-            self._parts[0].triangle[:] += (X.T @ X)[np.tri(X.shape[1], dtype=bool)]
+            self._triangle += (X.T @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 
@@ -49,7 +49,11 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regression: rows longer than their bound as they came",
-        (LEAST_SQUARES, "        ball.bring_in(block, inside)\n", "        np.divide(block, radius, out=inside)\n"),
+        (
+            LEAST_SQUARES,
+            "            ball.bring_in(block, inside)\n",
+            "            np.divide(block, radius, out=inside)\n",
+        ),
         tests="least_squares",
     ),
     mutant(
