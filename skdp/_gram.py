@@ -18,8 +18,9 @@ Doubles = NDArray[np.float64]
 BLOCK_ROWS = SUMMED_ROWS
 """Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
 
-_CHUNK_ROWS = 16 * BLOCK_ROWS  # multiplied while they are in cache
-_SLICE_ROWS = 256  # of a chunk, that a thread brings into the ball
+_CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 64 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
+_SLICES = 8  # of a chunk, that threads bring into the ball
+_COST = 64  # of a number that is brought in, in multiplications
 _RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache
 
 
@@ -116,11 +117,9 @@ class MomentSum:
         self.n_rows = 0
         self._by_position, self._crew = by_position, crew
         self._triangle, self._total = np.zeros(d * (d + 1) // 2), np.zeros(d)  # the former row by row
-        self._rectangles = [
-            (top, min(top + _RECTANGLE_ROWS, d), first, min(first + _RECTANGLE_COLUMNS, d))
-            for top in range(0, d, _RECTANGLE_ROWS)
-            for first in range(0, min(top + _RECTANGLE_ROWS, d), _RECTANGLE_COLUMNS)
-        ]
+        least, most = _CHUNK_ROWS
+        self._chunk_rows = max(least, min(most, _CHUNK_VALUES // d // BLOCK_ROWS * BLOCK_ROWS))
+        self._rectangles = _cut_triangle(d)
         self._rooms: dict[type, NDArray[Any]] = {}
 
     def add(self, X: NDArray[Any]) -> None:
@@ -128,17 +127,17 @@ class MomentSum:
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
         d = len(self.ball.center)
         room = self._rooms.get(dtype, np.empty((0, 0)))
-        if len(room) < min(len(X), _CHUNK_ROWS):  # zeros: what tiles read beyond the edge is not slow to multiply
-            room = self._rooms[dtype] = np.zeros((min(len(X), _CHUNK_ROWS), room_for(d, dtype)), dtype)
-        self._rooms.setdefault(dtype, room)
-        for start in range(0, len(X), _CHUNK_ROWS):
-            block = X[start : start + _CHUNK_ROWS]
-            rows = room[: len(block)]
-            slices = [slice(top, top + _SLICE_ROWS) for top in range(0, len(rows), _SLICE_ROWS)]
-            size = len(rows) * len(self._triangle)
-            self._share(partial(self._bring_in, block, rows), slices, size)
+        step = self._chunk_rows
+        if len(room) < min(len(X), step):  # zeros: what tiles read beyond the edge is not slow to multiply
+            room = np.zeros((min(len(X), step), room_for(d, dtype)), dtype)
+        self._rooms[dtype] = room
+        for start in range(0, len(X), step):
+            block = X[start : start + step]
+            rows, part = room[: len(block)], -(-len(block) // _SLICES)
+            slices = [slice(top, top + part) for top in range(0, len(rows), part)]
+            self._share(partial(self._bring_in, block, rows), slices, rows.size * _COST)
             # Threads never write to the same sums, and each sum is computed in one order.
-            self._share(partial(self._add_rectangle, rows), self._rectangles, size)
+            self._share(partial(self._add_rectangle, rows), self._rectangles, len(rows) * len(self._triangle))
         self.n_rows += len(X)
 
     def merge(self, other: MomentSum) -> None:
@@ -196,6 +195,17 @@ class MomentSum:
         gram[np.tri(d, dtype=bool)] = triangle
         total = released[len(triangle) :] * (self.rounding / self.weight) if self.weight else np.zeros(d)
         return Moments(gram, total)
+
+
+def _cut_triangle(d: int) -> list[tuple[int, int, int, int]]:
+    """Cut the lower triangle into rectangles, some for each thread: first row and end, first column and end."""
+    step = min(_RECTANGLE_ROWS, max(ROWS, -(-d // _SLICES // ROWS) * ROWS))
+    strips = [(top, min(top + step, d)) for top in range(0, d, step)]
+    return [
+        (top, end, first, min(first + _RECTANGLE_COLUMNS, end))
+        for top, end in strips
+        for first in range(0, end, _RECTANGLE_COLUMNS)
+    ]
 
 
 def _diagonal(d: int) -> NDArray[np.int64]:

@@ -71,11 +71,11 @@ class Backwards:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("d", "n_rectangles"), [(14, 1), (300, 6)])
+@pytest.mark.parametrize(("d", "n_rectangles"), [(14, 3), (300, 10)])
 def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
     """Whoever adds which part, and in which order: also in blocks of any size, in which rows are few for threads."""
     monkeypatch.setattr(threads, "_SHARING_PAYS", 0)
-    n = 19 * BLOCK_ROWS + 37
+    n = (30 if d == 300 else 67) * BLOCK_ROWS + 137
     X = np.random.default_rng(2).normal(size=(n, d)).astype(dtype)
     ball = UnitBall(np.full(d, 0.25), 2.0)
 
@@ -88,8 +88,7 @@ def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
 
     alone, backwards = released(None), Backwards()
     np.testing.assert_array_equal(released(backwards), alone)
-    # An add of 100 rows, of none, and of the others in two chunks, each brought in by slices of 256 rows.
-    assert backwards.n_tasks == 1 + 8 + 2 + 3 * n_rectangles
+    assert backwards.n_tasks == 3 * (8 + n_rectangles)  # of 100 rows, of none, and of the others in two chunks
     for n_threads in (1, 2, 5):
         crew = Crew(n_threads)
         for _ in range(3):

@@ -111,15 +111,15 @@ MUTANTS = [
         "PCA: threads that add to the same sums",
         (
             GRAM,
-            "(top, min(top + _RECTANGLE_ROWS, d), first,",
-            "(top, min(top + _RECTANGLE_ROWS + 1, d), first,",
+            "(top, min(top + step, d)) for",
+            "(top, min(top + step + 1, d)) for",
         ),
         tests="gram",
         select="threads",
     ),
     mutant(
         "PCA: rows at the end of a chunk read twice",
-        (GRAM, "range(0, len(X), _CHUNK_ROWS)", "range(0, len(X), _CHUNK_ROWS - 1)"),
+        (GRAM, "range(0, len(X), step)", "range(0, len(X), step - 1)"),
         tests="gram",
         select="threads",
     ),
