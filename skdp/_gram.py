@@ -18,7 +18,7 @@ Doubles = NDArray[np.float64]
 BLOCK_ROWS = SUMMED_ROWS
 """Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
 
-_CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 64 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
+_CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 32 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
 _SLICES = 8  # of a chunk, that threads bring into the ball
 _COST = 64  # of a number that is brought in, in multiplications
 _RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache

@@ -836,5 +836,5 @@ def test_rows_are_added_up_by_as_many_threads_as_may_be_at_work(monkeypatch):
 
     monkeypatch.setattr(skdp.decomposition, "Crew", Counting)
     monkeypatch.setattr(threads, "count_usable_threads", lambda: 3)
-    DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(3000, 16)))
+    DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(5000, 16)))
     assert counted == [3, 3] * 2  # two chunks, each brought in and multiplied

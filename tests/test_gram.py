@@ -75,7 +75,7 @@ class Backwards:
 def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
     """Whoever adds which part, and in which order: also in blocks of any size, in which rows are few for threads."""
     monkeypatch.setattr(threads, "_SHARING_PAYS", 0)
-    n = (30 if d == 300 else 67) * BLOCK_ROWS + 137
+    n = 35 * BLOCK_ROWS + 137
     X = np.random.default_rng(2).normal(size=(n, d)).astype(dtype)
     ball = UnitBall(np.full(d, 0.25), 2.0)
 
