@@ -1,8 +1,8 @@
 """The passes over a chunk of rows that a dense network needs between its matrix products.
 
 A chunk is an array of shape (m, width + 1) for the input and for each hidden layer; its last column is 1, which makes
-the intercepts one more row of a layer's parameters. The matrix products between the passes are BLAS's
-(`skdp._training.network`). ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
+the intercepts one more row of a layer's parameters. The matrix products between the passes are those
+of `skdp._kernels.tiles`. ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
 """
 
 from __future__ import annotations
