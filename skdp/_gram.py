@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from itertools import pairwise
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._blas import single_threaded_blas
-from skdp._kernels.gram import add_lower_triangle, rows_into_ball
+from skdp._kernels.gram import add_gram, add_rows, rows_into_ball
+from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
 
 Doubles = NDArray[np.float64]
 
-BLOCK_ROWS: dict[type, int] = {np.float32: 512, np.float64: 2048}
-"""Rows of one product. More rows need more noise for rounding in float32 (here 1.6 %); fewer rows take longer."""
+BLOCK_ROWS = SUMMED_ROWS
+"""Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
 
-_MAX_PARTS = 8
-_MAX_PART_VALUES = 1 << 22  # numbers in the sums of all parts
-_BLOCKS_AT_ONCE = 256  # of all parts: an interrupt waits for no more
+_CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 32 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
+_SLICES = 8  # of a chunk, that threads bring into the ball
+_COST = 64  # of a number that is brought in, in multiplications
+_RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache
 
 
 class Sharing(Protocol):
@@ -62,9 +63,9 @@ class UnitBall(NamedTuple):
     radius: float
 
     def bring_in(self, X: NDArray[Any], rows: NDArray[np.floating]) -> None:
-        """Write the rows of X to `rows`, a C-ordered array of float32 or float64."""
+        """Write the rows of X to `rows`, a C-ordered array of float32 or float64, which may have more columns."""
         if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # compiled for few types
-            np.copyto(rows, X)
+            np.copyto(rows[:, : X.shape[1]], X)
             X = rows
         rows_into_ball(np.asarray(X), self.center.astype(rows.dtype), self.radius, rows)
 
@@ -73,13 +74,6 @@ class Moments(NamedTuple):
     """Lower triangle of a sum of x x', of shape (d, d), and sum of x, of shape (d,)."""
 
     gram: Doubles
-    total: Doubles
-
-
-class _Part(NamedTuple):
-    """Lower triangle of a sum of x x', packed row by row, and sum of x."""
-
-    triangle: Doubles
     total: Doubles
 
 
@@ -96,7 +90,7 @@ class MomentSum:
         Whether all other rows of a neighbour keep their places (zero_out, replace_one). float32 rows may then be
         multiplied in float32. Under add_remove a row that leaves shifts all following rows, and all rounding errors.
     crew : Sharing or None
-        Threads that share the blocks. The result does not depend on them.
+        Threads that share the work. The result does not depend on them.
 
     Notes
     -----
@@ -107,14 +101,14 @@ class MomentSum:
     Proof. A symmetric matrix has as many degrees of freedom as its lower triangle. With the entries off the diagonal
     multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic of unit
     roundoff u the error of a sum of b products is, for any order of its terms, at most u times the magnitudes of the
-    products and of all partial sums as computed (Higham 2002, 4.2). BLAS adds the rows of a block in one order for all
-    entries, so partial sums are matrices. Their Frobenius norm is at most the number of their terms, times 1 + gamma
-    for their own errors, gamma = b u / (1 - b u). Over all partial sums these numbers add up to at most
-    b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 + gamma), and that of two
-    neighbouring blocks twice that, relative to one row; likewise for the sum of x. A row mapped into the ball lies in
-    it up to theta = 4 u + d 2**-52. `isometric` is divided by `rounding`, which is (1 + the error of two blocks) times
-    (1 + theta)**2, and `moments` multiplies by it again. Blocks are added in float64, whose rounding is not in the
-    price (``docs/pitfalls.md``).
+    products and of all partial sums as computed (Higham 2002, 4.2). Tiles add the rows of a block one after the other,
+    in all entries alike (`skdp._kernels.tiles`), so partial sums are matrices. Their Frobenius norm is at most the
+    number of their terms, times 1 + gamma for their own errors, gamma = b u / (1 - b u). Over all partial sums these
+    numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 + gamma),
+    and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it up to
+    theta = 4 u + d 2**-52. `isometric` is divided by `rounding`, which is (1 + the error of two blocks) times
+    (1 + theta)**2, and `moments` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64,
+    whose rounding is not in the price (``docs/pitfalls.md``).
     """
 
     def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, crew: Sharing | None = None) -> None:
@@ -122,77 +116,62 @@ class MomentSum:
         self.ball, self.weight = ball, weight
         self.n_rows = 0
         self._by_position, self._crew = by_position, crew
-        # Threads never write to the same sums. The parts follow from public sizes, so threads change no bit.
-        triangle = d * (d + 1) // 2
-        self._parts = [_Part(np.zeros(triangle), np.zeros(d)) for _ in range(_n_parts(triangle))]
-        self._scratch: dict[type, list[tuple[Any, Any]]] = {}
+        self._triangle, self._total = np.zeros(d * (d + 1) // 2), np.zeros(d)  # the former row by row
+        least, most = _CHUNK_ROWS
+        self._chunk_rows = max(least, min(most, _CHUNK_VALUES // d // BLOCK_ROWS * BLOCK_ROWS))
+        self._rectangles = _cut_triangle(d)
+        self._rooms: dict[type, NDArray[Any]] = {}
 
     def add(self, X: NDArray[Any]) -> None:
         """Add rows, of shape (m, d) and any real dtype."""
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
-        step = BLOCK_ROWS[dtype]
-        scratch = self._scratch.setdefault(dtype, [])
-        for start in range(0, len(X), step * _BLOCKS_AT_ONCE):
-            rows = X[start : start + step * _BLOCKS_AT_ONCE]
-            spans = _spans(len(rows), step, len(self._parts))
-
-            def add_span(number: int, rows: NDArray[Any] = rows, spans: list[tuple[int, int]] = spans) -> None:
-                room = scratch.pop() if scratch else self._room(dtype)
-                for block in range(*spans[number], step):
-                    stop = min(block + step, spans[number][1])
-                    self._add_block(rows[block:stop], room, self._parts[number])
-                scratch.append(room)
-
-            self._share(add_span, len(spans), rows.size * rows.shape[1])
+        d = len(self.ball.center)
+        room = self._rooms.get(dtype, np.empty((0, 0)))
+        step = self._chunk_rows
+        if len(room) < min(len(X), step):  # zeros: what tiles read beyond the edge is not slow to multiply
+            room = np.zeros((min(len(X), step), room_for(d, dtype)), dtype)
+        self._rooms[dtype] = room
+        for start in range(0, len(X), step):
+            block = X[start : start + step]
+            rows, part = room[: len(block)], -(-len(block) // _SLICES)
+            slices = [slice(top, top + part) for top in range(0, len(rows), part)]
+            self._share(partial(self._bring_in, block, rows), slices, rows.size * _COST)
+            # Threads never write to the same sums, and each sum is computed in one order.
+            self._share(partial(self._add_rectangle, rows), self._rectangles, len(rows) * len(self._triangle))
         self.n_rows += len(X)
 
     def merge(self, other: MomentSum) -> None:
         """Add the sum over other rows, whose blocks are not those of this one."""
-        for mine, its in zip(self._parts, other._parts, strict=True):
-            mine.triangle[:] += its.triangle
-            mine.total[:] += its.total
+        self._triangle += other._triangle
+        self._total += other._total
         self.n_rows += other.n_rows
-        for dtype in other._scratch:
-            self._scratch.setdefault(dtype, [])
+        for dtype in other._rooms:
+            self._rooms.setdefault(dtype, np.empty((0, 0)))
 
     def __getstate__(self) -> dict[str, Any]:
         # Buffers hold rows, which nobody is sent.
-        return {**self.__dict__, "_scratch": {dtype: [] for dtype in self._scratch}, "_crew": None}
+        return {**self.__dict__, "_rooms": {dtype: np.empty((0, 0)) for dtype in self._rooms}, "_crew": None}
 
-    def _share(self, add_span: Callable[[int], None], n_spans: int, size: int) -> None:
-        if self._crew is None or n_spans < _MAX_PARTS:
-            for number in range(n_spans):
-                add_span(number)
-            return
-        with single_threaded_blas():
-            self._crew.share(add_span, range(n_spans), size)
+    def _share(self, run: Callable[[Any], None], tasks: list[Any], size: int) -> None:
+        if self._crew is None:
+            for task in tasks:
+                run(task)
+        else:
+            self._crew.share(run, tasks, size)
 
-    def _room(self, dtype: type) -> tuple[Any, Any]:
-        """Room for the rows of a block and for their product."""
-        d = len(self.ball.center)
-        return np.empty((BLOCK_ROWS[dtype], d), dtype), np.empty((d, d), dtype)
+    def _bring_in(self, block: NDArray[Any], rows: NDArray[Any], part: slice) -> None:
+        self.ball.bring_in(block[part], rows[part])
 
-    def _add_block(self, block: NDArray[Any], room: tuple[Any, Any], part: _Part) -> None:
-        rows, product = room[0][: len(block)], room[1]
-        self.ball.bring_in(block, rows)
-        np.matmul(rows.T, rows, out=product)  # by SYRK, as NumPy sees that the factors are one array
-        add_lower_triangle(product, part.triangle)
-        if self.weight:
-            part.total[:] += rows.sum(axis=0)
-
-    def _sum_of_parts(self) -> _Part:
-        """The sums over all parts, in their order."""
-        triangle, total = self._parts[0].triangle.copy(), self._parts[0].total.copy()
-        for part in self._parts[1:]:
-            triangle += part.triangle
-            total += part.total
-        return _Part(triangle, total)
+    def _add_rectangle(self, rows: NDArray[Any], rectangle: tuple[int, int, int, int]) -> None:
+        add_gram(rows, rectangle, self._triangle)
+        top, bottom, first, _ = rectangle
+        if self.weight and first == 0:
+            add_rows(rows, top, bottom, self._total)
 
     @property
     def rounding(self) -> float:
         """Factor by which rounding may lengthen what a row changes. It depends on dtype and width only."""
-        dtype = np.float32 if np.float32 in self._scratch else np.float64
-        roundoff, b = 2.0**-24 if dtype is np.float32 else 2.0**-53, BLOCK_ROWS[dtype]
+        roundoff, b = 2.0**-24 if np.float32 in self._rooms else 2.0**-53, BLOCK_ROWS
         gamma = b * roundoff / (1.0 - b * roundoff)
         theta = 4.0 * roundoff + len(self.ball.center) * 2.0**-52
         return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))
@@ -201,12 +180,11 @@ class MomentSum:
     def isometric(self) -> Doubles:
         """The sums as a vector, which one row changes by at most `sensitivity`."""
         # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
-        triangle, total = self._sum_of_parts()
-        triangle *= math.sqrt(2.0) / self.rounding
-        triangle[_diagonal(len(total))] /= math.sqrt(2.0)
+        triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
+        triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)
         if not self.weight:
             return triangle
-        return np.concatenate([triangle, total * (self.weight / self.rounding)])
+        return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
 
     def moments(self, released: Doubles) -> Moments:
         """Convert a vector such as `isometric`, exact or noisy, back to sums."""
@@ -219,17 +197,15 @@ class MomentSum:
         return Moments(gram, total)
 
 
-def _n_parts(size: int) -> int:
-    """Number of parts into which sums of `size` numbers are split."""
-    return max(1, min(_MAX_PARTS, _MAX_PART_VALUES // size))
-
-
-def _spans(n: int, step: int, n_parts: int) -> list[tuple[int, int]]:
-    """Cut n rows, in blocks of `step`, into spans for the parts: one if there are few blocks."""
-    n_blocks = -(-n // step)
-    n_spans = n_parts if n_blocks >= 2 * n_parts else 1
-    ends = [n_blocks * number // n_spans * step for number in range(n_spans)] + [n]
-    return list(pairwise(ends))
+def _cut_triangle(d: int) -> list[tuple[int, int, int, int]]:
+    """Cut the lower triangle into rectangles, some for each thread: first row and end, first column and end."""
+    step = min(_RECTANGLE_ROWS, max(ROWS, -(-d // _SLICES // ROWS) * ROWS))
+    strips = [(top, min(top + step, d)) for top in range(0, d, step)]
+    return [
+        (top, end, first, min(first + _RECTANGLE_COLUMNS, end))
+        for top, end in strips
+        for first in range(0, end, _RECTANGLE_COLUMNS)
+    ]
 
 
 def _diagonal(d: int) -> NDArray[np.int64]:

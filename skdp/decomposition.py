@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._blas import blas_within_quota, count_usable_threads, single_threaded_blas
+from skdp._blas import blas_within_quota, single_threaded_blas
 from skdp._fitting.releases import new_release
 from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import RowSource, source_of, source_to_predict
@@ -205,7 +205,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     largest at t = -w**2 / 2, which lies in [-1, 1] for w**2 <= 2, and equals 2 (1 + w**2 / 2)**2 there. The sensitivity
     is half of its root: (1 + w**2 / 2) / sqrt(2), or 1 / sqrt(2) without a mean.
 
-    Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then 1.6 %
+    Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then .1 %
     larger, to cover what rounding may add to the influence of a row (`skdp._gram.MomentSum`).
 
     **Edge of the noise.** The eigenvalues of s (G + G') / 2 lie within s sqrt(2 d) as d grows (Wigner's semicircle, of
@@ -349,12 +349,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _learn(self, plan: _Plan, rows: Any, targets: Any) -> str:
         """See `PrivateEstimator`."""
-        with blas_within_quota():
-            sums = self._sum_of_blocks(rows, plan)
+        sums = self._sum_of_blocks(rows, plan)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
-        with single_threaded_blas() if len(sums.ball.center) <= _FEW_COLUMNS else nullcontext():
+        with single_threaded_blas() if len(sums.ball.center) <= _FEW_COLUMNS else blas_within_quota():
             fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
@@ -367,8 +366,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             ball = _ball(plan.centring, plan.norm, X.n_features)
             return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))
         sums: MomentSum | None = None
-        # Counted here, as blocks are shared while BLAS has one thread.
-        with closing(Crew(count_usable_threads())) as crew:
+        with closing(Crew()) as crew:
             for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
                 if sums is None:
                     ball = _ball(plan.centring, plan.norm, block.shape[1])

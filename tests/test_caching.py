@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 import skdp
-from skdp._kernels import caching
+from skdp._kernels import caching, tiles
 
 pytestmark = [
     pytest.mark.compiled,
@@ -279,4 +281,45 @@ def test_every_kernel_is_defined_by_it():
     """Numba's own `njit` would refuse to define a kernel where there is no place for its cache."""
     for path in Path(caching.__file__).parent.glob("*.py"):
         if path.name not in ("__init__.py", "caching.py"):
-            assert "from skdp._kernels.caching import njit\n" in path.read_text(), path.name
+            assert re.search(r"^from skdp._kernels.caching import njit(, text_of)?$", path.read_text(), re.M), path.name
+
+
+CALLER = """
+import numpy as np
+from skdp._kernels.spans import pack_tables as kernel
+packed = (np.zeros((3, {panel})),)
+kernel(np.ones(6), np.array([2, 2]), packed, packed)
+print(sum(kernel.stats.cache_hits.values()), packed[0][0, 0])
+"""
+
+
+@pytest.mark.parametrize("name", ["tiles", "dense", "losses"])
+def test_a_kernel_that_calls_others_is_compiled_again_when_they_change(place, name):
+    """Numba itself looks at the caller's file alone. The time stamp of that one stands still here."""
+    code = CALLER.format(panel=tiles.panel_width(np.float64))
+    assert [run(place, code)[0] for _ in range(2)] == ["0 1.0", "1 1.0"]
+    changed = place / "skdp" / "_kernels" / f"{name}.py"
+    changed.chmod(0o644)
+    text = changed.read_text()
+    if name == "tiles":
+        assert text.count("target[j] = table[row, first + j]") == 1
+    changed.write_text(text.replace("target[j] = table[row, first + j]", "target[j] = 2 * table[row, first + j]") + "#")
+    assert run(place, code)[0] == ("0 2.0" if name == "tiles" else "0 1.0")
+
+
+def test_without_sources_no_machine_code_is_found_again(tmp_path):
+    module = ModuleType("gone")
+    module.__file__ = str(tmp_path / "gone.py")
+    assert caching.text_of(module) != caching.text_of(module)
+
+
+def test_kernels_call_no_other_file_but_by_its_text():
+    """What a file imports of other kernels' files is either no kernel or in the texts that it holds."""
+    callers = set()
+    for path in Path(caching.__file__).parent.glob("*.py"):
+        text = path.read_text()
+        imported = set(re.findall(r"^from skdp\._kernels\.(?!caching)(\w+) import", text, re.MULTILINE))
+        held = re.findall(r"text_of\(([\w, ]+)\)", text)
+        assert imported == set(*(each.split(", ") for each in held)) or path.name == "caching.py", path.name
+        callers |= {path.stem} if imported else set()
+    assert callers == {"spans", "gram"}

@@ -190,15 +190,34 @@ def test_squares_are_those_of_the_first_numbers_of_a_row(width, dtype):
     _dense.add_squares(rows, width, squares)
     expected = np.sum(rows[:, :width].astype(float) ** 2, axis=1)
     np.testing.assert_allclose(squares, expected, rtol=(width + 8) * float(np.finfo(dtype).eps))
+    if width >= 64:  # what is compiled and what is not add in one order
+        plain = [_dense._plain_sum_of_squares(rows, i, width // 64 * 64, width) for i in range(4)]
+        np.testing.assert_array_equal(squares, plain)
 
 
+@pytest.mark.parametrize("lost", [np.inf, np.nan])
+@pytest.mark.parametrize("place", [0, 63, 64, 130])
+def test_a_square_that_is_lost_loses_the_sum(place, lost):
+    rows, squares = np.ones((1, 131)), np.zeros(1)
+    rows[0, place] = lost
+    _dense.add_squares(rows, 131, squares)
+    assert not np.isfinite(squares[0])
+
+
+@pytest.mark.parametrize("begin", [0, 4])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_are_clipped_layer_by_layer(kind, dtype):
-    """By factors of the plain reading, on one side of each outer product; a row that overflows is zero on both."""
+def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
+    """By factors of the plain reading, on one side of each outer product; a row that overflows is zero on both.
+
+    Rows that come before, and one that follows, stay as they are.
+    """
     rng, widths = np.random.default_rng(3), (3, 5, 2)
-    inputs = tuple(rng.normal(size=(6, width + 3)).astype(dtype) for width in widths[:-1])
-    deltas = tuple(rng.normal(size=(6, width + 3)).astype(dtype) for width in widths[1:])
+    whole_inputs = tuple(rng.normal(size=(begin + 7, width + 3)).astype(dtype) for width in widths[:-1])
+    whole_deltas = tuple(rng.normal(size=(begin + 7, width + 3)).astype(dtype) for width in widths[1:])
+    others = [*range(begin), begin + 6]
+    kept = [each[others].copy() for each in (*whole_inputs, *whole_deltas)]
+    inputs, deltas = ([each[begin : begin + 6] for each in arrays] for arrays in (whole_inputs, whole_deltas))
     bounds = np.array([0.3, 0.4])
     deltas[1][4, 1] = np.inf
 
@@ -211,11 +230,13 @@ def test_rows_are_clipped_layer_by_layer(kind, dtype):
     expected = {row: reference.clipped_layers(parts(row), kind, bounds) for row in (0, 1, 2, 3, 5)}
     first = np.sum(inputs[0][:, :4].astype(float) ** 2, axis=1)
     tiny = float(np.finfo(dtype).tiny)
-    _dense.clip_rows(KINDS[kind], first, inputs, deltas, np.array(widths), bounds, 0.01, tiny, 5)
+    _dense.clip_rows(KINDS[kind], first, begin, whole_inputs, whole_deltas, np.array(widths), bounds, 0.01, tiny, 5)
     for row, gradient in expected.items():
         found = np.concatenate([part.ravel() for part in parts(row)])
         np.testing.assert_allclose(found, gradient, rtol=0, atol=20 * float(np.finfo(dtype).eps))
     assert not any(each[4].any() for each in (*inputs, *deltas))
+    for each, before in zip((*whole_inputs, *whole_deltas), kept, strict=True):
+        np.testing.assert_array_equal(each[others], before)
 
 
 @pytest.mark.compiled

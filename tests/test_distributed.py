@@ -351,7 +351,7 @@ def test_sums_of_moments_are_sent_without_the_rows_in_their_buffers():
     X, _ = make_people()
     ball = DPPCA(random_state=0).fit(X)._fitted_ball
     sums = MomentSum(ball, 0.5, by_position=True)
-    sums.add(X[:7])
+    sums.add(np.tile(X[:7], (100, 1)))
     image = pickle.dumps(sums)
     there = pickle.loads(image)
     assert len(image) < 2000

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdp._blas import single_threaded_blas
 from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall
+from skdp._training import threads
 from skdp._training.threads import Crew
 
 ROWS = 40
@@ -70,9 +71,11 @@ class Backwards:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_change_no_bit(dtype):
+@pytest.mark.parametrize(("d", "n_rectangles"), [(14, 3), (300, 10)])
+def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
     """Whoever adds which part, and in which order: also in blocks of any size, in which rows are few for threads."""
-    n, d = 19 * BLOCK_ROWS[dtype] + 37, 14
+    monkeypatch.setattr(threads, "_SHARING_PAYS", 0)
+    n = 35 * BLOCK_ROWS + 137
     X = np.random.default_rng(2).normal(size=(n, d)).astype(dtype)
     ball = UnitBall(np.full(d, 0.25), 2.0)
 
@@ -85,7 +88,7 @@ def test_threads_change_no_bit(dtype):
 
     alone, backwards = released(None), Backwards()
     np.testing.assert_array_equal(released(backwards), alone)
-    assert backwards.n_tasks == 8
+    assert backwards.n_tasks == 3 * (8 + n_rectangles)  # of 100 rows, of none, and of the others in two chunks
     for n_threads in (1, 2, 5):
         crew = Crew(n_threads)
         for _ in range(3):
@@ -108,10 +111,3 @@ def test_blas_has_one_thread_inside_and_its_own_after():
         with single_threaded_blas():
             assert n_threads() == {1}
         assert n_threads() == {2}
-
-
-def test_a_wide_table_is_left_to_the_threads_of_blas():
-    """Its sums would be too many to keep in parts."""
-    d, crew = 1100, Backwards()
-    MomentSum(UnitBall(np.zeros(d), 1.0), 0.0, by_position=True, crew=crew).add(np.zeros((16 * 512, d), np.float32))
-    assert crew.n_tasks == 0

@@ -85,7 +85,7 @@ FLOORS = {
             "trees",
             "updates",
         ),
-        ("columns",),
+        ("columns", "spans"),
     ),
     "_training": (
         (
@@ -241,7 +241,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (33, 8, 141), "accounting": (15, 8, 49)}
+    assert found == {"": (33, 8, 140), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -116,7 +116,7 @@ def test_layers_follow_one_another(rectified, dtype):
     inputs[0][:8, 5] = 1.0
     scores = np.full((12, tiles.room_for(2, dtype)), np.nan, dtype)
     expected = np.asarray(inputs[0][:8, :6], float)
-    tiles.forward(inputs, tuple(map(packed, tables)), np.array(widths), rectified, scores)
+    tiles.forward(inputs, tuple(map(packed, tables)), np.array(widths), rectified, scores, 0, 12)
     for table, found in zip(tables, (*inputs[1:], scores), strict=True):
         expected = expected @ table.astype(float)
         if found is not scores:
@@ -131,7 +131,7 @@ def test_a_lost_value_stays_lost(rectified):
     inputs = tuple(np.zeros((6, tiles.room_for(2, "f8"))) for _ in range(2))
     inputs[0][0, :2] = np.nan, 1.0
     table, scores = np.ones((2, 1)), np.zeros((6, tiles.room_for(1, "f8")))
-    tiles.forward(inputs, (packed(table), packed(table)), np.array([1, 1, 1]), rectified, scores)
+    tiles.forward(inputs, (packed(table), packed(table)), np.array([1, 1, 1]), rectified, scores, 0, 6)
     assert np.isnan(inputs[1][0, 0])
     assert inputs[1][0, 1] == 1.0
     assert np.isnan(scores[0, 0])

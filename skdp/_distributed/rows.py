@@ -160,7 +160,7 @@ class DaskRows(RowSource):
                 "give a collection that does not change, or persist it."
             )
 
-    def add_up(self, new_sum: Callable[[], SumT], read_targets: TargetReading | None = None) -> SumT:
+    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
         parts = [
             task(add_up_partition, new_sum, read_targets, self._layout, *given)

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
 import stat
 import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -48,6 +50,19 @@ def njit(**options: Any) -> Callable[[Any], Any]:
         return numba.njit(**options)(function)
 
     return define
+
+
+def text_of(*modules: ModuleType) -> str:
+    """Return a digest of the source files of modules whose kernels are called by one of another file.
+
+    It belongs in the closure of the caller, which is part of the key of Numba's cache: otherwise the caller's machine
+    code, which holds that of the others, would outlive a change of theirs.
+    """
+    try:
+        texts = [Path(str(module.__file__)).read_bytes() for module in modules]
+    except OSError:  # without sources: nothing is found in the cache
+        return os.urandom(16).hex()
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
 def _enable(kernel: Any, folder: str = "") -> bool:
@@ -147,4 +162,4 @@ def _files_are_closed(folder: str, mode: int | None = None) -> bool:
     return not any(each.st_mode & _OTHERS_WRITE & ~mode for each in found)
 
 
-__all__ = ["is_private", "njit", "private_folder"]
+__all__ = ["is_private", "njit", "private_folder", "text_of"]

@@ -1,22 +1,56 @@
 """The passes over a chunk of rows that a dense network needs between its matrix products.
 
 A chunk is an array of shape (m, width + 1) for the input and for each hidden layer; its last column is 1, which makes
-the intercepts one more row of a layer's parameters. The matrix products between the passes are BLAS's
-(`skdp._training.network`). ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
+the intercepts one more row of a layer's parameters. The matrix products between the passes are those
+of `skdp._kernels.tiles`. ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils
+from numba.core.typing import signature as signature_of
+from numba.extending import intrinsic
 
 from skdp._kernels.caching import njit
 
 IDENTITY, LOGISTIC, TANH, RELU = 0, 1, 2, 3
 FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
 
-_FETCHED = 16  # rows that are fetched together
 _CHAINS = 64  # of sums over a row, independent of one another
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@intrinsic
+def _fetch(typing, X, row, column):
+    """Have the cache line of ``X[row, column]`` loaded, without waiting for it."""
+
+    def generate(context, builder, signature, arguments):
+        kind, (array, *place) = signature.args[0], arguments
+        pitch = cgutils.unpack_tuple(builder, context.make_array(kind)(context, builder, array).shape, 2)[1]
+        data = context.make_array(kind)(context, builder, array).data
+        byte = ir.IntType(8).as_pointer()
+        pointer = builder.bitcast(builder.gep(data, [builder.add(builder.mul(place[0], pitch), place[1])]), byte)
+        number = ir.IntType(32)
+        fetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        )
+        builder.call(fetch, [pointer, number(0), number(2), number(1)])  # to read, to the nearest cache, of data
+        return context.get_dummy_value()
+
+    return types.void(X, types.intp, types.intp), generate
+
+
+@njit(**_OPTIONS)
+def fetch_rows(X, rows, begin, end):
+    """Have rows `rows[begin:end]` of X loaded to the cache, without waiting for them."""
+    line = 64 // X.itemsize
+    for i in range(begin, end):
+        for j in range(0, X.shape[1], line):
+            _fetch(X, rows[i], j)
+        _fetch(X, rows[i], X.shape[1] - 1)
 
 
 @njit(**_OPTIONS)
@@ -33,14 +67,8 @@ def gather_rows(X, scale, rows, start, chunk):
     chunk : ndarray of shape (m, d + 1)
         Written. Row i of it is row ``start + i`` of the lot.
     """
-    d, line = X.shape[1], 64 // X.itemsize
+    d = X.shape[1]
     for i in range(chunk.shape[0]):
-        if i % _FETCHED == 0 and rows is not None:
-            # One value of each cache line first: the cache misses of several rows overlap.
-            for ahead in range(i, min(i + _FETCHED, chunk.shape[0])):
-                x = X[rows[start + ahead]]
-                for j in range(0, d, line):
-                    chunk[ahead, j] = x[j]
         row = start + i if rows is None else rows[start + i]
         factor = scale[row]
         if factor == 0.0:
@@ -100,6 +128,81 @@ def sparse_row_squares(data, indptr, scale, squares):
         squares[i] = total
 
 
+@intrinsic
+def _sum_of_squares(typing, rows, i, whole, width):
+    """Sum of the squares of the first `width` numbers of row i, by chains that LLVM is told to keep in registers.
+
+    `whole`, at least 1, is the part of `width` that fills the chains. The last addition to each is that of a zero or of
+    a number beyond; then the upper half of the chains is added to the lower one until a single one is left.
+    """
+
+    def generate(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        pitch = cgutils.unpack_tuple(builder, array.shape, 2)[1]
+        number, (i, whole, width) = context.get_data_type(signature.args[0].dtype), arguments[1:]
+        vector, size = ir.VectorType(number, _CHAINS), context.get_abi_sizeof(number)
+        row = builder.gep(array.data, [builder.mul(i, pitch)])
+
+        def squared(values):
+            return builder.fmul(values, values)
+
+        def place(column):
+            return builder.bitcast(builder.gep(row, [column]), vector.as_pointer())
+
+        before, loop, after = builder.block, *(builder.append_basic_block(name) for name in ("loop", "after"))
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        j, chains = builder.phi(i.type), builder.phi(vector)
+        longer = builder.fadd(chains, squared(builder.load(place(j), align=size)))
+        following = builder.add(j, ir.Constant(j.type, _CHAINS))
+        j.add_incoming(ir.Constant(j.type, 0), before)
+        j.add_incoming(following, loop)
+        chains.add_incoming(ir.Constant(vector, None), before)
+        chains.add_incoming(longer, loop)
+        builder.cbranch(builder.icmp_signed("<", following, whole), loop, after)
+        builder.position_at_end(after)
+        short = ir.VectorType(ir.IntType(32), _CHAINS)
+        left = builder.trunc(builder.sub(width, whole), ir.IntType(32))
+        spread = builder.insert_element(ir.Constant(short, ir.Undefined), left, ir.Constant(ir.IntType(32), 0))
+        spread = builder.shuffle_vector(spread, spread, ir.Constant(short, None))
+        inside = builder.icmp_signed("<", ir.Constant(short, list(range(_CHAINS))), spread)
+        pointer = place(whole)
+        load = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [pointer.type, ir.IntType(32), inside.type, vector]),
+            f"llvm.masked.load.v{_CHAINS}f{8 * size}.p0",
+        )  # fmt: skip
+        rest = builder.call(load, [pointer, ir.Constant(ir.IntType(32), size), inside, ir.Constant(vector, None)])
+        total, half = builder.fadd(longer, squared(rest)), _CHAINS // 2
+        while half:
+            halves = [
+                builder.shuffle_vector(total, total, ir.Constant(ir.VectorType(ir.IntType(32), half), range_))
+                for range_ in (list(range(half)), list(range(half, 2 * half)))
+            ]
+            total, half = builder.fadd(*halves), half // 2
+        return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+    return signature_of(rows.dtype, rows, types.intp, types.intp, types.intp), generate
+
+
+def _plain_sum_of_squares(rows, i, whole, width):
+    """`_sum_of_squares` where kernels are not compiled."""
+    chains = np.zeros(_CHAINS, rows.dtype)
+    for start in range(0, width, _CHAINS):
+        part = rows[i, start : min(start + _CHAINS, width)]
+        chains[: len(part)] += part * part
+    while len(chains) > 1:
+        chains = chains[: len(chains) // 2] + chains[len(chains) // 2 :]
+    return chains[0]
+
+
+def _fetch_nothing(X, row, column):
+    """`_fetch` where kernels are not compiled."""
+
+
+if config.DISABLE_JIT:
+    _sum_of_squares, _fetch = _plain_sum_of_squares, _fetch_nothing
+
+
 @njit(**_OPTIONS)
 def add_squares(rows, width, squares):
     """Squared norms of the first `width` numbers of rows, in as many chains as fill vector registers.
@@ -111,29 +214,14 @@ def add_squares(rows, width, squares):
     squares : ndarray of shape (m,), float64
         Written. Sums are computed in the dtype of the rows.
     """
-    chains = np.empty(_CHAINS, rows.dtype)
-    whole = width // _CHAINS * _CHAINS
-    if not whole:
-        for i in range(rows.shape[0]):
-            total = rows[i, 0] * rows[i, 0]
-            for j in range(1, width):
-                total += rows[i, j] * rows[i, j]
-            squares[i] = total
-        return
     for i in range(rows.shape[0]):
-        row = rows[i]
-        chains[:] = 0
-        for start in range(0, whole, _CHAINS):
-            for j in range(_CHAINS):
-                chains[j] += row[start + j] * row[start + j]
-        for j in range(width - whole):
-            chains[j] += row[whole + j] * row[whole + j]
-        half = _CHAINS // 2
-        while half:
-            for j in range(half):
-                chains[j] += chains[half + j]
-            half //= 2
-        squares[i] = chains[0]
+        if width >= _CHAINS:
+            squares[i] = _sum_of_squares(rows, i, width // _CHAINS * _CHAINS, width)
+            continue
+        total = rows[i, 0] * rows[i, 0]
+        for j in range(1, width):
+            total += rows[i, j] * rows[i, j]
+        squares[i] = total
 
 
 @njit(**_OPTIONS)
@@ -226,7 +314,7 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
 
 
 @njit(**_OPTIONS)
-def clip_rows(kind, first, inputs, deltas, widths, bounds, stability, tiny, widest):
+def clip_rows(kind, first, begin, inputs, deltas, widths, bounds, stability, tiny, widest):
     """Clip: multiply one factor of the outer product of each layer, the narrower one, by the row's `clip_factors`.
 
     Parameters
@@ -235,19 +323,22 @@ def clip_rows(kind, first, inputs, deltas, widths, bounds, stability, tiny, wide
         As for `clip_factors`.
     first : ndarray of shape (m,), float64
         Squared norms of the rows at the input.
-    inputs, deltas : tuple of ndarray of shape (m, at least the width)
+    begin : int
+        Where in the following arrays the m rows begin.
+    inputs, deltas : tuple of ndarray of shape (at least begin + m, at least the width)
         Of the layers: what goes in, a 1 after it, and the derivatives by what comes out. Read and written. Both factors
         of a row of factor 0 become 0, as zero times infinity is NaN.
     widths : ndarray of int
         Of the input, the hidden layers and the output.
     """
     n_layers, m = len(deltas), len(first)
+    end = begin + m
     squares, factors = np.empty((2, n_layers, m)), np.empty((n_layers, m), deltas[0].dtype)
     squares[0, 0] = first
     for k in range(n_layers):
         if k:
-            add_squares(inputs[k], widths[k] + 1, squares[0, k])
-        add_squares(deltas[k], widths[k + 1], squares[1, k])
+            add_squares(inputs[k][begin:end], widths[k] + 1, squares[0, k])
+        add_squares(deltas[k][begin:end], widths[k + 1], squares[1, k])
     any_muted = clip_factors(kind, squares, bounds, stability, tiny, widest, factors)
     for k in range(n_layers):
         left_wins = widths[k] + 1 <= widths[k + 1]
@@ -255,11 +346,11 @@ def clip_rows(kind, first, inputs, deltas, widths, bounds, stability, tiny, wide
         width = widths[k] + 1 if left_wins else widths[k + 1]
         for i in range(m):
             factor = factors[k, i]
-            row = narrower[i]
+            row = narrower[begin + i]
             for j in range(width):
                 row[j] *= factor
         if any_muted:
             for i in range(m):
                 if factors[k, i] == 0.0:
-                    inputs[k][i, :] = 0.0
-                    deltas[k][i, :] = 0.0
+                    inputs[k][begin + i, :] = 0.0
+                    deltas[k][begin + i, :] = 0.0

@@ -1,6 +1,6 @@
-"""Rows brought into the unit ball, and triangles of Gram matrices added up: what BLAS leaves to do.
+"""Rows brought into the unit ball, and lower triangles of their Gram matrices, in the tiles of networks.
 
-Norms and sums are float64 whatever the dtype of the rows. There is no ``fastmath``.
+Norms, and sums of blocks of rows, are float64 whatever the dtype of the rows. There is no ``fastmath``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
-from skdp._kernels.caching import njit
+from skdp._kernels import tiles
+from skdp._kernels.caching import njit, text_of
+from skdp._kernels.tiles import ROWS, SUMMED_ROWS, add_tile, panel_columns
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LANES = 64  # independent partial sums, so that the loop over them vectorises
@@ -73,14 +75,14 @@ def rows_into_ball(X, center, radius, rows):
     center : ndarray of shape (d,), dtype of X
     radius : float
         Public. 0 scales every row but zero to norm 1.
-    rows : ndarray of shape (m, d), dtype of X
+    rows : ndarray of shape (m, at least d), dtype of X
         ``(x - center) / max(radius, |x - center|)``; zero for a row whose norm overflows, and for one that
         holds NaN or infinity. May be X itself.
     """
-    lanes = np.empty(_LANES)
+    lanes, d = np.empty(_LANES), len(center)
     for i in range(X.shape[0]):
-        x, row = X[i], rows[i]
-        for j in range(len(row)):
+        x, row = X[i, :d], rows[i, :d]
+        for j in range(d):
             row[j] = x[j] - center[j]
         square = _sum_of_squares(row, lanes)
         if 1e-280 < square < 1e280:  # far from overflow and underflow; False for NaN
@@ -89,12 +91,49 @@ def rows_into_ball(X, center, radius, rows):
             _scale_extreme(row, radius, lanes)
 
 
+def _define(texts):
+    """Make the kernel; a variable of a closure is part of the key of the cache."""
+
+    @njit(**_OPTIONS)
+    def add_gram(rows, rectangle, packed):
+        """Add what of a rectangle of the rows' Gram matrix is in its lower triangle.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, room_for(d))
+        rectangle : tuple of int
+            First row and end, first column and end. Rows start at a multiple of 6.
+        packed : ndarray of shape (d (d + 1) / 2,), float64
+            The triangle, row by row. Read and written. Sums over `SUMMED_ROWS` rows are computed in the dtype of the
+            rows, sums of those in float64.
+        """
+        texts  # noqa: B018
+        top, bottom, first, end = rectangle
+        panel, m = panel_columns(rows), rows.shape[0]
+        height = (bottom - top + ROWS - 1) // ROWS * ROWS
+        width = (end - first + panel - 1) // panel * panel
+        sums = np.zeros((height, width))
+        for start in range(0, m, SUMMED_ROWS):
+            depth = min(SUMMED_ROWS, m - start)
+            for j in range(0, width, panel):
+                lowest = max(0, (first + j - top) // ROWS * ROWS)  # tiles above the diagonal are left out
+                for i in range(lowest, height, ROWS):
+                    add_tile(rows, top + i, rows, first + j, start, depth, sums, i, j)
+        for i in range(top, bottom):
+            before = i * (i + 1) // 2
+            for j in range(first, min(end, i + 1)):
+                packed[before + j] += sums[i - top, j - first]
+
+    return add_gram
+
+
+add_gram = _define(text_of(tiles))
+
+
 @njit(**_OPTIONS)
-def add_lower_triangle(matrix, packed):
-    """Add the lower triangle of `matrix`, of shape (d, d), row by row to `packed`, of shape (d (d + 1) / 2,)."""
-    start = 0
-    for i in range(len(matrix)):
-        row, part = matrix[i, : i + 1], packed[start : start + i + 1]
-        for j in range(i + 1):
+def add_rows(rows, first, end, total):
+    """Add columns `first` to `end` of the rows to those of `total`, in float64."""
+    for i in range(rows.shape[0]):
+        row, part = rows[i, first:end], total[first:end]
+        for j in range(len(part)):
             part[j] += row[j]
-        start += i + 1

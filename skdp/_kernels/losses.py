@@ -200,4 +200,4 @@ def multinomial_row_residuals(scores, labels, weights, rows, start):
         scale = weights[row] / total
         for j in range(k):
             scores[i, j] *= scale
-        scores[i, labels[row]] -= weights[row]
+        scores[i, int(labels[row])] -= weights[row]

@@ -145,7 +145,13 @@ def _plain_tile(n_vectors, *, across):
 
 _make = _plain_tile if config.DISABLE_JIT else _tile
 _write_wide, _write_narrow = _make(2, across=False), _make(1, across=False)
-_add_wide = _make(2, across=True)
+add_tile = _make(2, across=True)
+
+
+@njit(**_OPTIONS)
+def panel_columns(rows):
+    """`panel_width` of the dtype of an array."""
+    return 2 * _REGISTER // rows.itemsize
 
 
 @njit(**_OPTIONS)
@@ -195,7 +201,7 @@ def multiply(rows, packed, depth, n_columns, out):
 
 
 @njit(**_OPTIONS)
-def forward(inputs, packed, widths, rectified, scores):
+def forward(inputs, packed, widths, rectified, scores, begin, end):
     """Values of the layers one after the other, whose activation is the identity or, if `rectified`, relu.
 
     Parameters
@@ -209,17 +215,19 @@ def forward(inputs, packed, widths, rectified, scores):
     rectified : bool
     scores : ndarray of shape (m, room_for(number of outputs))
         Written.
+    begin, end : int
+        Which of the m rows; their number is a multiple of 6.
     """
     last = len(packed) - 1
     for layer in range(last):
-        following, width = inputs[layer + 1], widths[layer + 1]
-        multiply(inputs[layer], packed[layer], widths[layer] + 1, width, following)
+        following, width = inputs[layer + 1][begin:end], widths[layer + 1]
+        multiply(inputs[layer][begin:end], packed[layer], widths[layer] + 1, width, following)
         for i in range(following.shape[0]):
             if rectified:
                 for j in range(width):
                     following[i, j] = 0 if following[i, j] <= 0 else following[i, j]  # NaN stays NaN
             following[i, width] = 1
-    multiply(inputs[last], packed[last], widths[last] + 1, widths[last + 1], scores)
+    multiply(inputs[last][begin:end], packed[last], widths[last] + 1, widths[last + 1], scores[begin:end])
 
 
 @njit(**_OPTIONS)
@@ -237,7 +245,7 @@ def add_outer_products(left, right, rows_of_tile, columns_of_tile, transposed, t
         Read and written. Sums over `SUMMED_ROWS` rows are computed in the dtype of the rows, sums of those in float64.
     """
     (top, bottom), (first, end), m = rows_of_tile, columns_of_tile, left.shape[0]
-    panel = 2 * _REGISTER // left.itemsize
+    panel = panel_columns(left)
     height = (bottom - top + ROWS - 1) // ROWS * ROWS
     width = (end - first + panel - 1) // panel * panel
     sums = np.zeros((height, width))
@@ -245,7 +253,7 @@ def add_outer_products(left, right, rows_of_tile, columns_of_tile, transposed, t
         depth = min(SUMMED_ROWS, m - start)
         for j in range(0, width, panel):
             for i in range(0, height, ROWS):
-                _add_wide(left, top + i, right, first + j, start, depth, sums, i, j)
+                add_tile(left, top + i, right, first + j, start, depth, sums, i, j)
     for i in range(bottom - top):
         for j in range(end - first):
             if transposed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -25,6 +26,7 @@ from skdp._fitting.rows import check_schema, check_table, check_targets, check_w
 from skdp._fitting.sources import RowSource, source_to_fit, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
+from skdp._training.threads import Crew
 from skdp._validation import check_real
 from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
@@ -159,7 +161,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         if isinstance(rows, RowSource):
             sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale)).of_z
         else:
-            (one := new_sum()).add(rows, targets.scaled, targets.weights)
+            with closing(Crew()) as crew:
+                (one := new_sum(crew=crew)).add(rows, targets.scaled, targets.weights)
             sums = one.of_z
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
@@ -243,17 +246,19 @@ class SumOfRows:
     intercept : float
         Entry of the intercept, 0 for none.
     by_position : bool
-        See `MomentSum`.
+        See `MomentSum`, like `crew`.
 
     Attributes
     ----------
     of_z : MomentSum
     """
 
-    def __init__(self, n_features: int, radius: float, intercept: float, *, by_position: bool) -> None:
+    def __init__(
+        self, n_features: int, radius: float, intercept: float, *, by_position: bool, crew: Crew | None = None
+    ) -> None:
         self._ball, self._intercept = UnitBall(np.zeros(n_features), radius), intercept
         width = n_features + bool(intercept) + 1
-        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position)
+        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, crew=crew)
 
     @property
     def n_rows(self) -> int:

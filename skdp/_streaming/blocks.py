@@ -13,6 +13,7 @@ from skdp._fitting.rows import read_cells
 from skdp._fitting.sources import BlockRecipe, RowSource, SumT, TargetReading, after_the_charge
 from skdp._streaming.ahead import read_ahead
 from skdp._streaming.model import Order, RowBlock, StreamedModel, describe
+from skdp._training.threads import Crew
 
 _BLOCK_VALUES = 1 << 21  # numbers of a block: 8 MB of float32
 _MIN_ROWS, _MAX_ROWS = 256, 1 << 18
@@ -61,10 +62,10 @@ class BlockSource(RowSource):
         """See `RowSource`."""
         return StreamedModel(self, recipe, plan.n_steps)
 
-    def add_up(self, new_sum: Callable[[], SumT], read_targets: TargetReading | None = None) -> SumT:
+    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
-        total = new_sum()
-        with closing(self.read()) as blocks:
+        with closing(Crew()) as crew, closing(self.read()) as blocks:
+            total = new_sum(crew=crew)
             for block in blocks:
                 where, targets = describe(block), ()
                 rows = after_the_charge(where, read_cells, block.rows, self.names)

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import dense as kernel
-from skdp._kernels import losses, tiles
+from skdp._kernels import losses, spans, tiles
 from skdp._training.linear import row_scales
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
@@ -162,8 +162,10 @@ class NetworkModel(Model):
         n_threads: int | None = None,
     ) -> None:
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
-        if architecture.loss != "softmax":
-            targets = targets.reshape(self.n_rows, architecture.widths[-1]).astype(target_dtype or targets.dtype)
+        is_softmax = architecture.loss == "softmax"
+        targets = targets.reshape(self.n_rows, 1 if is_softmax else architecture.widths[-1])
+        if not is_softmax:
+            targets = targets.astype(target_dtype or targets.dtype)
         self._X, self._targets, self._dtype = X, targets, np.dtype(dtype)
         scale = row_scales(X, radius, unit)
         self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)  # a row that overflows becomes a null row
@@ -175,11 +177,19 @@ class NetworkModel(Model):
             kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
         self._rows_at_once = min(batch_size, max(1, self.n_rows))
         room, widths = -(-self._rows_at_once // tiles.ROWS) * tiles.ROWS, architecture.widths
-        self._inputs = [_aligned(room, width + 1, self._dtype) for width in widths[:-1]]
-        self._deltas = [_aligned(room, width, self._dtype) for width in widths[1:]]
+        self._inputs = tuple(_aligned(room, width + 1, self._dtype) for width in widths[:-1])
+        self._deltas = tuple(_aligned(room, width, self._dtype) for width in widths[1:])
+        # The tables of the layers in panels; on the way back none is multiplied by that of the first layer.
+        self._packed = tuple(_panels(above + 1, below, self._dtype) for above, below in pairwise(widths))
+        self._packed_back = tuple(_panels(below, above, self._dtype) for above, below in pairwise(widths))
         self._crew = Crew(n_threads)
         self._widest, self._widths = max(widths), np.array(widths)
-        self._rectangles = self._cut_tables([(above + 1, below) for above, below in pairwise(widths)])
+        self._rectangles = np.array(self._cut_tables([(above + 1, below) for above, below in pairwise(widths)]))
+        # Activations of NumPy, and sparse rows, have calls of their own.
+        self._is_compiled = isinstance(X, np.ndarray) and architecture.activation in ("identity", "relu")
+        loss = losses.LOSSES[architecture.loss]
+        self._codes = ACTIVATIONS[architecture.activation], loss, architecture.limit, CLIPPINGS[clip.kind]
+        self._tiny = float(np.finfo(self._dtype).tiny)
         # Gradients are clipped to C / slack; the proof is in the module's docstring under "Rounding".
         unit_roundoff = 0.5 * np.finfo(self._dtype).eps
         self._slack = 1.0 + unit_roundoff * (tiles.SUMMED_ROWS * (tiles.SUMMED_ROWS + 3) + self._widest + 8)
@@ -193,14 +203,17 @@ class NetworkModel(Model):
     ) -> NDArray[np.float64]:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,), each times its number in `counts`."""
         total = np.zeros(self.n_parameters)
-        tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
-        packed = tuple(map(_packed, tables)), [_packed(table[:-1].T) for table in tables[1:]]
+        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)
         n = self.n_rows if rows is None else len(rows)
         for start in range(0, n, self._rows_at_once):
             m = min(self._rows_at_once, n - start)
-            clip_span = partial(self._clip_span, packed, rows, counts, start, max_norm / self._slack)
-            self._crew.share(clip_span, self._spans(m), m * len(total))
-            self._crew.share(partial(self._add_products, m, sums), self._rectangles, m * len(total))
+            size = m * len(total)
+            # What is not shared is one call: for few rows or parameters calls would take as long as what they do.
+            shared = self._crew.shares(size)
+            clip_span = partial(self._clip_span, rows, counts, start, max_norm / self._slack)
+            self._crew.share(clip_span, self._spans(m) if shared else [slice(0, m)], size)
+            rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
+            self._crew.share(partial(self._add_products, m, total), rectangles, size)
         return total
 
     def _spans(self, m: int) -> list[slice]:
@@ -209,23 +222,19 @@ class NetworkModel(Model):
         return [slice(start, min(start + step, m)) for start in range(0, m, step)]
 
     def _clip_span(
-        self, packed: Any, rows: Rows, counts: NDArray[np.float64] | None, offset: int, max_norm: float, span: slice
+        self, rows: Rows, counts: NDArray[np.float64] | None, offset: int, max_norm: float, span: slice
     ) -> None:
         """Compute both factors of the clipped gradients of a span; row 0 of the chunk is row `offset` of the lot."""
-        start = offset + span.start
-        whole = slice(span.start, -(-span.stop // tiles.ROWS) * tiles.ROWS)  # what follows the chunk is not read
-        inputs, deltas = [a[span] for a in self._inputs], [delta[span] for delta in self._deltas]
-        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
-            self._gather(rows, start, inputs[0])
-            self._forward(packed[0], whole)
-            self._residuals(rows, start, deltas[-1][:, : self.architecture.widths[-1]])
-            self._backward(packed[1], whole)
-            chosen = slice(start, start + len(inputs[0]))
-            first = self._row_squares[chosen if rows is None else rows[chosen]]
-            self._clip(inputs, deltas, first, max_norm)
-            if counts is not None:
-                for delta in deltas:
-                    delta *= counts[chosen, None]
+        X = self._X if self._is_compiled else None
+        if X is None:
+            with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
+                self._gather(rows, offset + span.start, self._inputs[0][span])
+                self._forward(slice(span.start, -(-span.stop // tiles.ROWS) * tiles.ROWS))
+        spans.clip_span(
+            X, self._scale, self._row_squares, self._targets, self._weights, rows, counts, offset, span.start,
+            span.stop, self._inputs, self._deltas, self._widths, self._packed, self._packed_back, *self._codes,
+            self.clip.bounds(max_norm), _STABILITY, self._tiny, self._widest,
+        )  # fmt: skip
 
     def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
         X = self._X
@@ -235,11 +244,12 @@ class NetworkModel(Model):
             chunk = chunk[:, : X.shape[1] + 1]
             kernel.gather_sparse_rows(X.data, X.indices, X.indptr, self._scale, rows, start, chunk)
 
-    def _forward(self, packed: tuple[NDArray[Any], ...], span: slice) -> None:
-        inputs, scores = tuple(a[span] for a in self._inputs), self._deltas[-1][span]
+    def _forward(self, span: slice) -> None:
+        inputs, scores, packed = [a[span] for a in self._inputs], self._deltas[-1][span], self._packed
         activation, widths = self.architecture.activation, self.architecture.widths
         if activation in ("identity", "relu"):
-            tiles.forward(inputs, packed, self._widths, activation == "relu", scores)
+            is_relu = activation == "relu"
+            tiles.forward(self._inputs, packed, self._widths, is_relu, self._deltas[-1], span.start, span.stop)
             return
         for a, table, following, above, width in zip(inputs, packed, inputs[1:], widths, widths[1:], strict=False):
             tiles.multiply(a, table, above + 1, width, following)
@@ -247,50 +257,22 @@ class NetworkModel(Model):
             following[:, width] = 1.0
         tiles.multiply(inputs[-1], packed[-1], widths[-2] + 1, widths[-1], scores)
 
-    def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
-        # Targets and weights are looked up by row, so a lot needs no copy of them.
-        targets, weights = self._targets, self._weights
-        name, limit = self.architecture.loss, self.architecture.limit
-        if name == "softmax":
-            losses.multinomial_row_residuals(scores, targets, weights, rows, start)
-        else:
-            losses.row_residuals(losses.LOSSES[name], scores, targets, weights, rows, start, limit)
-
-    def _backward(self, packed: list[NDArray[Any]], span: slice) -> None:
-        code, widths = ACTIVATIONS[self.architecture.activation], self.architecture.widths
-        for layer in range(len(packed), 0, -1):
-            deltas = self._deltas[layer - 1][span]
-            # Without the intercepts, whose input is constant.
-            tiles.multiply(self._deltas[layer][span], packed[layer - 1], widths[layer + 1], widths[layer], deltas)
-            kernel.multiply_by_derivative(code, self._inputs[layer][span], deltas)
-
-    def _clip(
-        self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
-    ) -> None:
-        """Clip; `first` holds the squared norms of the rows at the input, which are the same at every step."""
-        kind, bounds, tiny = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm), float(np.finfo(self._dtype).tiny)
-        kernel.clip_rows(
-            kind, first, tuple(inputs), tuple(deltas), self._widths, bounds, _STABILITY, tiny, self._widest
-        )
-
-    def _cut_tables(self, shapes: list[tuple[int, int]]) -> list[tuple[int, bool, tuple[int, int], tuple[int, int]]]:
+    def _cut_tables(self, shapes: list[tuple[int, int]]) -> list[tuple[int, ...]]:
         """Parts of the layers' tables that one thread adds products to: layer, whether transposed, and columns."""
-        found = []
+        found: list[tuple[int, ...]] = []
         for layer, (height, width) in enumerate(shapes):
             # The side of a product that is cut into panels is the one that fills them better.
             transposed = tiles.n_tiles(width, height, self._dtype) < tiles.n_tiles(height, width, self._dtype)
             rows, columns = (width, height) if transposed else (height, width)
             found += [
-                (layer, transposed, tall, wide)
+                (layer, int(transposed), *tall, *wide)
                 for wide in _cut(columns, _RECTANGLE_COLUMNS, tiles.panel_width(self._dtype))
                 for tall in _cut(rows, _RECTANGLE_ROWS, tiles.ROWS)
             ]
         return found
 
-    def _add_products(self, m: int, sums: list[NDArray[Any]], rectangle: Any) -> None:
-        layer, transposed, rows, columns = rectangle
-        pair = self._inputs[layer][:m], self._deltas[layer][:m]
-        tiles.add_outer_products(*(pair[::-1] if transposed else pair), rows, columns, transposed, sums[layer])
+    def _add_products(self, m: int, total: NDArray[np.float64], rectangles: NDArray[np.int64]) -> None:
+        spans.add_products(self._inputs, self._deltas, m, rectangles, self._widths, total)
 
     def __enter__(self) -> Self:
         return self
@@ -305,11 +287,10 @@ def _cut(length: int, most: int, unit: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, length)) for start in range(0, length, step)]
 
 
-def _packed(table: NDArray[Any]) -> NDArray[Any]:
-    panel = tiles.panel_width(table.dtype)
-    packed = np.empty((-(-table.shape[1] // panel) * table.shape[0], panel), table.dtype)
-    tiles.pack(table, packed)
-    return packed
+def _panels(height: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Room for a packed table of this shape."""
+    panel = tiles.panel_width(dtype)
+    return np.zeros((-(-width // panel) * height, panel), dtype)
 
 
 def _aligned(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -32,7 +32,7 @@ class Crew:
     def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
         """Call `run` with each of the tasks. Tasks of few multiplications, `size` in all, are not shared."""
         tasks = list(tasks)
-        if size < _SHARING_PAYS or self._count() == 1:
+        if not self.shares(size):
             for task in tasks:
                 run(task)
             return
@@ -57,6 +57,10 @@ class Crew:
             for each in helping:
                 if not each.cancel():
                     each.result()
+
+    def shares(self, size: int) -> bool:
+        """Whether tasks of so many multiplications in all are shared."""
+        return size >= _SHARING_PAYS and self._count() > 1
 
     def _count(self) -> int:
         if self._n_threads is None:  # asked when it matters: to look for BLAS takes a millisecond

@@ -100,7 +100,7 @@ MUTANTS = [
     ),
     mutant(
         "moments are sent with the rows in their buffers",
-        (GRAM, '"_scratch": {dtype: [] for dtype in self._scratch}, ', ""),
+        (GRAM, '"_rooms": {dtype: np.empty((0, 0)) for dtype in self._rooms}, ', ""),
         tests="distributed",
         select="without_the_rows",
     ),

@@ -10,9 +10,9 @@ from paths import (
     GROUPS,
     KERNEL,
     MLP,
-    NETWORKS,
     ONE_HOT,
     SAMPLING,
+    SPANS,
     TRAINING,
     WORDING,
 )
@@ -63,7 +63,7 @@ MUTANTS = [
     ),
     mutant(
         "counts that a network forgets",
-        (NETWORKS, "                    delta *= counts[chosen, None]\n", "                    pass\n"),
+        (SPANS, "deltas[k][i, j] *= counts[offset + i]", "deltas[k][i, j] *= 1.0"),
         tests="grouped",
         select=ONE_COPY,
     ),

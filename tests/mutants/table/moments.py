@@ -35,14 +35,18 @@ MUTANTS = [
     ),
     mutant(
         "PCA: norms clipped, the block as it came multiplied",
-        (GRAM, "        self.ball.bring_in(block, rows)\n", "        np.copyto(rows, block)\n"),
+        (
+            GRAM,
+            "        self.ball.bring_in(block[part], rows[part])\n",
+            "        rows[part, : block.shape[1]] = block[part]\n",
+        ),
         tests="decomposition",
         select=BY_PROPERTY,
     ),
     mutant(
         "PCA: off-diagonal entries released at half their weight",
-        (GRAM, "triangle *= math.sqrt(2.0) / self.rounding", "triangle /= self.rounding"),
-        (GRAM, "triangle[_diagonal(len(total))] /= math.sqrt(2.0)", "pass"),
+        (GRAM, "self._triangle * (math.sqrt(2.0) / self.rounding)", "self._triangle / self.rounding"),
+        (GRAM, "triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)", "pass"),
         (GRAM, "* (self.rounding / math.sqrt(2.0))", "* self.rounding"),
         (GRAM, "        triangle[_diagonal(d)] *= math.sqrt(2.0)\n", ""),
         tests="decomposition",
@@ -60,8 +64,7 @@ MUTANTS = [
         (
             PCA,
             "        fitted = self._decompose(moments,",
-            "        moments = moments._replace(total=sums._sum_of_parts().total)\n"
-            "        fitted = self._decompose(moments,",
+            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
@@ -108,16 +111,15 @@ MUTANTS = [
         "PCA: threads that add to the same sums",
         (
             GRAM,
-            "self._add_block(rows[block:stop], room, self._parts[number])",
-            "self._add_block(rows[block:stop], room, self._parts[0])",
+            "(top, min(top + step, d)) for",
+            "(top, min(top + step + 1, d)) for",
         ),
         tests="gram",
         select="threads",
     ),
     mutant(
-        "PCA: rows at the end of a span read twice",
-        (GRAM, "stop = min(block + step, spans[number][1])", "stop = min(block + step + 1, len(rows))"),
-        (GRAM, "return np.empty((BLOCK_ROWS[dtype], d), dtype)", "return np.empty((BLOCK_ROWS[dtype] + 1, d), dtype)"),
+        "PCA: rows at the end of a chunk read twice",
+        (GRAM, "range(0, len(X), step)", "range(0, len(X), step - 1)"),
         tests="gram",
         select="threads",
     ),

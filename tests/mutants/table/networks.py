@@ -1,10 +1,11 @@
 """Mistakes in dense networks."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, MLP, NETWORKS, THREADS, TILES
+from paths import DENSE, MLP, NETWORKS, SPANS, THREADS, TILES
 
 CLIP_LAYERS = "            self._clip(inputs, deltas, first, max_norm)\n"
 INFINITE = " and factor * np.sqrt(longest) <= 1.0 / tiny"
+CLIPPED = "_STABILITY, self._tiny, self._widest,\n        )  # fmt: skip\n"
 MUTE = "        if any_muted:\n            for i in range(m):\n"
 
 MUTANTS = [
@@ -34,9 +35,9 @@ MUTANTS = [
         "network: each layer clipped to C, billed as C",
         (
             NETWORKS,
-            "CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)",
-            'CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)\n        if self.clip.kind == "per_layer":\n'
-            "            bounds = np.full(len(bounds), max_norm)",
+            "            self.clip.bounds(max_norm), _STABILITY",
+            '            np.full(len(self._deltas), max_norm) if self.clip.kind == "per_layer" else '
+            "self.clip.bounds(max_norm), _STABILITY",
         ),
         tests="networks",
         select="layers_have_bounds or toggling",
@@ -61,8 +62,8 @@ MUTANTS = [
         "network: the intercept's 1 left out of the norm",
         (
             DENSE,
-            "add_squares(inputs[k], widths[k] + 1, squares[0, k])",
-            "add_squares(inputs[k], widths[k], squares[0, k])",
+            "add_squares(inputs[k][begin:end], widths[k] + 1, squares[0, k])",
+            "add_squares(inputs[k][begin:end], widths[k], squares[0, k])",
         ),
         tests="networks",
         select=BY_PROPERTY,
@@ -75,7 +76,7 @@ MUTANTS = [
     ),
     mutant(
         "network: norms of other rows than those of the lot",
-        (NETWORKS, "chosen if rows is None else rows[chosen]", "chosen"),
+        (SPANS, "first[rows[start : start + bottom - top]]", "first[start : start + bottom - top]"),
         tests="networks",
         select=BY_PROPERTY,
     ),
@@ -83,15 +84,15 @@ MUTANTS = [
         "network: weight applied after the clip",
         (
             NETWORKS,
-            "targets, weights = self._targets, self._weights\n",
-            "targets, weights = self._targets, np.minimum(self._weights, 1)\n",
+            "self._row_squares, self._targets, self._weights, rows",
+            "self._row_squares, self._targets, np.minimum(self._weights, 1), rows",
         ),
         (
             NETWORKS,
-            CLIP_LAYERS,
-            f"{CLIP_LAYERS}            picked = np.arange(self.n_rows) if rows is None else rows\n"
-            "            for delta in deltas:\n"
-            "                delta *= np.maximum(self._weights[picked[start : start + len(delta)]], 1)[:, None]\n",
+            CLIPPED,
+            f"{CLIPPED}        picked = (np.arange(self.n_rows) if rows is None else rows)[offset:]\n"
+            "        for delta in self._deltas:\n"
+            "            delta[span] *= np.maximum(self._weights[picked[span]], 1)[:, None]\n",
         ),
         tests="networks",
         select="toggling or weight_multiplies",
@@ -172,12 +173,37 @@ MUTANTS = [
         "network: what is left of the lot before is added up",
         (TILES, "columns_of_tile, left.shape[0]\n", "columns_of_tile, left.shape[0] // 6 * 6 + 6\n"),
         (
-            NETWORKS,
-            "pair = self._inputs[layer][:m], self._deltas[layer][:m]",
-            "pair = self._inputs[layer], self._deltas[layer]",
+            SPANS,
+            "left, right = inputs[layer][:m], deltas[layer][:m]",
+            "left, right = inputs[layer], deltas[layer]",
         ),
         tests="networks",
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: the last rows of a short block left unclipped",
+        (
+            SPANS,
+            "clip_rows(kind, squares, top,",
+            "clip_rows(kind, squares[: _BLOCK - 1], top,",
+        ),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: tables of the step before",
+        (
+            NETWORKS,
+            "        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)\n",
+            "        if not self._packed[0].any():\n"
+            "            spans.pack_tables(theta, self._widths, self._packed, self._packed_back)\n",
+        ),
+        tests="networks",
+    ),
+    mutant(
+        "network: machine code that outlives a change of the clip",
+        (SPANS, "_define(text_of(dense, losses, tiles))", '_define("")'),
+        tests="caching",
     ),
     mutant(
         "network: a row in two blocks",

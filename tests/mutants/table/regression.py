@@ -29,7 +29,7 @@ MUTANTS = [
             "class SumOfRows:",
             """class _Unclipped(MomentSum):
     def add(self, X):
-        self._parts[0].triangle[:] += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
+        self._triangle += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 
@@ -48,7 +48,7 @@ class SumOfRows:""",
     def add(self, X):
         with np.errstate(over="ignore"):
             X = np.minimum(X.astype(float), 1e100)
-            self._parts[0].triangle[:] += (X.T @ X)[np.tri(X.shape[1], dtype=bool)]
+            self._triangle += (X.T @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 

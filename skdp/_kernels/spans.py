@@ -1,0 +1,141 @@
+"""A span of rows of a dense network, from the table to both factors of their clipped gradients, in one compiled call.
+
+A span is computed in blocks that stay in cache. While one is multiplied, the rows of the next come from memory.
+
+These kernels call those of other files. Numba watches the file of the caller alone, so the texts of the others are part
+of the key under which it keeps machine code (`skdp._kernels.caching.text_of`).
+"""
+
+from __future__ import annotations
+
+from skdp._kernels import dense, losses, tiles
+from skdp._kernels.caching import njit, text_of
+from skdp._kernels.dense import RELU, clip_rows, fetch_rows, gather_rows, multiply_by_derivative
+from skdp._kernels.losses import MULTINOMIAL, multinomial_row_residuals, row_residuals
+from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply, pack
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_BLOCK = 8 * ROWS
+
+
+def _define(texts):
+    """Make the kernels; a variable of a closure is part of the key of the cache."""
+
+    @njit(**_OPTIONS)
+    def pack_tables(theta, widths, packed, packed_back):
+        """Pack the tables of the layers for `forward`, and those for the way back: transposed, without intercepts.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (p,)
+            The tables, of shapes (width + 1, next width), one after the other.
+        widths : ndarray of int
+            Of the input, the hidden layers and the output.
+        packed, packed_back : tuple of ndarray
+            Of each layer, as for `skdp._kernels.tiles.pack`. Written; `packed_back` has nothing for the first layer.
+        """
+        texts  # noqa: B018
+        start = 0
+        for k in range(len(packed)):
+            above, below = widths[k], widths[k + 1]
+            table = theta[start : start + (above + 1) * below].reshape(above + 1, below)
+            pack(table, packed[k])
+            if k:
+                pack(table[:above].T, packed_back[k])
+            start += (above + 1) * below
+
+    @njit(**_OPTIONS)
+    def clip_span(
+        X, scale, first, targets, weights, rows, counts, offset, begin, end, inputs, deltas, widths, packed,
+        packed_back, activation, loss, limit, kind, bounds, stability, tiny, widest,
+    ):  # fmt: skip
+        """Compute both factors of the clipped gradients of rows `begin` to `end` of a chunk.
+
+        Parameters
+        ----------
+        X, scale
+            As for `skdp._kernels.dense.gather_rows`. X is None where `inputs` holds the values of all layers already,
+            and the last of `deltas` the scores.
+        first, weights : ndarray of shape (n,)
+            Squared norms of the rows at the input, and weights.
+        targets : ndarray of shape (n, number of outputs), or (n, 1) with numbers of classes
+        rows : ndarray of int64 or None
+        counts : ndarray of float64 or None
+            By which clipped gradients are multiplied, row by row of the lot.
+        offset : int
+            Row of the lot, an index to `rows` and `counts`, that is row 0 of the chunk.
+        begin, end : int
+            `begin` is a multiple of 6.
+        inputs, deltas : tuple of ndarray
+            Of the layers, as for `skdp._kernels.dense.clip_rows`, with room for whole tiles. Written.
+        widths, packed, packed_back
+            As for `pack_tables`.
+        activation, loss, limit
+            Of `skdp._kernels.dense` (the identity or relu if X is given) and `skdp._kernels.losses`.
+        kind, bounds, stability, tiny, widest
+            As for `skdp._kernels.dense.clip_rows`.
+        """
+        texts  # noqa: B018
+        last = len(deltas) - 1
+        if X is not None and rows is not None:
+            fetch_rows(X, rows, offset + begin, min(offset + end, offset + begin + _BLOCK))
+        for top in range(begin, end, _BLOCK):
+            bottom = min(end, top + _BLOCK)
+            whole = top + (bottom - top + ROWS - 1) // ROWS * ROWS  # of tiles; what follows the chunk is not read
+            start = offset + top
+            if X is not None:
+                if rows is not None:
+                    fetch_rows(X, rows, offset + bottom, min(offset + end, offset + bottom + _BLOCK))
+                gather_rows(X, scale, rows, start, inputs[0][top:bottom])
+                forward(inputs, packed, widths, activation == RELU, deltas[last], top, whole)
+            scores = deltas[last][top:bottom, : widths[last + 1]]
+            # Targets and weights are looked up by row, so a lot needs no copy of them.
+            if loss == MULTINOMIAL:
+                multinomial_row_residuals(scores, targets[:, 0], weights, rows, start)
+            else:
+                row_residuals(loss, scores, targets, weights, rows, start, limit)
+            for k in range(last, 0, -1):
+                below = deltas[k - 1][top:whole]
+                multiply(deltas[k][top:whole], packed_back[k], widths[k + 1], widths[k], below)
+                multiply_by_derivative(activation, inputs[k][top:whole], below)
+            squares = first[start : start + bottom - top] if rows is None else first[rows[start : start + bottom - top]]
+            clip_rows(kind, squares, top, inputs, deltas, widths, bounds, stability, tiny, widest)
+            if counts is not None:
+                for k in range(last + 1):
+                    for i in range(top, bottom):
+                        for j in range(widths[k + 1]):
+                            deltas[k][i, j] *= counts[offset + i]
+
+    @njit(**_OPTIONS)
+    def add_products(inputs, deltas, m, rectangles, widths, total):
+        """Add the products of the first m rows of both factors to the tables of the layers, rectangle by rectangle.
+
+        Parameters
+        ----------
+        inputs, deltas : tuple of ndarray
+            As for `clip_span`.
+        m : int
+        rectangles : ndarray of int of shape (k, 6)
+            Layer, whether transposed, first row and end, first column and end, as for
+            `skdp._kernels.tiles.add_outer_products`.
+        widths : ndarray of int
+        total : ndarray of shape (p,), float64
+            Read and written.
+        """
+        texts  # noqa: B018
+        for r in range(len(rectangles)):
+            layer, transposed, top, bottom, first, end = rectangles[r]
+            start = 0
+            for k in range(layer):
+                start += (widths[k] + 1) * widths[k + 1]
+            height, width = widths[layer] + 1, widths[layer + 1]
+            table = total[start : start + height * width].reshape(height, width)
+            left, right = inputs[layer][:m], deltas[layer][:m]
+            if transposed:
+                left, right = right, left
+            add_outer_products(left, right, (top, bottom), (first, end), transposed != 0, table)
+
+    return pack_tables, clip_span, add_products
+
+
+pack_tables, clip_span, add_products = _define(text_of(dense, losses, tiles))
