@@ -26,9 +26,9 @@ FLOORS = {
         ("report",),
         ("base",),
         ("_gradient", "_least_squares", "decomposition", "preprocessing"),
-        ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline"),
+        ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline", "synthesis"),
         ("_search", "tabular"),
-        ("model_selection", "plotting"),
+        ("metrics", "model_selection", "plotting"),
     ),
     "accounting": (
         ("events", "numeric"),
@@ -114,11 +114,18 @@ FLOORS = {
     ),
     "ensemble": (("trees",), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
     "datasets": (("_tables", "mnist"), ("census",)),
+    "synthesis": (
+        ("generator", "levels", "tables"),
+        ("denoising", "frames", "selection"),
+        ("mixture",),
+        ("measurement",),
+        ("marginals",),
+    ),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
         ("cells", "readings", "threshold", "yaml_text"),
         ("columns", "edges", "kinds", "octaves"),
-        ("buying", "draft"),
+        ("buying", "combinations", "draft"),
         ("blocks", "purchase", "schema"),
         ("bounds", "matching", "sums"),
         ("vectorizer",),
@@ -128,7 +135,7 @@ FLOORS = {
 SKLEARN = {
     *("_training", "_fitting", "base", "_gradient", "_least_squares", "decomposition", "linear_model"),
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
-    *("tabular", "_report", "naive_bayes"),
+    *("tabular", "_report", "naive_bayes", "synthesis", "metrics"),
 }
 ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
@@ -211,7 +218,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (30, 8, 124), "accounting": (15, 8, 49)}
+    assert found == {"": (32, 8, 138), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -13,7 +13,7 @@ from skdp.synthesis.levels import Exclusion
 from skdp.synthesis.tables import ColumnSet, Interaction, centred
 
 
-class Targets(NamedTuple):
+class TargetTables(NamedTuple):
     """Tables that a model is fitted to, as shares of the rows.
 
     Attributes
@@ -31,7 +31,7 @@ class Targets(NamedTuple):
 
 def targets_of(
     levels: Sequence[int], noisy: Mapping[ColumnSet, Interaction], exclusions: Sequence[Exclusion] = ()
-) -> Targets:
+) -> TargetTables:
     """Return tables that agree with one another, from noisy interactions.
 
     Probabilities of a column are projected onto the simplex. An interaction of two columns is released relative to
@@ -57,7 +57,7 @@ def targets_of(
             turned = each.columns not in pairs
             key, (first, second) = (each.columns[::-1], each.levels[::-1]) if turned else (each.columns, each.levels)
             pairs[key] = np.where(np.outer(first, second), 0.0, pairs[key])
-    return Targets(ones, pairs, triples)
+    return TargetTables(ones, pairs, triples)
 
 
 def _triple(columns: ColumnSet, found: Interaction, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> Doubles:
@@ -116,4 +116,4 @@ def onto_simplex(values: Doubles) -> Doubles:
     return np.maximum(values - excess[k] / (k + 1), 0.0)
 
 
-__all__ = ["Targets", "onto_simplex", "shrunk", "shrunk_matrix", "targets_of"]
+__all__ = ["TargetTables", "onto_simplex", "shrunk", "shrunk_matrix", "targets_of"]

@@ -205,7 +205,7 @@ def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: A
         found = pd.Series(np.where(gaps, np.datetime64("NaT", "us"), values))
         zone = getattr(dtype, "tz", None)
         return (found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone is not None else found).astype(dtype).array
-    return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype).array
+    return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
 
 
 def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:

@@ -89,7 +89,7 @@ class PrivateGenerator(PrivateEstimator):
         return X, self.classes_[codes]
 
     def sample_blocks(self, n_samples: int, block_size: int = 100_000, random_state: Any = None) -> Iterator[Any]:
-        """Iterate over blocks of synthetic rows, for more than fit in memory. This costs nothing.
+        """Draw synthetic rows in blocks, for more than fit in memory. This costs nothing.
 
         Parameters
         ----------
@@ -100,10 +100,10 @@ class PrivateGenerator(PrivateEstimator):
         random_state : int, RandomState instance, Generator instance or None, default=None
             Source of the draws, as for ``sample``.
 
-        Yields
-        ------
-        X or (X, y)
-            What ``sample`` returns.
+        Returns
+        -------
+        blocks : iterator
+            Of what ``sample`` returns.
         """
         check_is_fitted(self)
         n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")

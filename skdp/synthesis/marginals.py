@@ -302,6 +302,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         if table.shape[0] < 2:
             raise ValueError("X has 1 sample, and a single row is no table to learn from: give 2 rows at least.")
         exclusions_of(form.columns, schema.impossible)
+        self._fitted_form = form
         rows = _Rows(table.shape, schema, form, form.read(table))
         check_schema(self, table.source, reset=True)
         return rows
@@ -309,6 +310,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
         """See `PrivateGenerator`."""
         found = super()._check_targets(y, n_samples, **fit_params)
+        form = self.__dict__.get("_fitted_form")  # not known yet behind a private step
+        if found is None and form is not None and len(form.columns) < 2:
+            raise ValueError("X has 1 feature(s), and one column has no pairs to synthesize: give 2 at least, or y.")
         if found is None and self.triples is True:
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found

@@ -15,7 +15,7 @@ from skdp._random import SecretStream
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import selection
-from skdp.synthesis.denoising import Targets, targets_of
+from skdp.synthesis.denoising import TargetTables, targets_of
 from skdp.synthesis.levels import Exclusion
 from skdp.synthesis.mixture import Mixture, fit_mixture
 from skdp.synthesis.tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
@@ -25,11 +25,14 @@ MOST_COLUMNS, MOST_LEVELS = 20, 50
 
 SHARES = (0.2, 0.8)
 """Shares of mu**2 of columns and pairs."""
-SHARES_WITH_TRIPLES = (0.15, 0.55, 0.3)
+SHARES_WITH_LABEL = (0.2, 0.65, 0.15)
+"""Of columns, pairs, and pairs with the label."""
+SHARES_WITH_TRIPLES = (0.15, 0.4, 0.15, 0.3)
+"""And of pairs of columns within each class."""
 LARGEST_NOISE_OF_TRIPLES = 0.25
 """Total variation of the noise of a triple, before it is shrunk, up to which triples are worth their share."""
 
-ROUND_SHARES = (0.1, 0.1)
+ROUND_SHARES = (0.2, 0.05)
 """Shares of mu**2 of columns, and of the scores of all rounds; the rest goes to the selected pairs."""
 
 
@@ -88,7 +91,7 @@ class Measurement(NamedTuple):
         exclusions: Sequence[Exclusion],
         model: tuple[int, int | None],
         stream: SecretStream,
-    ) -> tuple[Targets, Mixture]:
+    ) -> tuple[TargetTables, Mixture]:
         """Release, denoise and fit.
 
         Parameters
@@ -106,19 +109,19 @@ class Measurement(NamedTuple):
 
         Returns
         -------
-        targets : Targets
+        targets : TargetTables
         mixture : Mixture
         """
         n_components, n_iter = model
         n_iter = iterations(self.n / self.noise_multiplier) if n_iter is None else n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())
 
-        def fitted(noisy: dict[ColumnSet, Interaction]) -> tuple[Targets, Mixture]:
+        def fitted(noisy: dict[ColumnSet, Interaction]) -> tuple[TargetTables, Mixture]:
             targets = targets_of(levels, noisy, exclusions)
             return targets, fit_mixture(levels, targets, n_components, n_iter, rng)
 
         if not self.n_rounds:
-            sums = all_tables(levels, with_triples)
+            sums = all_tables(levels, has_label, with_triples)
             return fitted(self._interactions(1.0, sums, codes, stream.spawn("tables")))
         d = len(levels)
         always: list[ColumnSet] = [(j, d - 1) for j in range(d - 1)] if has_label else []
@@ -157,14 +160,18 @@ def event_of(noise_multiplier: float, n_rounds: int) -> DpEvent:
     return compose([GaussianDpEvent(noise_multiplier / math.sqrt(share)) for share in shares])
 
 
-def all_tables(levels: Sequence[int], with_triples: bool) -> TableSums:
+def all_tables(levels: Sequence[int], has_label: bool, with_triples: bool) -> TableSums:
     """Return the sums of all columns and pairs, and of all pairs with the label, the last column, if asked for."""
     d = len(levels)
     ones: list[ColumnSet] = [(j,) for j in range(d)]
     pairs: list[ColumnSet] = list(itertools.combinations(range(d), 2))
+    if not has_label:
+        return weighted(levels, list(zip([ones, pairs], SHARES, strict=True)))
+    of_label = [pair for pair in pairs if pair[1] == d - 1]
+    groups = [ones, [pair for pair in pairs if pair[1] < d - 1], of_label]
     if not with_triples:
-        return weighted(levels, [(ones, SHARES[0]), (pairs, SHARES[1])])
-    return weighted(levels, list(zip([ones, pairs, triples_of(d)], SHARES_WITH_TRIPLES, strict=True)))
+        return weighted(levels, list(zip(groups, SHARES_WITH_LABEL, strict=True)))
+    return weighted(levels, list(zip([*groups, triples_of(d)], SHARES_WITH_TRIPLES, strict=True)))
 
 
 def triples_of(d: int) -> list[ColumnSet]:
@@ -177,7 +184,7 @@ def triples_are_worth_it(levels: Sequence[int], n: int, noise_multiplier: float)
     sets = [each for each in triples_of(len(levels)) if all(levels[j] > 1 for j in each)]
     if not sets:
         return False
-    deviation = noise_multiplier / math.sqrt(SHARES_WITH_TRIPLES[2])
+    deviation = noise_multiplier / math.sqrt(SHARES_WITH_TRIPLES[-1])
     return noise_per_cell(levels, sets, n, deviation) <= LARGEST_NOISE_OF_TRIPLES
 
 
@@ -186,7 +193,7 @@ def iterations(n_mu: float) -> int:
     return int(np.clip(400.0 * (n_mu / 8700.0) ** 0.75, 150, 2000))
 
 
-def _expectation(n: int, targets: Targets, mixture: Mixture | None) -> selection.Expectation:
+def _expectation(n: int, targets: TargetTables, mixture: Mixture | None) -> selection.Expectation:
     """Return the counts of a pair that are expected by the columns alone, or by a model."""
 
     def expected(pair: ColumnSet) -> Doubles:

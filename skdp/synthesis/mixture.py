@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._gram import Doubles
 from skdp._training.optimizers import adam, cosine_decay
-from skdp.synthesis.denoising import Targets
+from skdp.synthesis.denoising import TargetTables
 from skdp.synthesis.levels import Exclusion
 from skdp.synthesis.tables import ColumnSet
 
@@ -119,7 +119,7 @@ def _choose(shares: Doubles, which: NDArray[Any], rng: np.random.Generator) -> N
 
 
 def fit_mixture(
-    levels: Sequence[int], targets: Targets, n_components: int, n_iter: int, rng: np.random.Generator
+    levels: Sequence[int], targets: TargetTables, n_components: int, n_iter: int, rng: np.random.Generator
 ) -> Mixture:
     """Fit the probabilities of all components to tables, by Adam on the sum of squared errors.
 
@@ -128,7 +128,7 @@ def fit_mixture(
     Parameters
     ----------
     levels : sequence of int
-    targets : Targets
+    targets : TargetTables
         Tables of probabilities. Nothing of the rows but these goes into the fit.
     n_components, n_iter : int
     rng : numpy.random.Generator
@@ -159,7 +159,7 @@ def _softmax(theta: Singles, starts: NDArray[np.int64], column: NDArray[np.int64
     return raised
 
 
-def _losses(levels: Sequence[int], targets: Targets) -> list[Any]:
+def _losses(levels: Sequence[int], targets: TargetTables) -> list[Any]:
     d = sum(size > 1 for size in levels)
     dense = len(targets.pairs) == d * (d - 1) // 2
     losses: list[Any] = [_AllPairs(levels, targets.pairs) if dense else _SomePairs(levels, targets.pairs)]
