@@ -20,6 +20,7 @@ from table import (
     reports,
     search,
     selection,
+    synthesis,
     vectorizer,
 )
 
@@ -44,4 +45,5 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *synthesis.MUTANTS,
 ]
