@@ -295,6 +295,7 @@ SENTENCES = {
             "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
         "The number of pairs that are selected, and which, is decided by noisy scores.": [
+            "tests/test_synthesis_tables.py::test_pairs_are_selected_by_noisy_scores_alone",
             "tests/test_synthesis_tables.py::test_selection_takes_the_pairs_that_depend_on_each_other",
             "tests/test_synthesis_tables.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],

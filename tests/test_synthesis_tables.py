@@ -386,6 +386,18 @@ def test_selection_takes_the_pairs_that_depend_on_each_other():
     assert len(selection.candidates((2, 1, 3, 10_000, 5_000), [(0, 2)])) == 4  # 10,000 by 5,000 cells are too many
 
 
+def test_pairs_are_selected_by_noisy_scores_alone(monkeypatch):
+    """Of columns that depend on each other, the two are taken that the noise chose, and no other pair."""
+
+    def chosen_by_noise(mechanism, value, stream):
+        scores = mechanism.sensitivity == math.sqrt(value.size)
+        return 1e6 * (np.arange(value.size) == 2) if scores and value.size == 6 else np.zeros(value.size)
+
+    monkeypatch.setattr(GaussianMechanism, "release", chosen_by_noise)
+    model = synthesizer(pairs="select", epsilon=50.0).fit(people(5000))
+    assert model.pairs_ == [("age", "member")]
+
+
 def test_all_that_is_fitted_follows_from_the_releases(monkeypatch):
     """Other rows with the same releases make the same generator, selected pairs included."""
     monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, stream: 90 * np.cos(np.arange(value.size)))
