@@ -474,6 +474,14 @@ TYPES = [
     ({"bounds": (0, 9), "gaps": [-999]}, pd.Series([1, -999] * 20)),
     ({"bounds": (0, 9), "gaps": [None]}, pd.Series([1, None] * 20, dtype="Int64")),
     ({"categories": [1, 2, 3]}, pd.Series([1, 3] * 20, dtype="int8")),
+    ({"bounds": (0, 5000), "gaps": [-999, None]}, pd.Series([1, 3] * 20, dtype="int8")),
+    ({"bounds": (0, 5000), "gaps": [None]}, pd.Series([1, 3] * 20, dtype="uint16")),
+    ({"bounds": (0, 5000), "gaps": [None]}, pd.Series([1, None] * 20, dtype="Int8")),
+    ({"bounds": (0, 9), "gaps": [None]}, pd.to_timedelta([1, None] * 20, unit="D")),
+    ({"bounds": (0, 9)}, pd.Series(["1", "2.5"] * 20)),
+    ({"bounds": ("0100-01-01", "9000-01-01")}, pd.Series(["2001-02-03", "2019-01-01"] * 20, dtype="datetime64[ns]")),
+    ({"bounds": ("2000-01-01", "2020-12-31")}, pd.to_datetime(["2001-02-03"] * 40).tz_localize("Asia/Tokyo")),
+    ({"kind": "flag", "gaps": [None]}, pd.Series([True, False] * 20)),
     ({"categories": [1.5, 2]}, pd.Series([1.5, 2.0] * 20)),
     ({"categories": [True, False]}, pd.Series([True, False] * 20)),
     ({"kind": "flag", "gaps": [None]}, pd.Series([True, None] * 20, dtype="boolean")),
@@ -495,8 +503,53 @@ def test_types_are_kept_and_samples_are_read_again(column, values):
     else:
         assert made["x"].dtype == frame["x"].dtype
     clone(model).fit(made)
-    if not column.get("gaps"):
+    if not isinstance(column, dict) or not column.get("gaps"):
         assert made["x"].notna().all()
+
+
+POLARS = {
+    "small": pl.Series([1, None] * 20, dtype=pl.Int8),
+    "span": pl.Series([datetime.timedelta(days=1), None] * 20),
+    "moment": pl.Series([datetime.datetime(2001, 2, 3), None] * 20, dtype=pl.Datetime("ns", "UTC")),
+    "truth": pl.Series([True, None] * 20),
+    "word": pl.Series(["a", None] * 20, dtype=pl.Enum(["a", "secret"])),
+    "number": pl.Series(["1.5", None] * 20),
+}
+OF_POLARS = {
+    **{"small": {"bounds": (0, 5000), "gaps": [None]}, "span": {"bounds": (0, 9), "gaps": [None]}},
+    **{"moment": {"bounds": ("2000-01-01", "2020-12-31"), "gaps": [None]}, "truth": {"kind": "flag", "gaps": [None]}},
+    **{"word": {"categories": ["a", "b"], "gaps": [None]}, "number": {"bounds": (0, 9), "gaps": [None]}},
+}
+
+
+def test_types_of_polars_are_kept():
+    frame = pl.DataFrame(POLARS)
+    made = DPMarginalSynthesizer(OF_POLARS, random_state=0, **FAST).fit(frame).sample(300, random_state=0)
+    expected = {**frame.schema, "word": pl.Categorical}  # the list of an Enum came with the rows
+    assert dict(made.schema) == expected
+    assert all(made[name].null_count() > 0 for name in made.columns)
+    with_arrow = frame.select("small", "truth").to_arrow()
+    schema = {name: OF_POLARS[name] for name in ("small", "truth")}
+    made = DPMarginalSynthesizer(schema, random_state=0, **FAST).fit(with_arrow).sample(30)
+    assert made.schema.equals(with_arrow.schema)
+
+
+def test_arrays_of_dates():
+    X = np.array([["2001-02-03", "2002-03-04"], ["2003-01-01", "2004-05-06"]] * 20, dtype="datetime64[D]")
+    schema = {name: ("2000-01-01", "2010-01-01") for name in ("x0", "x1")}
+    made = DPMarginalSynthesizer(schema, random_state=0, **FAST).fit(X).sample(30)
+    assert made.dtype == X.dtype
+    assert (made >= np.datetime64("2000-01-01")).all()
+
+
+def test_what_a_type_does_not_hold_is_refused_before_the_charge():
+    accountant = PrivacyAccountant()
+    frame = pd.DataFrame({"x": [1, 2] * 20, "z": [0.0, 1.0] * 20}).astype({"x": "float16"})
+    frame["x"] = pd.Series([pd.Period("2001-01", "M"), pd.Period("2001-02", "M")] * 20, dtype="period[M]")
+    model = DPMarginalSynthesizer({"x": ["2001-01", "soon"], "z": (0, 1)}, accountant=accountant, **FAST)
+    with pytest.raises(ValueError, match=r"^the schema has cells that the types of the columns do not hold: "):
+        model.fit(frame)
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
 
 def test_dates_of_polars_and_python():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from skdp.preprocessing.readings import day_text, days_of, key_of, number_of, tr
 from skdp.synthesis.levels import LevelColumn, Levels
 
 _MICROSECONDS = 86_400_000_000
+_MOST_DAYS = 106_000.0
+"""About the days that nanoseconds reach on either side of 1970."""
 
 
 class TableForm(NamedTuple):
@@ -63,7 +66,7 @@ class TableForm(NamedTuple):
         out = np.empty((len(levels), len(made)), dtype if dtype.kind in "biuf" else object)
         for j, cells in enumerate(made):
             out[:, j] = _objects(cells) if out.dtype.kind == "O" else np.where(cells.gaps, cells.gap, cells.values)
-        return out.astype(str) if dtype.kind == "U" else out
+        return out.astype(str if dtype.kind == "U" else dtype) if dtype.kind in "UMm" else out
 
 
 def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, other: Mapping[str, Any]) -> TableForm:
@@ -84,19 +87,53 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
     words = {name for name, _, column in kept if column.kind in ("category", "ordinal")}
     if unknown := [name for name in other if name not in words]:
         raise ValueError(f"other names {format_names(unknown)}, no column of categories: name those of the schema.")
-    made = []
+    library = _library_of(table.source)
+    made: list[LevelColumn] = []
+    dtypes = []
     for name, j, column in kept:
         key = key_of(other[name]) if name in other else None
         if name in other and (key is None or key in (column.categories or ())):
             raise ValueError(
                 f"other[{name!r}] is a gap or one of the listed categories: choose another cell for the rest."
             )
+        dtype = _dtype_of(table.source, library, j)
+        if isinstance(dtype, np.dtype) and dtype.kind in "iub" and _gap_of(column, dtype) is None:
+            column = replace(column, gaps=())  # no cell of such a type is a gap
+        dtypes.append(dtype)
         made.append(LevelColumn(Block(name, j, column, "bins", n_bins), key))
-    library = _library_of(table.source)
-    dtypes = tuple(_dtype_of(table.source, library, j) for _, j, _ in kept)
-    for each, dtype in zip(made, dtypes, strict=True):
-        _check_type(each, dtype)
-    return TableForm(tuple(made), library, dtypes)
+        _check_type(made[-1], dtype)
+    form = TableForm(tuple(made), library, tuple(dtypes))
+    _rehearse(form)
+    return form
+
+
+def _rehearse(form: TableForm) -> None:
+    """Write every level once, so that what a type does not hold is refused before anything is charged."""
+    most = max(column.n_levels for column in form.columns)
+    levels = np.column_stack([np.arange(most) % column.n_levels for column in form.columns]).astype(np.int32)
+    try:
+        form.write(levels, "middle", np.random.default_rng(0))
+        return
+    except MemoryError:
+        raise
+    except Exception:
+        pass
+    raise ValueError("the schema has cells that the types of the columns do not hold: convert these columns to text.")
+
+
+def _gap_of(column: Column, dtype: Any) -> float | None:
+    """Return a listed number that stands for a gap in a type of whole numbers, None if there is none."""
+    if _letter(dtype) not in "iu":
+        return None
+    low, high = _limits(dtype)
+    numbers = [number_of(gap) for gap in column.gaps]
+    return next((number for number in numbers if number.is_integer() and low <= number <= high), None)
+
+
+def _limits(dtype: Any) -> tuple[float, float]:
+    """Return the least and the largest number of a type of whole numbers of any library that a double holds too."""
+    found = np.iinfo(str(dtype).lower().partition("[")[0])
+    return max(float(found.min), -(2.0**53)), min(float(found.max), 2.0**53)
 
 
 def _library_of(source: Any) -> str:
@@ -119,11 +156,11 @@ def _dtype_of(source: Any, library: str, j: int) -> Any:
 
 
 def _letter(dtype: Any) -> str:
-    """Return the kind of a type as NumPy's letter: "b", "i", "u", "f", "M"; "O" for all else."""
+    """Return the kind of a type as NumPy's letter: "b", "i", "u", "f", "M", "m"; "O" for all else."""
     if hasattr(dtype, "kind"):
-        return str(dtype.kind) if dtype.kind in "biufM" else "O"
+        return str(dtype.kind) if dtype.kind in "biufMm" else "O"
     name = str(dtype).lower()
-    starts = {"bool": "b", "int": "i", "uint": "u", "float": "f", "date": "M"}
+    starts = {"bool": "b", "int": "i", "uint": "u", "float": "f", "date": "M", "duration": "m"}
     return next((letter for start, letter in starts.items() if name.startswith(start)), "O")
 
 
@@ -149,34 +186,39 @@ class _Cells(NamedTuple):
 
 
 def _cells(column: LevelColumn, dtype: Any, levels: Levels, within: str, rng: np.random.Generator) -> _Cells:
-    letter, line = _letter(dtype), column.block.is_line
-    is_date = column.block.column.kind == "date"
-    values, gaps = column.write(levels, within, letter in "iub" or is_date, rng)
-    numeric = [number for number in map(number_of, column.block.column.gaps) if number.is_integer()]
-    gap: Any = (numeric[0] if numeric else None) if letter in "iu" else np.nan
-    if line and is_date:
+    letter, kind = _letter(dtype), column.block.column.kind
+    values, gaps = column.write(levels, within, letter in "iub" or kind == "date", rng)
+    gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
+    if kind == "date":
         days = np.where(gaps, 0.0, values)
-        moments = (days * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
-        moments[gaps] = np.datetime64("NaT")
         if letter == "M":
-            return _Cells(moments, gaps, dtype, np.datetime64("NaT"), [])
-        texts = np.array([day_text(day) for day in np.unique(days).tolist()], dtype=object)
-        return _Cells(texts[np.unique(days, return_inverse=True)[1]], gaps, dtype, None, [])
-    if line:
-        return _Cells(values, gaps, dtype, gap, [])
-    keys = column.keys
+            return _Cells(_moments(days, dtype), gaps, dtype, np.datetime64("NaT"), [])
+        distinct, places = np.unique(days, return_inverse=True)
+        texts = np.array([day_text(day) for day in distinct.tolist()], dtype=object)
+        return _Cells(texts[places], gaps, dtype, None, [])
+    if column.block.is_line and letter == "m":
+        spans = np.clip(np.where(gaps, 0.0, values), -_MOST_DAYS, _MOST_DAYS) * _MICROSECONDS
+        return _Cells(spans.astype(np.int64).astype("timedelta64[us]"), gaps, dtype, np.timedelta64("NaT"), [])
+    if column.block.is_line:
+        return _Cells(np.clip(values, *_limits(dtype)) if letter in "iu" else values, gaps, dtype, gap, [])
+    keys, is_flag = column.keys, kind == "flag"
     places = np.minimum(levels, len(keys) - 1)
     if letter == "b":
         return _Cells(np.array([truth_of(key) == 1 for key in keys])[places], gaps, dtype, None, [])
     if letter in "iuf":
-        numbers = np.array([truth_of(key) if column.block.column.kind == "flag" else number_of(key) for key in keys])
-        return _Cells(numbers.astype(np.float64)[places], gaps, dtype, gap, [])
+        numbers = np.array([truth_of(key) if is_flag else number_of(key) for key in keys], np.float64)
+        return _Cells(numbers[places], gaps, dtype, gap, [])
     if letter == "M":
-        moments = (np.array([days_of(key) for key in keys]) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
+        moments = _moments(np.array([days_of(key) for key in keys]), dtype)
         return _Cells(moments[places], gaps, dtype, np.datetime64("NaT"), [])
-    flags = column.block.column.kind == "flag"
-    listed = np.array([key == "True" for key in keys] if flags else keys, dtype=object)
-    return _Cells(listed[places], gaps, dtype, None, keys)
+    listed = np.array([key == "True" for key in keys] if is_flag else keys, dtype=object)
+    return _Cells(listed[places], gaps, dtype, None, [] if is_flag else keys)
+
+
+def _moments(days: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
+    """Return days as moments that the type holds: nanoseconds do not reach far."""
+    most = _MOST_DAYS if "ns" in str(dtype) else 2.0**62 / _MICROSECONDS
+    return (np.clip(days, -most, most) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
 
 
 def _objects(cells: _Cells) -> NDArray[Any]:
@@ -189,20 +231,17 @@ def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: A
     import pandas as pd
 
     letter = _letter(dtype)
-    if dtype == "category" and keys:
+    if isinstance(dtype, str) and keys:
         return pd.Categorical(_objects(_Cells(values, gaps, dtype, gap, keys)), categories=keys)
-    if letter in "biu" and not gaps.any():
-        return pd.array(values.astype(np.int64 if letter != "b" else bool)).astype(dtype)
-    if letter in "iu" and gap is not None:
-        return pd.array(np.where(gaps, gap, values).astype(np.int64)).astype(dtype)
-    if letter in "biu":  # a type of NumPy has no gap
-        nullable = dtype if not isinstance(dtype, np.dtype) else "boolean" if letter == "b" else "Int64"
-        whole = values.astype(bool if letter == "b" else np.int64)
-        return pd.array([None if hole else value for value, hole in zip(whole.tolist(), gaps, strict=True)], nullable)
+    if letter in "biu":
+        whole = np.where(gaps, values if gap is None else gap, values).astype(bool if letter == "b" else np.int64)
+        if gap is not None or not gaps.any():
+            return pd.array(whole).astype(dtype)
+        return pd.array([None if hole else cell for cell, hole in zip(whole.tolist(), gaps, strict=True)], dtype)
     if letter == "f":
         return pd.Series(np.where(gaps, np.nan, values)).astype(dtype).array
-    if letter == "M":
-        found = pd.Series(np.where(gaps, np.datetime64("NaT", "us"), values))
+    if letter in "Mm":
+        found = pd.Series(np.where(gaps, gap, values))
         zone = getattr(dtype, "tz", None)
         return (found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone is not None else found).astype(dtype).array
     return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
@@ -215,12 +254,12 @@ def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: 
     if letter in "biuf":
         whole = values.astype(np.int64) if letter in "iu" else values.astype(bool) if letter == "b" else values
         made = pl.Series(name, whole)
-    elif letter == "M":
-        made = pl.Series(name, values.astype("datetime64[us]"))
+    elif letter in "Mm":
+        made = pl.Series(name, values)
         zone = getattr(dtype, "time_zone", None)
         made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone is not None else made
     else:
-        made = pl.Series(name, values.tolist(), dtype=pl.String if keys and keys != ["False", "True"] else None)
+        made = pl.Series(name, values.tolist(), dtype=pl.String if keys else None)
     return made.set(pl.Series(gaps), None).cast(dtype)
 
 
