@@ -173,7 +173,8 @@ def peer(codes: Codes, python: str, name: str, epsilon: float) -> list[float] | 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--schemas", type=Path, required=True, help="JSON file with the public columns of the tables")
+    here = Path(__file__).resolve().parent
+    parser.add_argument("--schemas", type=Path, default=here / "synthesis_schemas.json", help="public columns")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 1.0, 4.0])
     parser.add_argument("--tables", nargs="+", default=["adult", "acsincome_colorado"])
