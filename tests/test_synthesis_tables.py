@@ -848,6 +848,7 @@ def test_rules_are_public():
     """The same width, levels and public number of rows decide the same; the data have no say."""
     assert measurement.iterations(1.0) == 150
     assert measurement.iterations(1e9) == 2000
+    assert measurement.iterations(1e9, with_triples=True) == 3000
     frame = people(60)
     wide = pd.DataFrame({f"c{j}": frame["age"] for j in range(21)})
     schema = {name: (0, 100) for name in wide}
