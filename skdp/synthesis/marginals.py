@@ -25,6 +25,7 @@ from skdp.synthesis.measurement import (
     MOST_COLUMNS,
     MOST_LEVELS,
     Measurement,
+    ModelTerms,
     event_of,
     triples_are_worth_it,
 )
@@ -328,15 +329,16 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.has_triples_ = targets is not None and self._wants_triples(levels, measurement)
         self._fitted_form, self._fitted_levels = rows.form, tuple(levels)
         self._fitted_exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
-        found, mixture = measurement.measure(
-            codes,
+        n_iter = None if self.max_iter is None else int(self.max_iter)
+        terms = ModelTerms(
             levels,
-            self.has_triples_,
             targets is not None,
+            self.has_triples_,
             self._fitted_exclusions,
-            (int(self.n_components), None if self.max_iter is None else int(self.max_iter)),
-            plan.stream,
+            int(self.n_components),
+            n_iter,
         )
+        found, mixture = measurement.measure(codes, terms, plan.stream)
         names = [*rows.form.names, "y"]
         self.marginals_, self.components_ = found.ones, mixture.probabilities
         self.pairs_ = [(names[i], names[j]) for i, j in found.pairs]

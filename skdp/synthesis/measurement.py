@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,33 @@ LARGEST_NOISE_OF_TRIPLES = 0.25
 
 ROUND_SHARES = (0.2, 0.05)
 """Shares of mu**2 of columns, and of the scores of all rounds; the rest goes to the selected pairs."""
+
+
+Noisy = dict[ColumnSet, Interaction]
+Fit = Callable[[Noisy], tuple[TargetTables, Mixture]]
+
+
+class ModelTerms(NamedTuple):
+    """What is public of the table and of the model that is fitted.
+
+    Attributes
+    ----------
+    levels : sequence of int
+        Number of levels of each column; that of the classes comes last if there are labels.
+    has_label, with_triples : bool
+        Whether there are labels, and whether pairs of columns are measured within each class.
+    exclusions : sequence of Exclusion
+    n_components : int
+    n_iter : int or None
+        None for the rule.
+    """
+
+    levels: Sequence[int]
+    has_label: bool
+    with_triples: bool
+    exclusions: Sequence[Exclusion]
+    n_components: int
+    n_iter: int | None
 
 
 class Measurement(NamedTuple):
@@ -76,21 +103,14 @@ class Measurement(NamedTuple):
 
     def _interactions(
         self, share: float, sums: TableSums, codes: Sequence[NDArray[np.int32]], stream: SecretStream
-    ) -> dict[ColumnSet, Interaction]:
+    ) -> Noisy:
         if not sums.sets:
             return {}
         noisy, deviation = self._release(share, sums.vector(codes), sums.sensitivity(self.adjacency), stream)
         return sums.interactions(noisy, self.n, deviation)
 
     def measure(
-        self,
-        codes: Sequence[NDArray[np.int32]],
-        levels: Sequence[int],
-        with_triples: bool,
-        has_label: bool,
-        exclusions: Sequence[Exclusion],
-        model: tuple[int, int | None],
-        stream: SecretStream,
+        self, codes: Sequence[NDArray[np.int32]], terms: ModelTerms, stream: SecretStream
     ) -> tuple[TargetTables, Mixture]:
         """Release, denoise and fit.
 
@@ -98,13 +118,7 @@ class Measurement(NamedTuple):
         ----------
         codes : sequence of ndarray of shape (n,)
             Levels of each column; the label comes last if there is one. Private.
-        levels : sequence of int
-        with_triples : bool
-            Whether pairs of columns are measured within each class.
-        has_label : bool
-        exclusions : sequence of Exclusion
-        model : (int, int or None)
-            Number of components, and of iterations; None for the rule.
+        terms : ModelTerms
         stream : SecretStream
 
         Returns
@@ -112,42 +126,55 @@ class Measurement(NamedTuple):
         targets : TargetTables
         mixture : Mixture
         """
-        n_components, n_iter = model
-        n_iter = iterations(self.n / self.noise_multiplier, with_triples) if n_iter is None else n_iter
+        n_mu = self.n / self.noise_multiplier
+        n_iter = iterations(n_mu, terms.with_triples) if terms.n_iter is None else terms.n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())
 
-        def fitted(noisy: dict[ColumnSet, Interaction]) -> tuple[TargetTables, Mixture]:
-            targets = targets_of(levels, noisy, exclusions)
-            return targets, fit_mixture(levels, targets, n_components, n_iter, rng)
+        def fitted(noisy: Noisy) -> tuple[TargetTables, Mixture]:
+            targets = targets_of(terms.levels, noisy, terms.exclusions)
+            return targets, fit_mixture(terms.levels, targets, terms.n_components, n_iter, rng)
 
-        if not self.n_rounds:
-            sums = all_tables(levels, has_label, with_triples)
-            return fitted(self._interactions(1.0, sums, codes, stream.spawn("tables")))
-        d = len(levels)
-        always: list[ColumnSet] = [(j, d - 1) for j in range(d - 1)] if has_label else []
+        if self.n_rounds:
+            return self._measure_selected(codes, terms, fitted, stream)
+        sums = all_tables(terms.levels, terms.has_label, terms.with_triples)
+        return fitted(self._interactions(1.0, sums, codes, stream.spawn("tables")))
+
+    def _measure_selected(
+        self, codes: Sequence[NDArray[np.int32]], terms: ModelTerms, fitted: Fit, stream: SecretStream
+    ) -> tuple[TargetTables, Mixture]:
+        """Release columns, then scores of pairs and the selected pairs, round by round."""
+        levels, d = terms.levels, len(terms.levels)
+        always: list[ColumnSet] = [(j, d - 1) for j in range(d - 1)] if terms.has_label else []
         open_pairs = selection.candidates(levels, always)
         ones = weighted(levels, [([(j,) for j in range(d)], 1.0)])
         noisy = self._interactions(ROUND_SHARES[0], ones, codes, stream.spawn("columns"))
-        of_scores = ROUND_SHARES[1] / self.n_rounds
         of_tables = (1.0 - sum(ROUND_SHARES)) / self.n_rounds
-        targets = targets_of(levels, noisy, exclusions)
-        mixture: Mixture | None = None
+        targets, mixture = targets_of(levels, noisy, terms.exclusions), None
         for t in range(self.n_rounds):
             expected = _expectation(self.n, targets, mixture)
             chosen = always if t == 0 else []
             if open_pairs:
-                exact = selection.scores(codes, open_pairs, levels, expected)
-                found, _ = self._release(
-                    of_scores, exact, selection.sensitivity(len(open_pairs)), stream.spawn("scores", t)
-                )
-                deviation = self.noise_multiplier / math.sqrt(of_tables)
-                chosen = chosen + selection.best_pairs(found, open_pairs, levels, expected, deviation)
+                chosen = chosen + self._select(codes, open_pairs, levels, expected, stream.spawn("scores", t))
             sums = weighted(levels, [(chosen, 1.0)])
             noisy |= self._interactions(of_tables, sums, codes, stream.spawn("tables", t))
             open_pairs = [pair for pair in open_pairs if pair not in noisy]
             targets, mixture = fitted(noisy)
-        assert mixture is not None
-        return targets, mixture
+        return targets, cast(Mixture, mixture)  # there is a round
+
+    def _select(
+        self,
+        codes: Sequence[NDArray[np.int32]],
+        open_pairs: list[ColumnSet],
+        levels: Sequence[int],
+        expected: selection.Expectation,
+        stream: SecretStream,
+    ) -> list[ColumnSet]:
+        """Return the pairs of a round, by noisy scores."""
+        exact = selection.scores(codes, open_pairs, levels, expected)
+        share = ROUND_SHARES[1] / self.n_rounds
+        found, _ = self._release(share, exact, selection.sensitivity(len(open_pairs)), stream)
+        deviation = self.noise_multiplier / math.sqrt((1.0 - sum(ROUND_SHARES)) / self.n_rounds)
+        return selection.best_pairs(found, open_pairs, levels, expected, deviation)
 
 
 def event_of(noise_multiplier: float, n_rounds: int) -> DpEvent:
@@ -214,6 +241,7 @@ __all__ = [
     "MOST_COLUMNS",
     "MOST_LEVELS",
     "Measurement",
+    "ModelTerms",
     "all_tables",
     "event_of",
     "iterations",
