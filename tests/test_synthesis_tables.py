@@ -103,6 +103,7 @@ class Replay:
 def replayed(monkeypatch):
     found = Replay()
     monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
+    monkeypatch.setattr("skdp._fitting.releases.secrets.token_hex", lambda size: "the name of a release")
     return found
 
 
@@ -155,6 +156,8 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed
         assert np.linalg.norm(value - value_too) <= factor * mechanism.sensitivity * (1 + 1e-12)
     for name in vars(models[0]).keys() - {"_fitted_releases"}:
         assert_same_value(name, *models)
+    one, other = (pickle.dumps(pickle.loads(pickle.dumps(model))) for model in models)
+    assert one == other
 
 
 def assert_same_value(name, one, other):
