@@ -8,7 +8,7 @@ REF ?= main
 # Processes that share the tests.
 JOBS ?= 2
 
-.PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly benchmarks bench-compare clean
+.PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py
@@ -49,7 +49,7 @@ jit-off: .venv/test
 	    tests/test_linear_kernels.py tests/test_dense_kernels.py tests/test_gram.py tests/test_bits.py \
 	    tests/test_ensemble.py \
 	    tests/test_optimizers.py tests/test_models.py tests/test_sampling.py
-	$(BIN)/python -m coverage report --omit=nothing --include='skdp/_kernels/*'
+	$(BIN)/python -m coverage report --omit='skdp/_kernels/caching.py' --include='skdp/_kernels/*'
 
 # What skdp demands of scikit-learn, NumPy and Numba, on the oldest that it supports.
 oldest: $(OLD)/ready
@@ -59,15 +59,22 @@ oldest: $(OLD)/ready
 
 nightly: oldest jit-off test-slow mutants
 
-benchmarks: .venv/test
-	$(BIN)/python benchmarks/bench_speed.py
+# skdp and its peers in turns, into the tables of benchmarks/README.md. BENCH='--only TASK' measures one of them again.
+bench: .venv/test
+	$(BIN)/python benchmarks/environments.py
+	$(BIN)/python benchmarks/bench.py $(BENCH)
+
+scaling: .venv/test
+	$(BIN)/python benchmarks/scaling.py
+
+benchmarks: bench
 	$(BIN)/python benchmarks/bench_pca.py
 	$(BIN)/python benchmarks/bench_budget.py
 	$(BIN)/python benchmarks/bench_selection.py
 	$(BIN)/python benchmarks/bench_quality.py
 
 bench-compare: .venv/test
-	$(BIN)/python benchmarks/compare.py $(REF)
+	$(BIN)/python benchmarks/compare.py $(REF) $(BENCH)
 
 clean:
 	rm -rf .venv $(OLD) build docs/generated docs/auto_examples docs/sg_execution_times.rst *.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage*

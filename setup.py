@@ -13,11 +13,13 @@ PLOT = ["matplotlib>=3.8"]
 DATA = ["pandas>=2.2", "pyarrow>=15"]
 PROGRESS = ["tqdm>=4.60"]
 YAML = ["PyYAML>=6"]
+DASK = ["dask[array,dataframe,distributed]>=2025.7"]
 TEST = [
     *PLOT,
     *DATA,
     *PROGRESS,
     *YAML,
+    *DASK,
     "polars>=1.0",
     "pytest>=8",
     "pytest-cov>=6",
@@ -58,12 +60,14 @@ setup(
         "numba>=0.61",
         "cryptography>=43",
         "joblib>=1.3.2",
+        "threadpoolctl>=3.1",
     ],
     extras_require={
         "plot": PLOT,
         "data": DATA,
         "progress": PROGRESS,
         "yaml": YAML,
+        "dask": DASK,
         "demo": [*PLOT, *DATA, *PROGRESS],
         "docs": DOCS,
         "test": TEST,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What DPPCA captures on MNIST beside the non-private PCA and Analyze Gauss, and how long a fit takes.
+"""What DPPCA captures on MNIST beside the non-private PCA and Analyze Gauss. `bench.py` has the time of a fit.
 
 Reads mnist.npz from the folder that SKDP_DATA names. Captured is the share, of what as many non-private components
 explain, that the private ones explain: of the energy of unit rows about zero, and of their variance about the mean.
@@ -12,12 +12,10 @@ import argparse
 import os
 import statistics
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.decomposition import PCA
 
 from skdp import DPPCA
 
@@ -68,43 +66,16 @@ def symmetric_noise(noise_std: float, d: int, seed: int) -> np.ndarray:
     return (noise + noise.T) / 2.0
 
 
-def speed(X: np.ndarray, rounds: int) -> None:
-    peer = PCA(K, svd_solver="covariance_eigh")
-    models = {
-        "center=False": DPPCA(K, delta=DELTA, center=False, normalize=True),
-        'center="private"': DPPCA(K, delta=DELTA, normalize=True),
-        "add_remove": DPPCA(
-            K, delta=DELTA, center=False, normalize=True, adjacency="add_remove", n_samples_public=60_000
-        ),
-    }
-    for dtype in (np.float64, np.float32):
-        rows = X.astype(dtype)
-        taken: dict[str, list[float]] = {name: [] for name in (*models, "sklearn")}
-        for _ in range(rounds + 1):  # the first is left out: compilation
-            for name, model in (*models.items(), ("sklearn", peer)):
-                start = time.perf_counter()
-                model.fit(rows)
-                taken[name].append(time.perf_counter() - start)
-        theirs = statistics.median(taken["sklearn"][1:])
-        for name in models:
-            ours = statistics.median(taken[name][1:])
-            print(f"{dtype.__name__}, {name:<30} {ours:.3f} s, PCA {theirs:.3f} s: {ours / theirs:.2f} times   <= 1.1")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of mnist.npz")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=7, help="of the time comparison; 0 leaves it out")
     arguments = parser.parse_args()
     if arguments.data is None:
         sys.exit("SKDP_DATA is not set: name the folder of mnist.npz with --data or SKDP_DATA.")
     warnings.simplefilter("ignore")  # seeds are told of, and meant here
     X = np.load(Path(arguments.data) / "mnist.npz")["x_train"].reshape(-1, 784).astype(np.float32)
-    if arguments.rounds:
-        speed(X, arguments.rounds)
-    if arguments.seeds:
-        quality(X, arguments.seeds)
+    quality(X, arguments.seeds)
 
 
 if __name__ == "__main__":

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
+from skdp._blas import single_threaded_blas
 from skdp._kernels.gram import add_lower_triangle, rows_into_ball
 
 Doubles = NDArray[np.float64]
 
 BLOCK_ROWS: dict[type, int] = {np.float32: 512, np.float64: 2048}
 """Rows of one product. More rows need more noise for rounding in float32 (here 1.6 %); fewer rows take longer."""
+
+_MAX_PARTS = 8
+_MAX_PART_VALUES = 1 << 22  # numbers in the sums of all parts
+_BLOCKS_AT_ONCE = 256  # of all parts: an interrupt waits for no more
+
+
+class Sharing(Protocol):
+    """Threads that share tasks, such as `skdp._training.threads.Crew`."""
+
+    def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
+        """Call `run` with each of the tasks, of `size` multiplications in all."""
 
 
 def mean_weight(share: float) -> float:
@@ -63,6 +76,13 @@ class Moments(NamedTuple):
     total: Doubles
 
 
+class _Part(NamedTuple):
+    """Lower triangle of a sum of x x', packed row by row, and sum of x."""
+
+    triangle: Doubles
+    total: Doubles
+
+
 class MomentSum:
     """Sum of x x' and weighted sum of x over rows mapped into a ball, computed block by block.
 
@@ -75,6 +95,8 @@ class MomentSum:
     by_position : bool
         Whether all other rows of a neighbour keep their places (zero_out, replace_one). float32 rows may then be
         multiplied in float32. Under add_remove a row that leaves shifts all following rows, and all rounding errors.
+    crew : Sharing or None
+        Threads that share the blocks. The result does not depend on them.
 
     Notes
     -----
@@ -95,37 +117,76 @@ class MomentSum:
     price (``docs/pitfalls.md``).
     """
 
-    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool) -> None:
+    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, crew: Sharing | None = None) -> None:
         d = len(ball.center)
         self.ball, self.weight = ball, weight
         self.n_rows = 0
-        self._by_position = by_position
-        self._triangle = np.zeros(d * (d + 1) // 2)
-        self._total = np.zeros(d)
-        self._scratch: dict[type, tuple[Any, Any]] = {}
+        self._by_position, self._crew = by_position, crew
+        # Threads never write to the same sums. The parts follow from public sizes, so threads change no bit.
+        triangle = d * (d + 1) // 2
+        self._parts = [_Part(np.zeros(triangle), np.zeros(d)) for _ in range(_n_parts(triangle))]
+        self._scratch: dict[type, list[tuple[Any, Any]]] = {}
 
     def add(self, X: NDArray[Any]) -> None:
         """Add rows, of shape (m, d) and any real dtype."""
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
-        (buffer, gram), step = self._scratch_of(dtype), BLOCK_ROWS[dtype]
-        syrk = blas.ssyrk if dtype is np.float32 else blas.dsyrk
-        for start in range(0, len(X), step):
-            block = X[start : start + step]
-            rows = buffer[: len(block)]
-            self.ball.bring_in(block, rows)
-            # The transpose of a C-ordered block is Fortran-ordered, so nothing is copied; SYRK fills the upper triangle
-            # of `gram`, which is the lower one of its transpose.
-            syrk(1.0, rows.T, c=gram, overwrite_c=1)
-            add_lower_triangle(gram.T, self._triangle)
-            if self.weight:
-                self._total += rows.sum(axis=0)  # not by NumPy's BLAS, whose threads would compete with SciPy's
+        step = BLOCK_ROWS[dtype]
+        scratch = self._scratch.setdefault(dtype, [])
+        for start in range(0, len(X), step * _BLOCKS_AT_ONCE):
+            rows = X[start : start + step * _BLOCKS_AT_ONCE]
+            spans = _spans(len(rows), step, len(self._parts))
+
+            def add_span(number: int, rows: NDArray[Any] = rows, spans: list[tuple[int, int]] = spans) -> None:
+                room = scratch.pop() if scratch else self._room(dtype)
+                for block in range(*spans[number], step):
+                    stop = min(block + step, spans[number][1])
+                    self._add_block(rows[block:stop], room, self._parts[number])
+                scratch.append(room)
+
+            self._share(add_span, len(spans), rows.size * rows.shape[1])
         self.n_rows += len(X)
 
-    def _scratch_of(self, dtype: type) -> tuple[Any, Any]:
-        if dtype not in self._scratch:
-            d = len(self.ball.center)
-            self._scratch[dtype] = np.empty((BLOCK_ROWS[dtype], d), dtype), np.zeros((d, d), dtype, order="F")
-        return self._scratch[dtype]
+    def merge(self, other: MomentSum) -> None:
+        """Add the sum over other rows, whose blocks are not those of this one."""
+        for mine, its in zip(self._parts, other._parts, strict=True):
+            mine.triangle[:] += its.triangle
+            mine.total[:] += its.total
+        self.n_rows += other.n_rows
+        for dtype in other._scratch:
+            self._scratch.setdefault(dtype, [])
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Buffers hold rows, which nobody is sent.
+        return {**self.__dict__, "_scratch": {dtype: [] for dtype in self._scratch}, "_crew": None}
+
+    def _share(self, add_span: Callable[[int], None], n_spans: int, size: int) -> None:
+        if self._crew is None or n_spans < _MAX_PARTS:
+            for number in range(n_spans):
+                add_span(number)
+            return
+        with single_threaded_blas():
+            self._crew.share(add_span, range(n_spans), size)
+
+    def _room(self, dtype: type) -> tuple[Any, Any]:
+        """Room for the rows of a block and for their product."""
+        d = len(self.ball.center)
+        return np.empty((BLOCK_ROWS[dtype], d), dtype), np.empty((d, d), dtype)
+
+    def _add_block(self, block: NDArray[Any], room: tuple[Any, Any], part: _Part) -> None:
+        rows, product = room[0][: len(block)], room[1]
+        self.ball.bring_in(block, rows)
+        np.matmul(rows.T, rows, out=product)  # by SYRK, as NumPy sees that the factors are one array
+        add_lower_triangle(product, part.triangle)
+        if self.weight:
+            part.total[:] += rows.sum(axis=0)
+
+    def _sum_of_parts(self) -> _Part:
+        """The sums over all parts, in their order."""
+        triangle, total = self._parts[0].triangle.copy(), self._parts[0].total.copy()
+        for part in self._parts[1:]:
+            triangle += part.triangle
+            total += part.total
+        return _Part(triangle, total)
 
     @property
     def rounding(self) -> float:
@@ -140,21 +201,35 @@ class MomentSum:
     def isometric(self) -> Doubles:
         """The sums as a vector, which one row changes by at most `sensitivity`."""
         # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
-        triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
-        triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)
+        triangle, total = self._sum_of_parts()
+        triangle *= math.sqrt(2.0) / self.rounding
+        triangle[_diagonal(len(total))] /= math.sqrt(2.0)
         if not self.weight:
             return triangle
-        return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
+        return np.concatenate([triangle, total * (self.weight / self.rounding)])
 
     def moments(self, released: Doubles) -> Moments:
         """Convert a vector such as `isometric`, exact or noisy, back to sums."""
-        d = len(self._total)
-        triangle = released[: len(self._triangle)] * (self.rounding / math.sqrt(2.0))
+        d = len(self.ball.center)
+        triangle = released[: d * (d + 1) // 2] * (self.rounding / math.sqrt(2.0))
         triangle[_diagonal(d)] *= math.sqrt(2.0)
         gram = np.zeros((d, d))
         gram[np.tri(d, dtype=bool)] = triangle
         total = released[len(triangle) :] * (self.rounding / self.weight) if self.weight else np.zeros(d)
         return Moments(gram, total)
+
+
+def _n_parts(size: int) -> int:
+    """Number of parts into which sums of `size` numbers are split."""
+    return max(1, min(_MAX_PARTS, _MAX_PART_VALUES // size))
+
+
+def _spans(n: int, step: int, n_parts: int) -> list[tuple[int, int]]:
+    """Cut n rows, in blocks of `step`, into spans for the parts: one if there are few blocks."""
+    n_blocks = -(-n // step)
+    n_spans = n_parts if n_blocks >= 2 * n_parts else 1
+    ends = [n_blocks * number // n_spans * step for number in range(n_spans)] + [n]
+    return list(pairwise(ends))
 
 
 def _diagonal(d: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import math
 import os
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -21,6 +21,62 @@ from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words
 
 _ZEROS = memoryview(bytes(1 << 16))
 _NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small model, no more than fits in cache
+
+_PROCESS = [object()]  # another object in a forked child
+
+_Words = NDArray[np.uint64]
+
+
+class _Draws:
+    """Where a stream stands: the number of words used, and the normals that are made of them and not used yet."""
+
+    __slots__ = ("_cipher", "_key", "n_words", "normals")
+
+    def __init__(self, key: bytes, n_words: int) -> None:
+        self._key, self.n_words = key, n_words
+        self._cipher: Any = None  # made when needed: most streams are only spawned from
+        self.normals: NDArray[np.float64] = np.empty(0)
+
+    def words(self, count: int) -> _Words:
+        """The next words."""
+        if self._cipher is None:
+            self._cipher = self._cipher_here()
+        size = 8 * count
+        words = np.empty(count + 2, "<u8")  # update_into needs room for one more block
+        view = words.data.cast("B")
+        for start in range(0, size, len(_ZEROS)):
+            # Encrypting zeros gives the keystream itself.
+            self._cipher.update_into(_ZEROS[: size - start], view[start:])
+        self.n_words += count
+        return words[:count]
+
+    def _cipher_here(self) -> Any:
+        # AES encrypts blocks of 16 bytes, two words, and its counter counts blocks.
+        counter = (self.n_words // 2).to_bytes(16, "big")
+        cipher = Cipher(algorithms.AES256(self._key), modes.CTR(counter)).encryptor()
+        cipher.update(bytes(8 * (self.n_words % 2)))  # skip the first word of a block
+        return cipher
+
+    def fill(self, out: NDArray[np.floating]) -> None:
+        """Fill `out` with the next normals."""
+        filled = min(len(out), len(self.normals))
+        out[:filled] = self.normals[:filled]
+        self.normals = self.normals[filled:]
+        while filled < len(out):
+            part = out[filled : filled + _NORMALS_AHEAD]
+            if len(part) == _NORMALS_AHEAD and out.dtype == np.float64:
+                normals_from_words(self.words(_NORMALS_AHEAD), part)
+            else:
+                self.refill()
+                part[:] = self.normals[: len(part)]
+                self.normals = self.normals[len(part) :]
+            filled += len(part)
+
+    def refill(self) -> None:
+        """Make one batch of normals."""
+        normals = np.empty(_NORMALS_AHEAD)
+        normals_from_words(self.words(_NORMALS_AHEAD), normals)
+        self.normals = normals
 
 
 class SecretStream:
@@ -32,37 +88,53 @@ class SecretStream:
 
     Notes
     -----
+    **Guarantees.** A stream gives no number twice. Whoever draws takes the state away in one step, and puts it back
+    afterwards. A second caller in between (a thread, the handler of a signal) is refused, and so is every caller after
+    an interrupt or an error in the middle of a draw. A forked process is refused too, since its parent draws the same
+    numbers.
+
     A stream is never pickled, printed or stored on an estimator: its state would reveal the noise that it made.
     """
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._start_at(0)
-        self._normals: NDArray[np.float64] = np.empty(0)
+        self._process = _PROCESS[0]
+        self._at_rest = [_Draws(key, 0)]
 
-    def _start_at(self, n_words: int) -> None:
-        """Set the position of the keystream."""
-        # AES encrypts blocks of 16 bytes, two words, and its counter counts blocks.
-        counter = (n_words // 2).to_bytes(16, "big")
-        self._keystream = Cipher(algorithms.AES256(self._key), modes.CTR(counter)).encryptor()
-        self._keystream.update(bytes(8 * (n_words % 2)))  # skip the first word of a block
-        self._n_words = n_words
+    def _take(self) -> _Draws:
+        """Take the state away: the one entry of `_at_rest`, where it is put back."""
+        self._check_process()
+        try:
+            return self._at_rest.pop()  # one call into C: no thread or interrupt comes between look and removal
+        except IndexError:
+            raise RuntimeError(
+                "a stream of noise has another caller, or a draw was interrupted: spawn a stream for each caller."
+            ) from None
+
+    def _check_process(self) -> None:
+        if self._process is not _PROCESS[0]:
+            raise RuntimeError(
+                "this process was forked after a stream of noise was made, and its parent draws the same numbers: "
+                "start the fit in the child."
+            )
 
     @property
     def position(self) -> tuple[int, int]:
-        """Number of words drawn so far, and number of normals made of the last of them that are not used yet."""
-        return self._n_words, len(self._normals)
+        """Number of words used so far, and number of normals made of the last of them that are not used yet."""
+        draws = self._take()
+        position = draws.n_words, len(draws.normals)
+        self._at_rest.append(draws)
+        return position
 
     def seek(self, position: tuple[int, int]) -> None:
         """Continue from a `position` of a stream with the same key; only for seeded runs."""
+        self._take()
         n_words, n_normals = position
-        self._normals = np.empty(0)
+        draws = _Draws(self._key, n_words - _NORMALS_AHEAD if n_normals else n_words)
         if n_normals:  # the last batch was used in part: make it again
-            self._start_at(n_words - _NORMALS_AHEAD)
-            self._refill()
-            self._normals = self._normals[_NORMALS_AHEAD - n_normals :]
-        else:
-            self._start_at(n_words)
+            draws.refill()
+            draws.normals = draws.normals[_NORMALS_AHEAD - n_normals :]
+        self._at_rest.append(draws)
 
     @classmethod
     def from_random_state(cls, random_state: object = None) -> SecretStream:
@@ -89,19 +161,20 @@ class SecretStream:
 
     def spawn(self, *purpose: str | int) -> SecretStream:
         """The independent stream of this purpose; the same purpose gives the same stream again."""
-        # HMAC is a pseudorandom function: keys of different purposes look independent without the parent's key.
-        return SecretStream(hmac.digest(self._key, repr(purpose).encode(), "sha256"))
+        return SecretStream(self.subkey(*purpose))
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def subkey(self, *purpose: str | int) -> bytes:
+        """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""
+        self._check_process()
+        # HMAC is a pseudorandom function: keys of different purposes look independent without the parent's key.
+        return hmac.digest(self._key, repr(purpose).encode(), "sha256")
+
+    def words(self, count: int) -> _Words:
         """The next `count` uniform 64-bit words, little-endian from the keystream."""
-        size = 8 * count
-        self._n_words += count
-        buffer = bytearray(size + 15)  # update_into needs room for one more block, less a byte
-        view = memoryview(buffer)
-        for start in range(0, size, len(_ZEROS)):
-            # Encrypting zeros gives the keystream itself.
-            self._keystream.update_into(_ZEROS[: size - start], view[start:])
-        return np.frombuffer(buffer, "<u8", count).astype(np.uint64, copy=False)
+        draws = self._take()
+        words = draws.words(count)
+        self._at_rest.append(draws)
+        return words.astype(np.uint64, copy=False)
 
     def normal(self, size: int, dtype: DTypeLike = np.float64) -> NDArray[np.floating]:
         """The next `size` independent standard normals.
@@ -109,20 +182,11 @@ class SecretStream:
         The sequence of normals does not depend on how it is split into calls: normals are made in batches, and the rest
         of a batch is kept for the next call.
         """
-        out = np.empty(size, dtype)
-        filled = 0
-        while filled < size:
-            if not len(self._normals):
-                self._refill()
-            taken = min(size - filled, len(self._normals))
-            out[filled : filled + taken] = self._normals[:taken]
-            self._normals = self._normals[taken:]
-            filled += taken
+        out = np.empty(size, dtype)  # before the state is taken: a size that fits in no memory costs no stream
+        draws = self._take()
+        draws.fill(out)
+        self._at_rest.append(draws)
         return out
-
-    def _refill(self) -> None:
-        self._normals = np.empty(_NORMALS_AHEAD)
-        normals_from_words(self.words(_NORMALS_AHEAD), self._normals)
 
     def poisson_rows(self, n: int, rate: float) -> NDArray[np.int64]:
         """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn)."""
@@ -137,3 +201,11 @@ class SecretStream:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A SecretStream cannot be pickled or copied: its key would reveal the noise that it made.")
+
+
+def _mark_child() -> None:
+    _PROCESS[0] = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_child)

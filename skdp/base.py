@@ -21,6 +21,7 @@ from skdp._fitting.payment import Payment
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_table, encode_labels
+from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._random import SecretStream
 from skdp._report.reported import Reported
@@ -98,8 +99,8 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     -----
     **Guarantees.**
 
-    - Parameters are checked and the accountant is asked before a row is read; the rows are checked before the charge;
-      the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before the
+      charge; the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
     - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
       line the estimator is what it was or what it became, each with its own price.
     - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
@@ -161,6 +162,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
 
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
+        refuse_rows_elsewhere(type(self).__name__, X)
         work = copy(self)
         forget(work)
         work._note_rows(X)

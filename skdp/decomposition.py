@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,10 +15,13 @@ from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from skdp._blas import blas_within_quota, count_usable_threads, single_threaded_blas
 from skdp._fitting.releases import forget, new_release, publish
-from skdp._fitting.rows import check_table
+from skdp._fitting.rows import check_schema, check_table, read_cells
+from skdp._fitting.sources import RowSource, source_of, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
+from skdp._training.threads import Crew
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
@@ -41,6 +46,7 @@ EDGE_MARGIN = 1.1
 """An eigenvalue stands out of the noise if it exceeds this multiple of the edge of the noise's spectrum."""
 
 _TRANSFORM_ROWS = 4096
+_FEW_COLUMNS = 1024
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
 
 
@@ -72,7 +78,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     Every row is scaled into the ball of radius `data_norm`. The sum of the outer products of the rows (the Gram matrix)
     is released once, with symmetric Gaussian noise, and all fitted attributes are computed from this release. The rows
-    are read once, block by block, so a memmap or an iterator of blocks may hold more rows than fit in memory.
+    are read once, block by block, so memory maps, Parquet files and iterators of blocks may hold more rows than fit in
+    memory.
 
     Parameters
     ----------
@@ -263,10 +270,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or iterator of such blocks
-            Private rows. An array is read once more than an iterator, to check for NaN before the charge.
-        y : None
-            Ignored.
+        X : array-like of shape (n_samples, n_features), iterator of such blocks, or `skdp.datasets.TableRows`
+            Private rows. An array is read once more than all others, which memory maps are among, to check for NaN
+            before the charge.
+        y : str or None
+            Name of a column of `TableRows` that is no feature. All else is ignored.
 
         Returns
         -------
@@ -276,16 +284,21 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message names a block of an iterator.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: iterators, and rows
+            that are not in memory, are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
-        if not isinstance(X, Iterator):
+        source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
+        if source is None and not isinstance(X, Iterator):
             return self._fit_alone(X, y)
         work = copy(self)
         forget(work)
+        if source is not None:
+            check_schema(work, source.like(), reset=True)
+            X = source
         # The shape of an iterator is not known before it ends.
-        plan = work._plan_checked(work._check_terms(), (0, None))
+        plan = work._plan_checked(work._check_terms(), (0, None) if source is None else source.shape)
         work._payment().charge(plan.event)
         work._learn(plan, X, None)
         publish(self, work)
@@ -299,8 +312,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         ----------
         X : array-like of shape (n_samples, n_features)
             Private rows. An iterator is refused, since it can be read only once.
-        y : None
-            Ignored.
+        y : str or None
+            As for ``fit``.
 
         Returns
         -------
@@ -308,7 +321,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
-        return self.fit(X).transform(X)
+        return self.fit(X, y).transform(X)
 
     # --- the phases ---
 
@@ -344,11 +357,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _learn(self, plan: _Plan, rows: Any, targets: Any) -> str:
         """See `PrivateEstimator`."""
-        sums = self._sum_of_blocks(rows, plan)
+        with blas_within_quota():
+            sums = self._sum_of_blocks(rows, plan)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
-        fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
+        with single_threaded_blas() if len(sums.ball.center) <= _FEW_COLUMNS else nullcontext():
+            fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
         self._set_price(plan.price, (new_release(plan.event, self.adjacency),))
@@ -356,11 +371,17 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
+        if isinstance(X, RowSource):
+            ball = _ball(plan.centring, plan.norm, X.n_features)
+            return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))
         sums: MomentSum | None = None
-        for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
-            if sums is None:
-                sums = MomentSum(_ball(plan.centring, plan.norm, block.shape[1]), plan.weight, by_position=by_position)
-            sums.add(block)
+        # Counted here, as blocks are shared while BLAS has one thread.
+        with closing(Crew(count_usable_threads())) as crew:
+            for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
+                if sums is None:
+                    ball = _ball(plan.centring, plan.norm, block.shape[1])
+                    sums = MomentSum(ball, plan.weight, by_position=by_position, crew=crew)
+                sums.add(block)
         if sums is None:
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
         return sums
@@ -439,14 +460,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
         least, most = (1, d) if self._by_edge() else (min(int(self.n_components or d), d),) * 2
-        mean = _project_on_signal(moments.total / n, moments.gram / n, edge, least)
-        covariance = moments.gram / n - np.outer(mean, mean)
-        values, vectors = eigh(covariance, subset_by_index=(d - most, d - 1))
-        values, vectors = values[::-1], vectors[:, ::-1]
+        mean, values, vectors = _about_mean(moments.total / n, moments.gram / n, edge, least, most)
         k = max(least, int(np.count_nonzero(values > edge))) if least < most else least
         radius = ball.radius or 1.0
         variances = np.maximum(values[:k], 0.0) * radius**2
-        total = max(float(np.trace(covariance)) * radius**2, float(variances.sum()))
+        trace = float(np.trace(moments.gram)) / n - float(mean @ mean)
+        total = max(trace * radius**2, float(variances.sum()))
         return {
             "components_": _fix_signs(vectors[:, :k].T),
             "explained_variance_": variances,
@@ -482,7 +501,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         check_is_fitted(self)
         _refuse_iterator(X, "transform")
-        X = check_table(self, X, reset=False, by_blocks=True)
+        source = source_to_predict(X, getattr(self, "feature_names_in_", None))
+        if source is not None:
+            check_schema(self, source.like(), reset=False)
+            return source.map_blocks(lambda rows: self._project(read_cells(rows, source.names)))
+        return self._project(check_table(self, X, reset=False, by_blocks=True))
+
+    def _project(self, X: NDArray[Any]) -> NDArray[np.floating]:
+        """Transform checked rows."""
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         ball = self._fitted_ball
         scale = self._whitening()
@@ -554,6 +580,43 @@ def _project_on_signal(mean: Doubles, gram: Doubles, edge: float, least: int) ->
     if values[0] > edge:  # then others may be above it too
         _, leading = eigh(gram, subset_by_value=(edge, np.inf))
     return leading @ (leading.T @ mean)
+
+
+def _about_mean(mean: Doubles, gram: Doubles, edge: float, least: int, most: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the projected mean, and the `most` leading eigenvalues and vectors of ``gram - mean mean'``.
+
+    `gram` is a lower triangle; `edge` and `least` are those of `_project_on_signal`.
+    """
+    d = len(mean)
+    if least == most < d and mean.any():
+        mean, values, vectors = _leading_about_mean(mean, gram, edge, most)
+    else:
+        mean = _project_on_signal(mean, gram, edge, least)
+        values, vectors = eigh(gram - np.outer(mean, mean), subset_by_index=(d - most, d - 1))
+    return mean, values[::-1], vectors[:, ::-1]
+
+
+def _leading_about_mean(mean: Doubles, gram: Doubles, edge: float, k: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the projected mean and k eigenvalues, ascending, with vectors, by one decomposition of `gram`.
+
+    The projected mean m lies in the span S of leading eigenvectors V of `gram`. So ``gram - m m'`` has the eigenvectors
+    of the small matrix ``V' gram V - (V'm)(V'm)'`` in S, and those of `gram` in its complement. If S has more than k
+    dimensions, the k-th largest eigenvalue of the small matrix is at least the next one of `gram` in S, and exceeds all
+    in the complement (interlacing; Golub & Van Loan 2013, theorem 8.1.8). If S has k, one eigenvalue may fall below the
+    first in the complement, which is therefore computed too.
+    """
+    d = len(mean)
+    values, vectors = eigh(gram, subset_by_index=(d - k - 1, d - 1))
+    first = 1  # the signal is all but the next
+    if values[0] > edge:
+        (values, vectors), first = eigh(gram, subset_by_value=(edge, np.inf)), 0
+    signal = vectors[:, first:]
+    along = signal.T @ mean
+    inner, turn = eigh(np.diag(values[first:]) - np.outer(along, along))
+    values = np.append(values[:first], inner)
+    vectors = np.hstack([vectors[:, :first], signal @ turn])
+    largest = np.argsort(values)[-k:]
+    return signal @ along, values[largest], vectors[:, largest]
 
 
 def _fix_signs(components: Doubles) -> Doubles:

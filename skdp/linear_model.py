@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp._fitting.sources import BlockRecipe, RowSource
 from skdp._gradient.classifier import GradientClassifier, Outputs
 from skdp._gradient.one_hot import PerhapsOneHotRuns
 from skdp._gradient.plan import Plan, Run
@@ -17,12 +19,14 @@ from skdp._least_squares.estimators import DPLinearRegression, DPRidge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
+from skdp._training.columns import MOST_PARAMETERS, ColumnModel
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
 from skdp._training.model import Model
 from skdp._training.one_hot import OneHotGeometry
 from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
+from skdp._training.wide_linear import WideLinearModel, is_wide
 from skdp._validation import absolute_path, count_threads
 from skdp.base import Budget
 
@@ -108,9 +112,15 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
+    group_rows : {"auto", True, False}, default="auto"
+        Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
+        mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
+        and eight times as many as there are distinct ones. True does so in any case. How long a fit takes then depends
+        on how rows repeat (see ``docs/pitfalls.md``).
     n_jobs : int or None, default=None
         Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
-        context. -1 means using all processors.
+        context. -1 means using all processors. Models of many parameters, on dense rows, use at least as many threads
+        as BLAS has.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
         run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
@@ -177,8 +187,8 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
-    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge. Such a
-      refusal depends on the data and is not covered.
+    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
+      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``).
@@ -204,7 +214,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     True
     """
 
-    _rule = CLASSIFIER
+    _rule, _streams = CLASSIFIER, True
 
     def __init__(
         self,
@@ -230,6 +240,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         accountant: Any = None,
         checkpoint: Any = None,
         warm_start: bool = False,
+        group_rows: bool | str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -255,6 +266,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         self.accountant = absolute_path(accountant)
         self.checkpoint = checkpoint
         self.warm_start = warm_start
+        self.group_rows = group_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -298,13 +310,32 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
+    def _rounds_by_place(self, dtype: Any, outputs: Outputs) -> bool:
+        """See `GradientEstimator`: products of wide models are BLAS's."""
+        by_products = self._form(self.n_features_in_) is None and is_wide(self.n_features_in_, outputs.n_outputs)
+        return by_products and self.adjacency != "add_remove" and dtype != np.float64
+
     def _model_of(self, run: Run, outputs: Outputs, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         if isinstance(run.shape, OneHotGeometry):
             return super()._model_of(run, outputs, dtype)
+        n_outputs, n_threads = outputs.n_outputs, count_threads(self.n_jobs)
+        if is_wide(self.n_features_in_, n_outputs):
+            # If one row shifts the places of all others, their rounding requires float64.
+            dtype = np.float64 if self.adjacency == "add_remove" else dtype
+            return partial(WideLinearModel, n_outputs=n_outputs, geometry=run.shape, dtype=dtype, n_threads=n_threads)
         return partial(
-            LinearModel, n_outputs=outputs.n_outputs, geometry=run.shape,
-            by_lot=run.plan.sampling.rate < 1.0, n_threads=count_threads(self.n_jobs),
+            LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,
+            n_threads=n_threads,
         )  # fmt: skip
+
+    def _recipe(self, run: Run, outputs: Outputs, source: RowSource) -> BlockRecipe:
+        recipe = super()._recipe(run, outputs, source)
+        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
+        if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
+            return recipe
+        # All rows are read in every step, and by columns there is nothing to keep of them.
+        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape)
+        return replace(recipe, make=make, order="F")
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         if isinstance(plan.run.shape, OneHotGeometry):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._config import report_leak
+from skdp._kernels.bits import scale_and_add
 from skdp._random import SecretStream
 from skdp._validation import check_choice, check_real
 from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, resolve_accountant
@@ -132,12 +133,9 @@ class GaussianMechanism:
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds noise is here."""
-        noisy = stream.normal(value.size).astype(np.float64, copy=False)
-        if value.ndim != 1:
-            noisy = noisy.reshape(value.shape)
-        noisy *= self.standard_deviation
-        noisy += value
-        return noisy
+        noisy: Any = stream.normal(value.size)
+        scale_and_add(noisy, self.standard_deviation, value.ravel())
+        return noisy if value.ndim == 1 else noisy.reshape(value.shape)
 
 
 _EXACT = 2**53  # whole numbers up to here are doubles

@@ -27,6 +27,7 @@ from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, privat
 from skdp._fitting.public_steps import find_faults
 from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
 from skdp._fitting.running import passes_rows, table_shape, value_refusals
+from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, calibrate_jointly
@@ -402,6 +403,7 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Go through the phases of a fit on copies, and publish them; the rows that the last step was fitted to."""
+        refuse_rows_elsewhere("a pipeline", X)
         whole = clone(self)  # a copy: what is done with the steps meanwhile changes nothing
         check_budget(whole)
         given = whole._params_of_steps(params)

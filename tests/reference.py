@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,11 @@ def normals(words) -> np.ndarray:
     return np.array(out)
 
 
+def noisy(normals, scale: float, value) -> np.ndarray:
+    """The value with noise of standard deviation `scale`, number by number."""
+    return np.array([float(z) * scale + float(v) for z, v in zip(normals, value, strict=True)])
+
+
 def poisson_rows(words, n: int, rate: float) -> list[int]:
     """Rows of a Bernoulli(rate) sample of range(n): a word for each row that is in, by the law of its gap."""
     rows, last = [], -1
@@ -65,6 +71,23 @@ def poisson_rows(words, n: int, rate: float) -> list[int]:
 
 
 # --- linear models ---
+
+
+def binomial_distribution(size: int, rate: float) -> list[Fraction]:
+    """P(X <= k) of the binomial law, k = 0, 1, ..., exact for the double `rate`."""
+    q, below, found = Fraction(rate), Fraction(0), []
+    for k in range(size + 1):
+        below += math.comb(size, k) * q**k * (1 - q) ** (size - k)
+        found.append(below)
+    return found
+
+
+def groups_of_rows(rows) -> tuple[list[int], list[int]]:
+    """Number of the first row of each group of equal rows, and how many there are; a row is a sequence of bytes."""
+    first: dict[bytes, int] = {}
+    for number, row in enumerate(rows):
+        first.setdefault(row, number)
+    return list(first.values()), [rows.count(rows[number]) for number in first.values()]
 
 
 class Scaling(NamedTuple):
@@ -132,6 +155,33 @@ def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scalin
         for x, label, weight in zip(X, labels, weights, strict=True)
     ]
     return np.array(found).reshape(len(X), table.size)
+
+
+def clip_for_products(max_norm: float, dtype, block: int, n_values: int) -> float:
+    """What rows are clipped to so that a block's matrix product, rounded in any order, moves by `max_norm` only.
+
+    Each of b products goes through b roundings, on both sides; results that are not normal lose the smallest normal
+    number each; residuals are rounded once; what is float64 beside them is far below 32 roundings.
+    """
+    b, u, tiny = block, 0.5 * float(np.finfo(dtype).eps), float(np.finfo(dtype).tiny)
+    slack = (1.0 + u) * (1.0 + 2.0 * b * (b * u / (1.0 - b * u))) * (1.0 + 32.0 * 2.0**-53)
+    return max(0.0, (max_norm - 4.0 * b * math.sqrt(n_values) * tiny) / slack)
+
+
+def clipped_scores(scores, rows, labels, weights, bias, max_norm: float, scaling: Scaling):
+    """What each row has to be multiplied by, of shape (m, n_outputs), and the intercept's sums, from rows @ theta."""
+    found, icpts = np.zeros_like(scores, np.float64), np.zeros(scores.shape[1])
+    icpt = scaling.unit if scaling.fit_intercept else 0.0
+    for i, (z, x, label, weight) in enumerate(zip(scores, rows, labels, weights, strict=True)):
+        norm = math.hypot(*np.asarray(x, np.float64))
+        scale = scaling.unit * min(1.0, scaling.radius / norm if norm else 1.0)
+        p = probabilities(np.asarray(z, np.float64) * scale + np.asarray(bias) * icpt)
+        truth = np.array([float(label)]) if len(p) == 1 else np.eye(len(p))[label]
+        residual = weight * (p - truth)
+        size = np.linalg.norm(residual) * math.hypot(scale * norm, icpt)
+        residual *= min(1.0, max_norm / size if size else 1.0)
+        found[i], icpts = residual * scale, icpts + residual * icpt
+    return found, icpts
 
 
 # --- one-hot rows ---
@@ -263,7 +313,7 @@ def naive_bayes_release(X, codes, n_classes: int, bounds, count_share: float) ->
 
 # --- dense networks ---
 
-SUMMED_BLOCK = 256  # rows whose products are added up in the dtype of the rows
+SUMMED_BLOCK = 128  # rows whose products are added up in the dtype of the rows
 
 
 def loss_of_score(name: str, z: float, target: float, limit: float = math.inf) -> float:
@@ -378,10 +428,26 @@ def clipped_layers(parts, kind: str, bounds) -> np.ndarray:
 
 
 def room_for_rounding(dtype, widths) -> float:
-    """What C is divided by so that a sum of 256 rows, rounded, moves by C only: each of b products errs by u C, each
+    """What C is divided by so that a sum of 128 rows, rounded, moves by C only: each of b products errs by u C, each
     of b - 1 additions by u times a partial sum, on both sides; norms of w numbers by u (w + 8)."""
     b, unit_roundoff = SUMMED_BLOCK, 0.5 * float(np.finfo(dtype).eps)
     return 1.0 + unit_roundoff * (b * (b + 3) + max(widths) + 8)
+
+
+def product(rows, table) -> np.ndarray:
+    """Of two matrices, an element at a time."""
+    found = np.empty((len(rows), table.shape[1]))
+    for i, j in np.ndindex(found.shape):
+        found[i, j] = math.fsum(float(a) * float(b) for a, b in zip(rows[i], table[:, j], strict=True))
+    return found
+
+
+def summed_outer_products(left, right) -> np.ndarray:
+    """Sum over rows of the outer products of the rows of two arrays."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for a, b in zip(np.asarray(left, float), np.asarray(right, float), strict=True):
+        total += np.outer(a, b)
+    return total
 
 
 def network_clipped_gradients(X, targets, weights, theta, network: Network, kind: str, bounds, *, radius, unit):

@@ -9,7 +9,7 @@ import pytest
 import reference
 from scipy.stats import norm, rayleigh
 
-from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words
+from skdp._kernels.bits import BLOCK, normals_from_words, rows_from_words, scale_and_add
 
 HALF = BLOCK // 2
 EPS = np.finfo(np.float64).eps
@@ -50,6 +50,16 @@ EDGE_WORDS = sorted(
     {(2**k + off) % 2**64 for k in range(65) for off in (-1, 0, 1)}
     | {(2**64 - 2**k + off) % 2**64 for k in range(65) for off in (-1, 0, 1)}
 )
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 1_000])
+def test_noise_is_scaled_and_added_as_in_the_plain_reading(size):
+    """Bit for bit: the product is rounded before the sum."""
+    rng = np.random.default_rng(size)
+    noise, value = rng.normal(size=(2, size))
+    expected = reference.noisy(noise, 0.3, value)
+    scale_and_add(noise, 0.3, value)
+    np.testing.assert_array_equal(noise, expected)
 
 
 def test_radii_are_those_of_the_plain_reading():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import itertools
 import json
 import os
 import signal
@@ -14,8 +17,9 @@ import numpy as np
 import pytest
 
 import skdp._gradient.estimator
-from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, _random, mechanisms
 from skdp._random import SecretStream
+from skdp._training import loop
 from skdp.ensemble import DPRandomTreesClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
@@ -374,3 +378,47 @@ def test_words_go_on_from_their_position(n_words):
     first.words(n_words)
     second.seek(first.position)
     np.testing.assert_array_equal(first.words(9), second.words(9))
+
+
+FILES_OF_NOISE = {inspect.getfile(module) for module in (_random, loop, mechanisms)}
+
+
+def interrupted_at(line, work):
+    """Whether `work` came to so many lines of the loop, of the mechanism and of the stream: there it gets a Ctrl-C."""
+    left = line
+
+    def trace(frame, event, argument):
+        nonlocal left
+        if frame.f_code.co_filename not in FILES_OF_NOISE:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            work()
+    finally:
+        sys.settrace(before)
+    return left <= 0
+
+
+@pytest.mark.filterwarnings("ignore:.*interrupted")
+@pytest.mark.parametrize("name", ["sampled", "wide"])
+def test_a_run_goes_on_bit_for_bit_wherever_it_is_interrupted(name, tmp_path):
+    """Between any two lines, in steps of a prime: neither the noise nor the rows of a step are other ones then."""
+    whole = parameters_of(make(name, max_iter=1).fit(X, Y))
+    for line in itertools.count(1, 29):
+        model = make(name, tmp_path / "run", max_iter=1)
+        was_interrupted = interrupted_at(line, lambda: model.fit(X, Y))  # noqa: B023
+        if was_interrupted:
+            model.fit(X, Y)
+        for found, expected in zip(parameters_of(model), whole, strict=True):
+            np.testing.assert_array_equal(found, expected)
+        if not was_interrupted:
+            break
+    assert line > 200

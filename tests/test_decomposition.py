@@ -24,9 +24,11 @@ from sklearn.pipeline import make_pipeline
 
 import skdp.decomposition
 from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp._blas import blas_threads
 from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp._training.threads import Crew
 from skdp.accounting import GaussianDpEvent, get_epsilon
-from skdp.decomposition import MEAN_SHARE
+from skdp.decomposition import MEAN_SHARE, _about_mean
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -802,3 +804,38 @@ def test_there_is_no_partial_fit():
     """It would have to keep a Gram matrix without noise between calls."""
     assert not hasattr(DPPCA, "partial_fit")
     assert skdp.decomposition.MEAN_SHARE < 2 / 3  # the proof for replace_one asks for a weight of at most sqrt(2)
+
+
+@pytest.mark.parametrize("where", ["along the first", "along the second", "anywhere"])
+@pytest.mark.parametrize("edge", [0.0, 2.5, 4.5, 100.0])
+@pytest.mark.parametrize("k", [1, 2, 5, 8])
+def test_one_decomposition_serves_mean_and_components(k, edge, where):
+    """As by two: also where the variance along the mean falls behind that of a direction that was not kept."""
+    rng, d = np.random.default_rng(3), 9
+    axes = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    spectrum = np.array([9.0, 8.0, 5.0, 4.0, 3.0, 2.0, 1.0, -1.0, -2.0])
+    gram = axes * spectrum @ axes.T
+    direction = {"along the first": axes[:, 0], "along the second": axes[:, 1], "anywhere": rng.normal(size=d)}[where]
+    given = 2.9 * direction / np.linalg.norm(direction)
+    mean, values, vectors = _about_mean(given, np.tril(gram), edge, k, k)
+    signal = axes[:, : max(k, int(np.sum(spectrum > edge)))]
+    np.testing.assert_allclose(mean, signal @ (signal.T @ given), atol=1e-12)
+    covariance = gram - np.outer(mean, mean)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(covariance)[::-1][:k], atol=1e-12)
+    np.testing.assert_allclose(covariance @ vectors, vectors * values, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-12)
+
+
+def test_threads_are_counted_before_blas_is_held_to_one(monkeypatch):
+    """Counted while it is, there would be one thread for all blocks."""
+    counted = []
+
+    class Counting(Crew):
+        def share(self, run, tasks, size):
+            counted.append((self._count(), blas_threads()))
+            super().share(run, tasks, size)
+
+    monkeypatch.setattr(skdp.decomposition, "Crew", Counting)
+    monkeypatch.setattr(skdp.decomposition, "count_usable_threads", lambda: 2)
+    DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(40_000, 16)))
+    assert counted == [(2, 1)]

@@ -181,15 +181,41 @@ def test_factors_never_raise_a_gradient_above_its_bounds():
             assert np.linalg.norm(parts, axis=0).max() == pytest.approx(math.hypot(*bounds), rel=1e-12)
 
 
-# --- sums ---
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 5, 63, 64, 65, 200])
+def test_squares_are_those_of_the_first_numbers_of_a_row(width, dtype):
+    rows = np.full((4, 210), np.nan, dtype)
+    rows[:, :width] = np.random.default_rng(0).normal(size=(4, width))
+    squares = np.full(4, np.nan)
+    _dense.add_squares(rows, width, squares)
+    expected = np.sum(rows[:, :width].astype(float) ** 2, axis=1)
+    np.testing.assert_allclose(squares, expected, rtol=(width + 8) * float(np.finfo(dtype).eps))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_products_are_added_in_double_precision(dtype):
-    total, product = np.full((2, 3), 1.0), np.full((2, 3), 1e-12, dtype)
-    for _ in range(3):
-        _dense.add_to(product, total)
-    np.testing.assert_allclose(total - 1.0, 3e-12, rtol=1e-3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_clipped_layer_by_layer(kind, dtype):
+    """By factors of the plain reading, on one side of each outer product; a row that overflows is zero on both."""
+    rng, widths = np.random.default_rng(3), (3, 5, 2)
+    inputs = tuple(rng.normal(size=(6, width + 3)).astype(dtype) for width in widths[:-1])
+    deltas = tuple(rng.normal(size=(6, width + 3)).astype(dtype) for width in widths[1:])
+    bounds = np.array([0.3, 0.4])
+    deltas[1][4, 1] = np.inf
+
+    def parts(row):
+        return [
+            np.outer(a[row, : above + 1].astype(float), delta[row, :below])
+            for a, delta, above, below in zip(inputs, deltas, widths, widths[1:], strict=False)
+        ]
+
+    expected = {row: reference.clipped_layers(parts(row), kind, bounds) for row in (0, 1, 2, 3, 5)}
+    first = np.sum(inputs[0][:, :4].astype(float) ** 2, axis=1)
+    tiny = float(np.finfo(dtype).tiny)
+    _dense.clip_rows(KINDS[kind], first, inputs, deltas, np.array(widths), bounds, 0.01, tiny, 5)
+    for row, gradient in expected.items():
+        found = np.concatenate([part.ravel() for part in parts(row)])
+        np.testing.assert_allclose(found, gradient, rtol=0, atol=20 * float(np.finfo(dtype).eps))
+    assert not any(each[4].any() for each in (*inputs, *deltas))
 
 
 @pytest.mark.compiled

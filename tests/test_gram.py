@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp._gram import MomentSum, UnitBall
+from skdp._blas import single_threaded_blas
+from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall
+from skdp._training.threads import Crew
 
 ROWS = 40
 
@@ -52,3 +55,63 @@ def test_the_plain_reading_leaves_them_out_too():
     with np.errstate(invalid="ignore"):
         plain = reference.gram_release(X, center, 1.5, 0.3, np.zeros(14))
     np.testing.assert_allclose(found.isometric * found.rounding, plain, rtol=1e-12, atol=1e-12 * ROWS)
+
+
+class Backwards:
+    """Shares tasks with nobody, and does the last one first."""
+
+    def __init__(self):
+        self.n_tasks = 0
+
+    def share(self, run, tasks, size):
+        for task in reversed(tasks):
+            run(task)
+            self.n_tasks += 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_change_no_bit(dtype):
+    """Whoever adds which part, and in which order: also in blocks of any size, in which rows are few for threads."""
+    n, d = 19 * BLOCK_ROWS[dtype] + 37, 14
+    X = np.random.default_rng(2).normal(size=(n, d)).astype(dtype)
+    ball = UnitBall(np.full(d, 0.25), 2.0)
+
+    def released(crew):
+        sums = MomentSum(ball, 0.3, by_position=True, crew=crew)
+        for start, stop in ((0, 100), (100, 100), (100, n)):
+            sums.add(X[start:stop])
+        assert sums.n_rows == n
+        return sums.isometric * sums.rounding
+
+    alone, backwards = released(None), Backwards()
+    np.testing.assert_array_equal(released(backwards), alone)
+    assert backwards.n_tasks == 8
+    for n_threads in (1, 2, 5):
+        crew = Crew(n_threads)
+        for _ in range(3):
+            np.testing.assert_array_equal(released(crew), alone)
+        crew.close()
+    inside = X - 0.25
+    inside /= np.maximum(2.0, np.linalg.norm(inside, axis=1, keepdims=True))
+    plain = inside.T.astype(np.float64) @ inside
+    plain[~np.eye(d, dtype=bool)] *= np.sqrt(2.0)
+    expected = np.append(plain[np.tri(d, dtype=bool)], 0.3 * inside.sum(axis=0, dtype=np.float64))
+    np.testing.assert_allclose(alone, expected, rtol=1e-4 if dtype is np.float32 else 1e-11, atol=1e-7 * n)
+
+
+def test_blas_has_one_thread_inside_and_its_own_after():
+    def n_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert n_threads() == {2}
+        with single_threaded_blas():
+            assert n_threads() == {1}
+        assert n_threads() == {2}
+
+
+def test_a_wide_table_is_left_to_the_threads_of_blas():
+    """Its sums would be too many to keep in parts."""
+    d, crew = 1100, Backwards()
+    MomentSum(UnitBall(np.zeros(d), 1.0), 0.0, by_position=True, crew=crew).add(np.zeros((16 * 512, d), np.float32))
+    assert crew.n_tasks == 0

@@ -17,13 +17,18 @@ from skdp import (
     DPRidge,
     privacy_report,
 )
+from skdp._distributed.lots import lots_of_step
+from skdp._distributed.model import DistributedModel
 from skdp._gram import MomentSum
 from skdp._search.plan import SearchPlan
 from skdp._search.scores import Errors, PrivateScore
+from skdp._streaming.model import StreamedModel
+from skdp._training.columns import ColumnModel
 from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
 from skdp._training.one_hot import OneHotModel
 from skdp._training.plan import DPSGDPlan
+from skdp._training.wide_linear import WideLinearModel
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
@@ -39,8 +44,8 @@ from skdp.synthesis.tables import TableSums
 
 SENTENCES = {
     PrivateEstimator: {
-        "Parameters are checked and the accountant is asked before a row is read; the rows are checked before the "
-        "charge; the charge is made before training reads a row.": [
+        "Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before "
+        "the charge; the charge is made before training reads a row.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
             "tests/test_guarantees_charges.py::test_training_never_sees_the_rows_of_a_fit_above_the_ceiling",
             "tests/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
@@ -109,7 +114,9 @@ SENTENCES = {
             "tests/test_linear_model_runs.py::test_interrupted_fit_keeps_model_and_full_charge",
             "tests/test_linear_model_runs.py::test_interrupted_model_is_that_of_the_steps_done",
         ],
-        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge.": [
+        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or "
+        "after it in the block that holds it if the rows are not in memory.": [
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
             "tests/test_linear_model_input.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
@@ -439,6 +446,40 @@ SENTENCES = {
             "tests/test_linear_kernels.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
+    WideLinearModel: {
+        "If all other rows keep their places, a row changes the sum of its block by at most C, rounding included, and "
+        "no bit of the sums of other blocks.": [
+            "tests/test_wide_linear.py::test_rows_at_extreme_scales_add_at_most_the_clip",
+            "tests/test_wide_linear.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/test_wide_linear.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+            "tests/test_wide_linear.py::test_no_row_changes_a_bit_of_anothers_gradient",
+            "tests/test_wide_linear.py::test_no_row_moves_another_block",
+        ],
+        "Its weight 0, NaN or infinity in it make it add exactly nothing.": [
+            "tests/test_wide_linear.py::test_weight_zero_is_the_null_record",
+            "tests/test_wide_linear.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
+        ],
+    },
+    ColumnModel: {
+        "As of `skdp._training.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if its "
+        "weight is 0.": [
+            "tests/test_columns.py::test_no_row_adds_more_than_the_clip",
+            "tests/test_columns.py::test_sums_are_those_of_the_plain_reading",
+        ],
+    },
+    StreamedModel: {
+        "The sum of a step is that of the clipped gradients of its lot, each row of it once, in float64.": [
+            "tests/test_streaming.py::test_a_pass_reads_each_row_once",
+            "tests/test_streaming.py::test_lots_that_are_drawn_ahead_are_poisson_samples",
+        ],
+        "It differs from the sum of a model in memory by the order of additions only.": [
+            "tests/test_streaming.py::test_a_full_batch_equals_one_in_memory",
+            "tests/test_streaming.py::test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps",
+        ],
+        "A row changes it by at most what it may change the sum of the recipe's model.": [
+            "tests/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
+        ],
+    },
     OneHotModel: {
         "A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.": [
             "tests/test_one_hot.py::test_one_row_adds_at_most_the_clip",
@@ -515,7 +556,9 @@ SENTENCES = {
             "tests/test_neural_network.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
             "tests/test_neural_network.py::test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it",
         ],
-        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge.": [
+        "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or "
+        "after it in the block that holds it if the rows are not in memory.": [
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
             "tests/test_neural_network.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
@@ -554,7 +597,9 @@ SENTENCES = {
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
             "tests/test_mlp_regressor.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
         ],
-        "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge.": [
+        "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge, or "
+        "after it in the block that holds it if the rows are not in memory.": [
+            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
             "tests/test_mlp_regressor.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
@@ -577,6 +622,33 @@ SENTENCES = {
         "none is longer than C, (3) releases the sum through `mechanism` and (4) divides by the constant L, is an "
         "`n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.": [
             "tests/test_guarantees_noise.py::test_a_run_is_the_composition_that_the_plan_prices",
+        ],
+    },
+    lots_of_step: {
+        "Every row is in the lot of a step with probability `sampling.rate`, independently of all other rows and "
+        "steps.": [
+            "tests/test_distributed.py::test_rows_of_all_partitions_are_drawn_independently_at_the_rate",
+            "tests/test_distributed.py::test_lots_of_partitions_are_the_lots_that_are_drawn_here_again",
+        ],
+        "Who knows the key of a lot learns from it neither another lot nor the noise.": [
+            "tests/test_distributed.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
+            "tests/test_distributed.py::test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ",
+        ],
+    },
+    DistributedModel: {
+        "A row adds to the sum what it adds to that of its partition, at most C.": [
+            "tests/test_distributed.py::test_one_row_moves_no_sum_by_more_than_the_clip",
+            "tests/test_distributed.py::test_a_distributed_model_adds_up_what_one_machine_does",
+        ],
+        "Workers are sent public constants, the parameters of the step, which were released, and the lots of their "
+        "partitions, and no other key than theirs.": [
+            "tests/test_distributed.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
+            "tests/test_distributed.py::test_nothing_secret_is_sent_with_full_batches",
+        ],
+        "A part that a lost worker has to compute again is of the same lot, and the sum of a step is released once.": [
+            "tests/test_distributed_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
+            "tests/test_distributed.py::test_parts_of_a_sum_are_left_as_they_are",
+            "tests/test_distributed.py::test_one_release_a_step_and_one_charge_a_fit",
         ],
     },
     GaussianMechanism: {

@@ -19,11 +19,11 @@ FLOORS = {
     "": (
         ("exceptions", "_moved"),
         ("_config", "_validation", "accounting"),
-        ("budget", "_kernels", "_random"),
+        ("_blas", "budget", "_kernels", "_random"),
         ("mechanisms", "_sampling", "_gram"),
         ("_fitting",),
         ("_training", "_report"),
-        ("report",),
+        ("_distributed", "_streaming", "report"),
         ("base",),
         ("_gradient", "_least_squares", "decomposition", "preprocessing"),
         ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline", "synthesis"),
@@ -68,11 +68,31 @@ FLOORS = {
         ("accountant",),
         ("resolve",),
     ),
-    "_kernels": (("bits", "dense", "gram", "linear", "losses", "one_hot", "trees", "updates"),),
+    "_kernels": (
+        ("caching",),
+        (
+            "binomial",
+            "bits",
+            "dense",
+            "gram",
+            "grouping",
+            "linear",
+            "losses",
+            "one_hot",
+            "row_scales",
+            "sparse_products",
+            "tiles",
+            "trees",
+            "updates",
+        ),
+        ("columns",),
+    ),
     "_training": (
         (
             "averaging",
             "defaults",
+            "grouped",
+            "groups",
             "linear",
             "model",
             "network",
@@ -83,8 +103,10 @@ FLOORS = {
             "plan",
             "progress",
             "run_lock",
+            "threads",
+            "wide_linear",
         ),
-        ("checkpoint",),
+        ("checkpoint", "columns"),
         ("loop",),
     ),
     "_gradient": (("plan",), ("estimator",), ("classifier", "linear", "regressor"), ("one_hot",)),
@@ -95,13 +117,15 @@ FLOORS = {
         ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
         ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
-        ("bounded_targets", "public_steps"),
+        ("bounded_targets", "public_steps", "sources"),
         ("compositions", "running"),
         ("findings", "joint_fit"),
         ("stack",),
         ("callers",),
         ("inspections",),
     ),
+    "_distributed": (("engine", "graphs", "lots"), ("partitions",), ("model",), ("rows",)),
+    "_streaming": (("ahead", "columns", "model", "parquet"), ("blocks",), ("memory_map",), ("arrow",)),
     "_report": (
         ("values", "price"),
         ("releases",),
@@ -137,7 +161,13 @@ SKLEARN = {
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
     *("tabular", "_report", "naive_bayes", "synthesis", "metrics"),
 }
-ONLY = {"numba": {"_kernels"}, "cryptography": {"_random"}, "sklearn": SKLEARN}
+ONLY = {
+    "numba": {"_kernels"},
+    "llvmlite": {"_kernels"},
+    "cryptography": {"_random"},
+    "sklearn": SKLEARN,
+    "dask": {"_distributed"},
+}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 
 
@@ -218,7 +248,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (32, 8, 138), "accounting": (15, 8, 49)}
+    assert found == {"": (35, 8, 155), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

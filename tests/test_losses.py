@@ -186,7 +186,7 @@ def test_the_linear_kernel_has_the_same_residuals_and_the_same_clip(n_outputs):
     found = residuals_of(code, z, labels, weights)
     _losses.clip_residuals(found, lengths, max_norm)
     ones, part, unused = np.ones(m), np.empty((n_outputs, m)), np.zeros((n_outputs, m))
-    _linear._residuals(z.copy(), labels, weights, ones, lengths, max_norm, 1.0, part, unused)
+    _linear.residuals(z.copy(), labels, weights, ones, lengths, max_norm, 1.0, part, unused)
     np.testing.assert_allclose(found, part, rtol=0, atol=1e-12 * 3.0)
     clipped = np.linalg.norm(found, axis=0) * lengths > 0.999 * max_norm
     assert 50 < clipped.sum() < m - 50

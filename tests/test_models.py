@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from skdp._training import linear
 from skdp._training.linear import LinearGeometry, LinearModel
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -78,3 +79,44 @@ def test_close_ends_the_threads():
     model.clipped_gradient_sum(np.zeros(6), None, 1.0)
     model.close()
     assert threading.active_count() == before
+
+
+# --- records: features and facts of a row in its own cache lines ---
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 2, 4, 5, 11, 12, 13, 20, 28, 29, 60])
+def test_rows_of_lots_lie_in_cache_lines_of_their_own(d, dtype):
+    """Two lines at most; wider rows are left where they are. The sum has the very bits of rows and facts apart."""
+    rows = np.random.default_rng(1).normal(size=(300, d)).astype(dtype)
+    labels, geometry = np.arange(300) % 2, LinearGeometry(1.0, True)
+    model = LinearModel(rows, labels, 1.0, 1, geometry, by_lot=True)
+    size = np.dtype(dtype).itemsize
+    n_lines = -(-(d + 4) * size // 64)
+    if n_lines > 2:
+        assert model._X is rows
+    else:
+        assert model._X.shape == (300, n_lines * 64 // size)
+        assert model._X.ctypes.data % 64 == 0
+        np.testing.assert_array_equal(model._X[:, :d], rows)
+    lot, theta = np.array([5, 7, 7, 299, 0, 130]), np.random.default_rng(2).normal(size=d + 1)
+    apart = LinearModel(rows[lot], labels[lot], 1.0, 1, geometry, by_lot=False)
+    sums = model.clipped_gradient_sum(theta, lot, 0.3), apart.clipped_gradient_sum(theta, None, 0.3)
+    np.testing.assert_array_equal(*sums)
+
+
+def test_records_are_bounded_in_memory(monkeypatch):
+    rows = np.zeros((100, 11), np.float32)
+    monkeypatch.setattr(linear, "_MAX_RECORDS", 100 * 64)
+    assert linear._empty_records(rows).shape == (100, 16)
+    monkeypatch.setattr(linear, "_MAX_RECORDS", 100 * 64 - 1)
+    assert linear._empty_records(rows) is None
+
+
+def test_records_hold_zeros_for_rows_that_are_lost():
+    """As 0 times NaN is NaN; and the rows that were given are not written on."""
+    rows = np.ones((4, 3), np.float32)
+    rows[2, 1] = np.nan
+    model = LinearModel(rows, LABELS[:4], 1.0, 1, LinearGeometry(1.0, True), by_lot=True)
+    np.testing.assert_array_equal(model._X[2, :3], np.zeros(3))
+    assert np.isnan(rows[2, 1])

@@ -11,8 +11,11 @@ import hashlib
 import hmac
 import json
 import math
+import os
 import pathlib
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -217,6 +220,152 @@ def test_repr_does_not_hold_the_key():
         assert key.hex() not in text.lower()
         assert repr(key) not in text
         assert repr(key)[2:-1] not in text
+
+
+# --- no number twice ---
+
+
+def interrupt_at(line, act, work):
+    """Call `act` as the handler of a signal would be called, at the given line of `_random.py` that `work` comes to.
+
+    Returns what `work` returned and whether it came to so many lines.
+    """
+    seen = 0
+
+    def trace(frame, event, argument):
+        nonlocal seen
+        if frame.f_code.co_filename != SecretStream.normal.__code__.co_filename:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                sys.settrace(None)
+                frame.f_trace = None
+                act()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return work(), seen >= line
+    finally:
+        sys.settrace(before)
+
+
+DRAWS = {
+    "normals from what is left": lambda source: source.normal(5),
+    "normals of many batches": lambda source: source.normal(20_000),
+    "words": lambda source: source.words(9),
+    "rows": lambda source: source.poisson_rows(10**15, 1e-14),
+}
+
+
+def drawn_normals(source):
+    """The next normals, or none where the stream refuses."""
+    try:
+        return source.normal(50).tolist()
+    except RuntimeError as error:
+        assert "another caller, or a draw was interrupted" in str(error)  # noqa: PT017
+        return []
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_a_second_caller_between_any_two_lines_sees_no_number_again(draw):
+    line, refused, goes_on = 0, 0, True
+    while goes_on:
+        line += 1
+        source, second = stream("callers"), []
+        source.normal(10)
+        first, goes_on = interrupt_at(line, lambda: second.extend(drawn_normals(source)), lambda: draw(source))  # noqa: B023
+        refused += goes_on and not second
+        given = [*first.tolist(), *second, *source.normal(50).tolist()]
+        assert len(set(given)) == len(given), line
+    assert refused >= 3
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_an_interrupt_between_any_two_lines_brings_no_number_back(draw):
+    """A stream that was interrupted refuses, or goes on with numbers that were not drawn before."""
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    line, refused, goes_on = 0, 0, True
+    while goes_on:
+        line += 1
+        source = stream("interrupts")
+        first = source.normal(10).tolist()
+        try:
+            interrupt_at(line, interrupt, lambda: draw(source))  # noqa: B023
+            goes_on = False
+        except KeyboardInterrupt:
+            later = drawn_normals(source)
+            refused += not later
+            assert set(first).isdisjoint(later)
+    assert refused >= 3
+
+
+def test_threads_share_no_number():
+    source, given = stream("threads"), []
+
+    def draw():
+        for _ in range(300):
+            numbers = drawn_normals(source)
+            given.extend(numbers)
+
+    threads = [threading.Thread(target=draw) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert given
+    assert len(set(given)) == len(given)
+
+
+def in_a_child(work):
+    """What `work` returns in a forked child, as text."""
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with open(writes, "w") as pipe:
+            pipe.write(str(work()))
+        os._exit(0)
+    os.close(writes)
+    with open(reads) as pipe:
+        found = pipe.read()
+    os.waitpid(child, 0)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_draws_nothing_from_the_streams_of_its_parent():
+    source, fresh = stream("fork"), stream("fork")
+    source.normal(10)
+    fresh.normal(10)
+    uses = {
+        "normal": lambda: source.normal(5), "words": lambda: source.words(5), "spawn": lambda: source.spawn("noise"),
+        "rows": lambda: source.poisson_rows(100, 0.5), "position": lambda: source.position,
+        "seek": lambda: source.seek((0, 0)),
+    }  # fmt: skip
+
+    def refusals():
+        refused = []
+        for name, use in uses.items():
+            try:
+                use()
+            except RuntimeError as error:
+                refused += [name] if "was forked" in str(error) else []
+        return refused
+
+    assert in_a_child(refusals) == str(list(uses))
+    assert in_a_child(lambda: len(SecretStream.from_random_state(None).spawn("noise").normal(5))) == "5"
+    np.testing.assert_array_equal(source.normal(50), fresh.normal(50))  # the parent goes on
 
 
 # --- property 9: the law of the noise ---

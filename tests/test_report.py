@@ -777,3 +777,13 @@ def test_the_columns_are_listed_as_they_were_given_or_bought():
     assert columns["age"]["known"] == "18 to 90"
     assert "18 to 90" in str(privacy_report(model))
     assert facts_of(fitted("linear"))["public"]["columns"] == []
+
+
+@pytest.mark.parametrize("model", [linear, lambda **group: pipeline(**group), lambda **group: search(linear(**group))])
+def test_a_report_says_that_time_depends_on_rows_that_repeat(model):
+    """Unless no row is grouped; and it says the same whether any was."""
+    on = dict(wording.not_covered(facts_of(fit(model()))))["Time"]
+    assert "depend on rows: on how many of them differ" in on
+    assert dict(wording.not_covered(facts_of(fit(model(group_rows=True)))))["Time"] == on
+    off = dict(wording.not_covered(facts_of(fit(model(group_rows=False)))))["Time"]
+    assert off == "How long a fit takes may depend on rows."

@@ -79,6 +79,19 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     return table
 
 
+def read_cells(X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C") -> NDArray[np.floating]:
+    """Return a block of rows as an array of finite numbers, as `check_table` does, without a schema.
+
+    `names` are those of the columns of an array; a frame has its own. The dtype is that of `check_table` by default.
+    """
+    names_of_frame = column_names(X)
+    table = _dense_table(X, names_of_frame, by_blocks=True)
+    with np.errstate(all="ignore"):
+        table = np.asarray(table, dtype=_float_dtype(table.dtype) if dtype is None else dtype, order=order)
+    _check_finite(table, names if names_of_frame is None else names_of_frame)
+    return table
+
+
 def column_names(X: Any) -> list[Any] | None:
     """Return the names of the columns of a frame of pandas, polars or Arrow, None for anything else."""
     of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
@@ -227,8 +240,11 @@ def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
 # --- weights ---
 
 
-def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike) -> Any:
-    """Return `sample_weight` as an array of shape (n_rows,): finite, nonnegative, not all zero; 1.0 for None."""
+def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike, *, of_block: bool = False) -> Any:
+    """Return `sample_weight` as an array of shape (n_rows,): finite, nonnegative, not all zero; 1.0 for None.
+
+    Those of a block, which is not all of the rows, may all be zero.
+    """
     if sample_weight is None:
         return 1.0
     name = "sample_weight"
@@ -248,7 +264,7 @@ def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike) -> Any:
         refuse_not_finite(name, nan=bool(np.isnan(weights).any()))
     if (weights < 0).any():
         raise ValueError(f"{name} has negative entries: weights are 0 (no influence) or above.")
-    if not weights.any():
+    if not of_block and not weights.any():
         raise ValueError(f"{name} is zero for every row: give at least one row a weight above 0.")
     return weights
 

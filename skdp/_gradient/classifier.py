@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +32,32 @@ class Outputs(NamedTuple):
         return cls(classes, 1 if len(classes) == 2 else len(classes))
 
 
+@dataclass(frozen=True)
+class ClassReader:
+    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None.
+
+    The numbers are of any integer dtype.
+    """
+
+    classes: NDArray[Any]
+    factors: NDArray[np.float64] | None
+
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
+        """Return numbers of classes and weights, or refuse them."""
+        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
+        labels = check_labels(y, n_rows, classes=self.classes)
+        fast: NDArray[Any] | None = self._coded_fast(labels)
+        coded = encode_labels(labels, self.classes) if fast is None else fast
+        return coded, weights if self.factors is None else weights * self.factors[coded]
+
+    def _coded_fast(self, labels: NDArray[Any]) -> NDArray[np.int8] | None:
+        """Return the numbers of labels that are two whole numbers, in a pass or two, else None."""
+        if len(self.classes) != 2 or self.classes.dtype.kind not in "iu" or labels.dtype.kind not in "biu":
+            return None
+        first, second = (labels == int(each) for each in self.classes)
+        return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
+
+
 class GradientClassifier(ClassifierMixin, GradientEstimator):
     """Base class of classifiers trained by DP-SGD.
 
@@ -40,6 +67,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
 
     class_weight: Any = None  # also of estimators that were pickled before there was one
 
+    _outputs_parameter = "classes"
     _takes_labels = False  # several labels per row, as columns of y
 
     def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
@@ -53,6 +81,8 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
+            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
+            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -67,7 +97,8 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
@@ -143,6 +174,10 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
         return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
 
+    def _target_reader(self, outputs: Outputs) -> ClassReader:
+        """See `GradientEstimator`."""
+        return ClassReader(outputs.classes, self._class_factors(outputs))
+
     def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
         """Return the factors of the classes, or refuse `class_weight`."""
         if outputs.multilabel and self.class_weight is not None:
@@ -155,7 +190,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> Outputs | None:
         """See `GradientEstimator`."""
         given = self.classes if named is None else named
-        n_columns = number_of_columns(y) if self._takes_labels else 1
+        n_columns = number_of_columns(y) if self._takes_labels and y is not None else 1
         if n_columns > 1:
             return self._label_outputs(n_columns, given, warm=warm)
         if warm:

@@ -12,22 +12,34 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._blas import blas_within_quota
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
 from skdp._fitting.releases import Release, publish, releases_of
-from skdp._fitting.rows import check_table
+from skdp._fitting.rows import check_schema, check_table, read_cells
+from skdp._fitting.sources import (
+    BlockRecipe,
+    RowSource,
+    cast_weights,
+    is_elsewhere,
+    refuse_rows_elsewhere,
+    source_of,
+    source_to_predict,
+)
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._training.checkpoint import Checkpoint
+from skdp._training.grouped import GroupedModel
+from skdp._training.groups import GroupLimit, find_groups, taken
 from skdp._training.loop import run_dpsgd
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 from skdp._training.plan import calibrate_noise, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run_lock import RunLock
-from skdp._validation import check_count, check_real
+from skdp._validation import check_count, check_real, show
 from skdp.accounting import compose, resolve_accountant
 from skdp.base import (
     Budget,
@@ -45,9 +57,14 @@ class GradientEstimator(PrivateEstimator):
     """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
-    lot_size, sampling_rate, max_iter, warm_start, verbose``. They define the model and its outputs by the methods
-    below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
+    lot_size, sampling_rate, max_iter, warm_start, group_rows, verbose``. They define the model and its outputs by the
+    methods below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
     """
+
+    _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
+    _outputs_parameter = ""  # that names the outputs
+
+    group_rows: Any = "auto"  # also of estimators that were pickled before there was one
 
     n_steps_: int
     n_iter_: int
@@ -79,7 +96,39 @@ class GradientEstimator(PrivateEstimator):
 
     def _bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
-        return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
+        if isinstance(X, RowSource):
+            return X.bind(self._recipe(run, targets.outputs, X), run.plan)
+        by_place = self._rounds_by_place(X.dtype, targets.outputs)
+        limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
+        groups = None if limit is None else find_groups(X, targets.values, weights, limit)
+        if groups is None:
+            return self._model_of(run, targets.outputs, X.dtype)(X, targets.values, weights)
+        dtype = np.float64 if by_place else X.dtype
+        make = self._model_of(run, targets.outputs, dtype)
+        return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
+
+    def _limit_of_groups(self, n_rows: int, run: Run, *, by_place: bool) -> GroupLimit | None:
+        """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
+        chosen, sampling = self._check_group_rows(), run.plan.sampling
+        if chosen != "auto":
+            return GroupLimit.none() if chosen else None
+        if by_place:
+            return None  # groups are computed in float64: the choice would change the rounding of every row
+        if sampling.rate < 1.0 and self.checkpoint is not None and self._is_seeded():
+            return None  # positions in the file would tell of the choice
+        return GroupLimit.where_it_pays(n_rows, sampling)
+
+    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+        """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
+
+        Such rows are grouped in float64 (`skdp._training.grouped`).
+        """
+        return False
+
+    def _recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
+        """Return what makes models of blocks of rows that are not in memory."""
+        make = self._model_of(run, outputs, source.dtype)
+        return BlockRecipe(make, self._target_reader(outputs), source.dtype, source.names)
 
     def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """Publish the result of a run, of which `n_done` steps were made."""
@@ -121,6 +170,10 @@ class GradientEstimator(PrivateEstimator):
         """Return the targets as the loss reads them; `outputs` of None are read from them."""
         raise NotImplementedError
 
+    def _target_reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:
+        """Return what makes target values and weights of those of a block of rows. It can be pickled."""
+        raise NotImplementedError
+
     def _describe_outputs(self, outputs: Any) -> dict[str, str]:
         """Return what a checkpoint says of the outputs."""
         raise NotImplementedError
@@ -151,16 +204,24 @@ class GradientEstimator(PrivateEstimator):
         self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
-        outputs = work._resolve_outputs(y, named, warm=warm)
+        source = work._source_of(X, y, sample_weight, named=named, warm=warm)
+        if source is not None:
+            X = source
+        outputs = work._resolve_outputs(None if source is not None else y, named, warm=warm)
         work._note_rows(X)
-        shape = public_shape(X)
+        if source is not None:
+            check_schema(work, source.like(), reset=not warm)
+        shape = public_shape(X) if source is None else source.shape
         plan = None
         if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             plan = work._plan_next_run(terms, shape, outputs, warm=warm)
             work._admit_once(plan)  # the ledger is asked before a row is read
         with work._payment().recording_refusals():
-            rows = work._check_rows(X, reset=not warm)
-            targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
+            if source is not None:  # whose rows are read, and refused, after the charge
+                rows, targets = source, Targets(outputs, None, 1.0)
+            else:
+                rows = work._check_rows(X, reset=not warm)
+                targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
         if plan is None:  # the outputs are read from the targets
             plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
             work._admit_once(plan)
@@ -178,6 +239,35 @@ class GradientEstimator(PrivateEstimator):
         elif plan.checkpoint is not None:
             plan.checkpoint.finish()
 
+    def _source_of(self, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool) -> RowSource | None:
+        """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
+        if not self._streams:
+            refuse_rows_elsewhere(type(self).__name__, X)
+            return None
+        if not is_elsewhere(X, y):
+            return None
+        is_unnamed = not warm and named is None and self._named_outputs() is None
+        if isinstance(X, np.memmap) and (is_unnamed or getattr(y, "ndim", 1) != 1):
+            return None  # an array like any other, of which classes are read, or of several labels a row
+        if is_unnamed:
+            raise ValueError(
+                f"{self._outputs_parameter}=None with rows that are not in memory, of which nothing is read before the "
+                f"charge: give the public {self._outputs_parameter}."
+            )
+        source = source_of(X, y, sample_weight)
+        if y is None:
+            raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+        if source is not None and self._check_group_rows() is True:
+            raise ValueError(
+                "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."
+            )
+        if source is not None and source.n_rows is None and self.n_samples_public is None:
+            raise ValueError(
+                "n_samples_public=None with rows whose number is not known before they are read: give it, a round "
+                "number near theirs."
+            )
+        return source
+
     # --- the phases ---
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Targets:
@@ -193,6 +283,7 @@ class GradientEstimator(PrivateEstimator):
                 f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
                 "fit anew; set checkpoint=None and warm_start=False."
             )
+        self._check_group_rows()
         named = self._named_outputs()
         outputs, n = self._assumed_outputs() if named is None else named, self._public_n_samples(n_samples)
         if named is not None:
@@ -211,6 +302,7 @@ class GradientEstimator(PrivateEstimator):
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
+        self._check_group_rows()
         terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
         self._check_outputs(outputs)
         n = self._public_n_samples(shape[0])
@@ -235,7 +327,7 @@ class GradientEstimator(PrivateEstimator):
         """Return the checkpoint of this run, if one was asked for."""
         if self.checkpoint is None:
             return None
-        seeded = isinstance(self.random_state, int | np.integer)
+        seeded = self._is_seeded()
         described = {
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
@@ -243,6 +335,9 @@ class GradientEstimator(PrivateEstimator):
             **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
+
+    def _is_seeded(self) -> bool:
+        return isinstance(self.random_state, int | np.integer)
 
     def _describe_rows(self) -> dict[str, Any]:
         """Return what a checkpoint says of what is public of the rows and came with them."""
@@ -288,7 +383,8 @@ class GradientEstimator(PrivateEstimator):
         theta = self._start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
         progress = self._make_progress(plan)
         try:
-            with self._bind(rows, targets, _cast_weights(targets.weights, rows.dtype), run) as model:
+            weights = cast_weights(targets.weights, rows.dtype)
+            with blas_within_quota(), self._bind(rows, targets, weights, run) as model:
                 return run_dpsgd(
                     model, run.plan, run.optimizer, theta, plan.stream,
                     averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
@@ -329,6 +425,14 @@ class GradientEstimator(PrivateEstimator):
         epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
         return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
 
+    def _check_group_rows(self) -> bool | str:
+        """Return `group_rows`: True, False or "auto"."""
+        if isinstance(self.group_rows, bool | np.bool_):
+            return bool(self.group_rows)
+        if isinstance(self.group_rows, str) and self.group_rows == "auto":
+            return "auto"
+        raise ValueError(f"group_rows={show(self.group_rows)} is not known: use True, False or 'auto'.")
+
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")
 
@@ -347,19 +451,16 @@ class GradientEstimator(PrivateEstimator):
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
         report_inspection(self)
-        return self._scores(self._check_rows(X, reset=False))
+        source = source_to_predict(X, getattr(self, "feature_names_in_", None)) if self._streams else None
+        if source is None:
+            return self._scores(self._check_rows(X, reset=False))
+        check_schema(self, source.like(), reset=False)
+        return source.map_blocks(lambda rows: self._scores(read_cells(rows, source.names)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _cast_weights(weights: Any, dtype: Any) -> Any:
-    """Cast weights to the dtype of the rows; a weight beyond its range becomes its largest number, as the clip acts."""
-    if not isinstance(weights, np.ndarray):
-        return weights
-    return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
 
 
 def _ignore(n_done: int) -> None:

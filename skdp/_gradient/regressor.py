@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,6 +35,24 @@ class BoundedOutput(NamedTuple):
     n_outputs: int = 1
 
 
+@dataclass(frozen=True)
+class TargetReader:
+    """Targets between public bounds, on the scale of the model, and weights of a block of rows."""
+
+    bounds: TargetBounds
+    scale: TargetScale
+    are_counts: bool
+
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:
+        """Return targets and weights, or refuse them."""
+        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
+        values = check_targets(y, n_rows)
+        if self.are_counts:
+            refuse_negative(values)
+        values, _ = bring_into_bounds(values, self.bounds)
+        return (values - self.scale.middle) / self.scale.half, weights
+
+
 class GradientRegressor(RegressorMixin, GradientEstimator):
     """Base class of regressors trained by DP-SGD.
 
@@ -44,6 +63,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
     the largest count r.
     """
 
+    _outputs_parameter = "y_bounds"
     loss: Any = "squared_error"  # of those that have no choice
     y_bounds_: TargetBounds
     _fitted_scale: TargetScale  # of the outputs, which parameters that are changed after a fit do not change
@@ -69,6 +89,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
+            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
+            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -83,7 +105,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
@@ -142,13 +165,16 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         weights = check_weights(sample_weight, n_samples, np.float64)
         values = check_targets(y, n_samples)
         if self.loss == "poisson":
-            if (values < 0.0).any():
-                raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
+            refuse_negative(values)
             if outputs is None:
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
         values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
         scale = self._target_scale(bounds)
         return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights)
+
+    def _target_reader(self, outputs: BoundedOutput) -> TargetReader:
+        """See `GradientEstimator`."""
+        return TargetReader(outputs.bounds, self._target_scale(outputs.bounds), self.loss == "poisson")
 
     def _check_outputs(self, outputs: BoundedOutput) -> None:
         """See `GradientEstimator`."""
@@ -194,6 +220,12 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
         return tags
+
+
+def refuse_negative(counts: NDArray[np.float64]) -> None:
+    """Refuse targets of the Poisson loss that are no counts."""
+    if (counts < 0.0).any():
+        raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
 
 
 __all__ = ["HUBER", "REGRESSION_LOSSES", "BoundedOutput", "GradientRegressor"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 BLOCK = 512
 """Words (and normals) in a block: the first half makes radii, the second half angles; a block stays in cache."""
@@ -101,6 +102,13 @@ def normals_from_words(words, out):
 
 
 @njit(**_OPTIONS)
+def scale_and_add(noise, scale, value):
+    """Multiply `noise` by `scale` and add `value`, in place: arrays of shape (m,), float64."""
+    for i in range(len(noise)):
+        noise[i] = noise[i] * scale + value[i]
+
+
+@njit(**_OPTIONS)
 def _gaps(words, log_survival, limit, gaps):
     for i in range(len(words)):
         # The limit comes first: Numba's floor returns an integer, which a huge gap would overflow.
@@ -131,10 +139,9 @@ def rows_from_words(words, log_survival, n, last, rows):
     count, last : int
         Rows written, and the row drawn last; the sample is complete when ``last >= n``.
     """
-    gaps = np.empty(len(words), np.float64)
-    _gaps(words, log_survival, float(n), gaps)
+    _gaps(words, log_survival, float(n), rows)
     for i in range(len(words)):
-        last += 1 + np.int64(gaps[i])  # the row after the gap is drawn
+        last += 1 + rows[i]  # the row after the gap is drawn
         if last >= n:
             return i, last
         rows[i] = last

@@ -8,11 +8,14 @@ the intercepts one more row of a layer's parameters. The matrix products between
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 IDENTITY, LOGISTIC, TANH, RELU = 0, 1, 2, 3
 FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
 
+_FETCHED = 16  # rows that are fetched together
+_CHAINS = 64  # of sums over a row, independent of one another
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -30,8 +33,14 @@ def gather_rows(X, scale, rows, start, chunk):
     chunk : ndarray of shape (m, d + 1)
         Written. Row i of it is row ``start + i`` of the lot.
     """
-    d = X.shape[1]
+    d, line = X.shape[1], 64 // X.itemsize
     for i in range(chunk.shape[0]):
+        if i % _FETCHED == 0 and rows is not None:
+            # One value of each cache line first: the cache misses of several rows overlap.
+            for ahead in range(i, min(i + _FETCHED, chunk.shape[0])):
+                x = X[rows[start + ahead]]
+                for j in range(0, d, line):
+                    chunk[ahead, j] = x[j]
         row = start + i if rows is None else rows[start + i]
         factor = scale[row]
         if factor == 0.0:
@@ -89,6 +98,42 @@ def sparse_row_squares(data, indptr, scale, squares):
                 value = np.float64(data[k] * scale[i])
                 total += value * value
         squares[i] = total
+
+
+@njit(**_OPTIONS)
+def add_squares(rows, width, squares):
+    """Squared norms of the first `width` numbers of rows, in as many chains as fill vector registers.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, at least `width`)
+    width : int
+    squares : ndarray of shape (m,), float64
+        Written. Sums are computed in the dtype of the rows.
+    """
+    chains = np.empty(_CHAINS, rows.dtype)
+    whole = width // _CHAINS * _CHAINS
+    if not whole:
+        for i in range(rows.shape[0]):
+            total = rows[i, 0] * rows[i, 0]
+            for j in range(1, width):
+                total += rows[i, j] * rows[i, j]
+            squares[i] = total
+        return
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        chains[:] = 0
+        for start in range(0, whole, _CHAINS):
+            for j in range(_CHAINS):
+                chains[j] += row[start + j] * row[start + j]
+        for j in range(width - whole):
+            chains[j] += row[whole + j] * row[whole + j]
+        half = _CHAINS // 2
+        while half:
+            for j in range(half):
+                chains[j] += chains[half + j]
+            half //= 2
+        squares[i] = chains[0]
 
 
 @njit(**_OPTIONS)
@@ -180,8 +225,40 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
 
 
 @njit(**_OPTIONS)
-def add_to(product, total):
-    """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
-    flat, sums = product.reshape(product.size), total.reshape(total.size)
-    for j in range(len(sums)):
-        sums[j] += flat[j]
+def clip_rows(kind, first, inputs, deltas, widths, bounds, stability, tiny, widest):
+    """Clip: multiply one factor of the outer product of each layer, the narrower one, by the row's `clip_factors`.
+
+    Parameters
+    ----------
+    kind, bounds, stability, tiny, widest
+        As for `clip_factors`.
+    first : ndarray of shape (m,), float64
+        Squared norms of the rows at the input.
+    inputs, deltas : tuple of ndarray of shape (m, at least the width)
+        Of the layers: what goes in, a 1 after it, and the derivatives by what comes out. Read and written. Both factors
+        of a row of factor 0 become 0, as zero times infinity is NaN.
+    widths : ndarray of int
+        Of the input, the hidden layers and the output.
+    """
+    n_layers, m = len(deltas), len(first)
+    squares, factors = np.empty((2, n_layers, m)), np.empty((n_layers, m), deltas[0].dtype)
+    squares[0, 0] = first
+    for k in range(n_layers):
+        if k:
+            add_squares(inputs[k], widths[k] + 1, squares[0, k])
+        add_squares(deltas[k], widths[k + 1], squares[1, k])
+    any_muted = clip_factors(kind, squares, bounds, stability, tiny, widest, factors)
+    for k in range(n_layers):
+        left_wins = widths[k] + 1 <= widths[k + 1]
+        narrower = inputs[k] if left_wins else deltas[k]
+        width = widths[k] + 1 if left_wins else widths[k + 1]
+        for i in range(m):
+            factor = factors[k, i]
+            row = narrower[i]
+            for j in range(width):
+                row[j] *= factor
+        if any_muted:
+            for i in range(m):
+                if factors[k, i] == 0.0:
+                    inputs[k][i, :] = 0.0
+                    deltas[k][i, :] = 0.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _LANES = 64  # independent partial sums, so that the loop over them vectorises

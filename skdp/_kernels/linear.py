@@ -20,7 +20,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 LABEL, WEIGHT, SCALE, LENGTH = 0, 1, 2, 3
 N_FACTS = 4
@@ -36,73 +37,6 @@ _SMALLEST_NORMAL = 2.2250738585072014e-308  # below, numbers lose digits, and wi
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
-
-
-# --- what is known of a row before the first step ---
-
-
-@njit(**_OPTIONS)
-def _norm(values):
-    """Euclidean norm, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
-    square = 0.0
-    for j in range(len(values)):
-        square += np.float64(values[j]) * np.float64(values[j])
-    # Far from overflow and underflow the plain sum is accurate; NaN fails the comparison.
-    if 1e-280 < square < 1e280:
-        return math.sqrt(square)
-    if np.isnan(square):  # the largest of zeros and NaN would be 0
-        return np.nan
-    top = 0.0
-    for j in range(len(values)):
-        top = max(top, abs(np.float64(values[j])))
-    if top == 0.0:
-        return 0.0
-    square = 0.0
-    for j in range(len(values)):
-        square += (np.float64(values[j]) / top) ** 2
-    return max(top * math.sqrt(square), _SMALLEST_NORMAL)
-
-
-@njit(**_OPTIONS)
-def _set_scale(facts, i, norm, radius, unit, icpt, tiny, room):
-    """Clip a row of this norm. `LENGTH` is the norm of the row times its scale as stored, rounded up."""
-    facts[SCALE, i] = unit * (radius / norm) if norm > radius else unit
-    # From the scale as rounded to the dtype of X, not from the exact one: the kernels multiply by the former.
-    length = math.hypot(facts[SCALE, i] * norm, icpt)
-    if not length < np.inf:  # infinity or NaN: the row becomes the null record
-        facts[WEIGHT, i] = 0.0
-        facts[SCALE, i] = 0.0
-        length = icpt
-    length = max(room * length, tiny)  # too long is safe: it clips more
-    facts[LENGTH, i] = length
-    if facts[LENGTH, i] < length:
-        facts[LENGTH, i] = np.nextafter(facts[LENGTH, i], facts.dtype.type(np.inf))
-
-
-@njit(**_OPTIONS)
-def scale_rows(X, radius, unit, icpt, tiny, room, facts):
-    """Write `SCALE` and `LENGTH` of each row: clipped to norm `radius`, then multiplied by `unit`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), float32 or float64
-    radius, unit, icpt : float
-        Public: the largest norm of a row, the factor that follows, the value of the intercept's column (0 for none).
-    tiny : float
-        Smallest normal number of the dtype of X.
-    room : float
-        By how much `LENGTH` is longer than the norm that was computed (`skdp._training.linear.LinearModel`).
-    facts : ndarray of shape (4, n), dtype of X
-    """
-    for i in range(X.shape[0]):
-        _set_scale(facts, i, _norm(X[i]), radius, unit, icpt, tiny, room)
-
-
-@njit(**_OPTIONS)
-def scale_sparse_rows(data, indptr, radius, unit, icpt, tiny, room, facts):
-    """`scale_rows` for the values and row pointers of a CSR matrix without duplicate entries."""
-    for i in range(len(indptr) - 1):
-        _set_scale(facts, i, _norm(data[indptr[i] : indptr[i + 1]]), radius, unit, icpt, tiny, room)
 
 
 # --- residuals, the place of the clip ---
@@ -185,11 +119,21 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
 
 
 @njit(**_OPTIONS)
-def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+def residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
+    """Clipped residuals of the logistic loss for one output, of the multinomial one for more; see the two above."""
     if len(z) == 1:
         _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
     else:
         _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+
+
+@njit(**_OPTIONS)
+def _repeat(counts, feature_part, icpt_part):
+    """Multiply clipped residuals by the number of copies of each row: after the clip, and in float64."""
+    for k in range(len(feature_part)):
+        for i in range(len(counts)):
+            feature_part[k, i] *= counts[i]
+            icpt_part[k, i] *= counts[i]
 
 
 # --- dense rows ---
@@ -197,8 +141,8 @@ def _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, ic
 
 @njit(**_OPTIONS)
 def _dense_scores(X, rows, weights, z):
-    """z = X[rows] @ weights, four rows at a time: four independent chains keep the processor busy."""
-    m, d = len(rows), X.shape[1]
+    """z = X[rows, :d] @ weights, four rows at a time: four independent chains keep the processor busy."""
+    m, d = len(rows), len(weights)
     for i in range(0, m - m % 4, 4):
         x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
         a0 = a1 = a2 = a3 = X.dtype.type(0)
@@ -218,8 +162,8 @@ def _dense_scores(X, rows, weights, z):
 
 @njit(**_OPTIONS)
 def _add_rows(X, rows, coefs, total):
-    """total += coefs @ X[rows]."""
-    m, d = len(rows), X.shape[1]
+    """total[:d] += coefs @ X[rows, :d], and total has one number more."""
+    m, d = len(rows), len(total) - 1
     for i in range(0, m - m % 4, 4):
         x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
         c0, c1, c2, c3 = coefs[i], coefs[i + 1], coefs[i + 2], coefs[i + 3]
@@ -246,13 +190,15 @@ def _sum(values, m):
 
 
 @njit(**_OPTIONS)
-def _add_block(X, rows, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
+def _add_block(X, rows, counts, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
     z, feature_part, icpt_part = scratch
-    m, d = len(rows), X.shape[1]
+    m, d = len(rows), theta.shape[1]
     for k in range(len(theta)):
         icpt_part[k, :m] = bias[k] * icpt
         _dense_scores(X, rows, theta[k], z[k])
-    _residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
+    if counts is not None:
+        _repeat(counts, feature_part, icpt_part)
     for k in range(len(theta)):
         _add_rows(X, rows, feature_part[k], total[k])
         total[k, d] += _sum(icpt_part[k], m)
@@ -270,13 +216,15 @@ def _scratch(n_outputs, step):
 
 
 @njit(**_OPTIONS)
-def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_rows(X, facts, counts, theta, bias, max_norm, icpt, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
     Parameters
     ----------
     X : ndarray of shape (n, d), float32 or float64
     facts : ndarray of shape (4, n), dtype of X
+    counts : ndarray of shape (n,), float64, or None
+        By which each row's clipped gradient is multiplied.
     theta : ndarray of shape (n_outputs, d), dtype of X
         One output is the logistic loss, more are the multinomial one.
     bias : ndarray of shape (n_outputs,), float64
@@ -295,48 +243,69 @@ def add_all_rows(X, facts, theta, bias, max_norm, icpt, start, stop, total):
     for low in range(start, stop, step):
         high = min(low + step, stop)
         _add_block(
-            X[low:high], positions[: high - low], label[low:high], weight[low:high], scale[low:high], length[low:high],
+            X[low:high], positions[: high - low], None if counts is None else counts[low:high],
+            label[low:high], weight[low:high], scale[low:high], length[low:high],
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
 
 
 @njit(**_OPTIONS)
-def _fetch(X, facts, rows, block):
-    """Copy the facts of `rows`, and read a value of every cache line of their features, so that many misses overlap.
+def _touch(X, rows, columns):
+    """Read X[rows, columns] and nothing else: in so short a loop the processor waits for many cache lines at a time.
 
-    The sum of those values has no meaning: returning it keeps the compiler from removing the reads.
+    The sum has no meaning: returning it keeps the compiler from removing the reads.
     """
-    first = last = middle = X.dtype.type(0)
-    end = X.shape[1] - 1
-    for i in range(len(rows)):
-        row = rows[i]
-        first += X[row, 0]
-        last += X[row, end]
-        block[LABEL, i] = facts[row, LABEL]
-        block[WEIGHT, i] = facts[row, WEIGHT]
-        block[SCALE, i] = facts[row, SCALE]
-        block[LENGTH, i] = facts[row, LENGTH]
-    step = _CACHE_LINE // X.itemsize
-    if end > step:
+    total = X.dtype.type(0)
+    for j in columns:
         for i in range(len(rows)):
-            for j in range(step, end, step):
-                middle += X[rows[i], j]
-    return first + last + middle
+            total += X[rows[i], j]
+    return total
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
-    """`add_all_rows` for X[rows[start:stop]], with `facts` of shape (n, 4). The number returned has no meaning."""
-    step = _block_rows(X.shape[1], stop - start)
+def _touch_ends(X, d, facts, rows):
+    """As above, the first and the last of the features, and the facts, each of them in an array of its own."""
+    first = last = fact = X.dtype.type(0)
+    for i in range(len(rows)):
+        first += X[rows[i], 0]
+        last += X[rows[i], d - 1]
+        fact += facts[rows[i], 0]
+    return first + last + fact
+
+
+@njit(**_OPTIONS)
+def _fetch(X, d, facts, first_fact, rows, block):
+    """Bring all cache lines of `rows` near, and copy their facts. The number returned has no meaning."""
+    line = _CACHE_LINE // X.itemsize
+    if first_fact > 0:  # records, which begin with a cache line
+        touched = _touch(X, rows, range(0, X.shape[1], line))
+    else:
+        touched = _touch_ends(X, d, facts, rows) + _touch(X, rows, range(line, d - 1, line))
+    for i in range(len(rows)):
+        for j in range(N_FACTS):
+            block[j, i] = facts[rows[i], first_fact + j]
+    return touched
+
+
+@njit(**_OPTIONS)
+def add_some_rows(X, facts, first_fact, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
+    """`add_all_rows` for X[rows[start:stop], :d], where `facts` has those of a row side by side from `first_fact` on.
+
+    Both may be one array of records, which hold features and facts. `counts` has the shape of `rows`. The number
+    returned has no meaning.
+    """
+    d = theta.shape[1]
+    step = _block_rows(d, stop - start)
     scratch = _scratch(len(theta), step)
     block = np.empty((N_FACTS, step), X.dtype)
     fetched = X.dtype.type(0)
     for low in range(start, stop, step):
         some = rows[low : min(low + step, stop)]
         m = len(some)
-        fetched += _fetch(X, facts, some, block)
+        fetched += _fetch(X, d, facts, first_fact, some, block)
         _add_block(
-            X, some, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
+            X, some, None if counts is None else counts[low : low + m],
+            block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
     return fetched
@@ -346,7 +315,7 @@ def add_some_rows(X, facts, rows, theta, bias, max_norm, icpt, start, stop, tota
 
 
 @njit(**_OPTIONS)
-def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm, icpt, scratch, total):
+def _add_sparse_block(data, indices, indptr, rows, counts, block, theta, bias, max_norm, icpt, scratch, total):
     z, feature_part, icpt_part = scratch
     m, d = len(rows), total.shape[1] - 1
     for k in range(len(theta)):
@@ -356,10 +325,12 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
                 score += np.float64(data[t]) * np.float64(theta[k, indices[t]])
             z[k, i] = score
             icpt_part[k, i] = bias[k] * icpt
-    _residuals(
+    residuals(
         z, block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
         max_norm, icpt, feature_part, icpt_part,
     )  # fmt: skip
+    if counts is not None:
+        _repeat(counts, feature_part, icpt_part)
     for k in range(len(theta)):
         for i in range(m):
             for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
@@ -369,7 +340,7 @@ def _add_sparse_block(data, indices, indptr, rows, block, theta, bias, max_norm,
 
 
 @njit(**_OPTIONS)
-def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, icpt, start, stop, total):
+def add_sparse_rows(data, indices, indptr, facts, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
     """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
 
     `rows` is None for all rows.
@@ -384,4 +355,61 @@ def add_sparse_rows(data, indices, indptr, facts, rows, theta, bias, max_norm, i
             some[i] = low + i if rows is None else rows[low + i]
             for j in range(N_FACTS):
                 block[j, i] = facts[some[i], j]
-        _add_sparse_block(data, indices, indptr, some[:m], block, theta, bias, max_norm, icpt, scratch, total)
+        _add_sparse_block(
+            data, indices, indptr, some[:m], None if counts is None else counts[low : low + m], block,
+            theta, bias, max_norm, icpt, scratch, total,
+        )  # fmt: skip
+
+
+# --- rows whose products are those of BLAS ---
+
+
+@njit(**_OPTIONS)
+def clip_scores(scores, facts, rows, counts, start, bias, max_norm, icpt, tiny, icpt_sums):
+    """Replace scores by clipped residuals times the scale of their row, and add up the intercept's part.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, n_outputs), float32 or float64
+        Products of rows, as they are in X, and parameters. Written: what rows have to be multiplied by.
+    facts : ndarray of shape (n, 4)
+    rows : ndarray of shape (k,), int64, or None
+        Row i of `scores` is row ``rows[start + i]`` of X, or ``start + i`` where `rows` is None.
+    counts : ndarray of shape (k,), float64, or None
+        Of which number ``start + i`` multiplies the clipped residuals of row i.
+    start : int
+    bias : ndarray of shape (n_outputs,), float64
+    max_norm, icpt : float
+        As for `add_all_rows`.
+    tiny : float
+        Smallest normal number of the dtype of `scores`: products with smaller ones lose digits.
+    icpt_sums : ndarray of shape (n_outputs,), float64
+        Added to.
+    """
+    m, n_outputs = scores.shape
+    z, feature_part, icpt_part = _scratch(n_outputs, m)
+    block = np.empty((N_FACTS, m), facts.dtype)
+    for i in range(m):
+        row = start + i if rows is None else rows[start + i]
+        for j in range(N_FACTS):
+            block[j, i] = facts[row, j]
+    for k in range(n_outputs):
+        for i in range(m):
+            z[k, i] = scores[i, k]
+            icpt_part[k, i] = bias[k] * icpt
+    residuals(z, block[LABEL], block[WEIGHT], block[SCALE], block[LENGTH], max_norm, icpt, feature_part, icpt_part)
+    if counts is not None:
+        _repeat(counts[start : start + m], feature_part, icpt_part)
+    for k in range(n_outputs):
+        for i in range(m):
+            value = feature_part[k, i]
+            scores[i, k] = value if tiny <= abs(value) <= 1.0 / tiny else 0.0  # 1 / tiny is finite
+        icpt_sums[k] += _sum(icpt_part[k], m)
+
+
+@njit(**_OPTIONS)
+def add_to(product, total):
+    """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
+    flat, sums = product.reshape(product.size), total.reshape(total.size)
+    for j in range(len(sums)):
+        sums[j] += flat[j]

@@ -28,7 +28,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 LOGISTIC, MULTINOMIAL, SQUARED, HUBER, POISSON = 0, 1, 2, 3, 4
 LOSSES = {

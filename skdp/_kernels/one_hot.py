@@ -10,7 +10,7 @@ The scores are float64, and so are the sums (see `skdp._kernels.linear`).
 
 from __future__ import annotations
 
-from numba import njit
+from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 

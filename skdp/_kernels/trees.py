@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 

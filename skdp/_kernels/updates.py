@@ -7,7 +7,8 @@ would surface as an error of another type.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -58,6 +59,18 @@ def adam_update(
         # The floor keeps the root real where noise makes the second moment smaller than the noise's own variance.
         spread = np.sqrt(max(v * unbias_2 - noise, floor)) + epsilon
         new_theta[j] = theta[j] - rate * (m * unbias_1) / spread
+
+
+@njit(**_OPTIONS)
+def shrink(theta, rate, penalty):
+    """Divide by ``1 + rate * penalty`` in place; `penalty` has shape (p,), or (1,) for one of all."""
+    if len(penalty) == 1:
+        factor = 1.0 + rate * penalty[0]
+        for j in range(len(theta)):
+            theta[j] = theta[j] / factor
+    else:
+        for j in range(len(theta)):
+            theta[j] = theta[j] / (1.0 + rate * penalty[j])
 
 
 @njit(**_OPTIONS)

@@ -207,6 +207,17 @@ def _parts(facts: Facts) -> list[dict[str, str]]:
     return parts
 
 
+def _time(facts: Facts) -> str:
+    """What the time of a fit may tell."""
+    chosen = [each["value"] for each in facts["public"]["parameters"] if each["name"].split("__")[-1] == "group_rows"]
+    if any(value != "False" for value in chosen):
+        return (
+            "Time and memory of a fit depend on rows: on how many of them differ, where equal ones are computed once "
+            "(group_rows)."
+        )
+    return "How long a fit takes may depend on rows."
+
+
 def not_covered(facts: Facts) -> list[tuple[str, str]]:
     """Topics that no price of this library covers, or that are the publisher's to decide."""
     public_rows = facts["guarantee"]["adjacency"] != "add_remove"
@@ -215,7 +226,7 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
          "PrivacyAccountant adds up all that is charged to it."),
         ("Several rows of one person", "The unit is one row. Rows of one person, household or firm add up."),
         ("Refusals that depend on data", "An error about unusable rows is a fact about them; publish no such message."),
-        ("Time", "How long a fit takes may depend on rows."),
+        ("Time", _time(facts)),
         ("Floating point", "The lowest bits of noisy numbers may depend on exact ones (Mironov 2012), and sums are "
          "rounded."),
         ("Names and types", "Names, number and types of columns are taken as public."),

@@ -30,6 +30,7 @@ from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
 from skdp._fitting.rows import check_labels, check_targets, classes_of
 from skdp._fitting.running import table_shape
+from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._gradient.classifier import number_of_columns
 from skdp._random import SecretStream
@@ -100,6 +101,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
 
     def _search(self, X: Any, y: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
+        refuse_rows_elsewhere("a search", X)
         begin_record(self)
         terms, template, accountant = self._check(X, y)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):

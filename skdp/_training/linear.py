@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import linear as kernel
+from skdp._kernels import row_scales as scaling
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 
@@ -18,6 +19,9 @@ _SEGMENT_ROWS = 4096  # least rows of a segment
 _MAX_SEGMENTS = 32
 _MAX_SEGMENT_VALUES = 1 << 22  # numbers in the sums of all segments
 _THREADING_PAYS = 1 << 17  # multiplications above which a sum is split
+_CACHE_LINE = 64
+_MAX_RECORD_LINES = 2
+_MAX_RECORDS = 1 << 27  # bytes: more is not worth a copy of the rows
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class LinearModel(Model):
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry
     by_lot : bool
-        Whether sums over lots of rows are needed, or only sums over all rows. It determines the memory layout of facts.
+        Whether sums over lots of rows are needed, or sums over all rows. It determines the layout of rows in memory.
     n_threads : int
         Number of threads. The result does not depend on it.
 
@@ -70,12 +74,12 @@ class LinearModel(Model):
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
     with three more roundings. It remains to show that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
-    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `kernel._norm` likewise has
-    at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that adds
-    the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits and
-    are replaced by the least normal number. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to the
-    dtype of X. Rows with NaN or infinity get scale and weight 0, and zeros replace their values, because 0 times NaN
-    is NaN.
+    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `scaling._norm` likewise
+    has at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that
+    adds the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits
+    and are replaced by the least normal number. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to
+    the dtype of X. Rows with NaN or infinity get scale and weight 0, and zeros replace their values, because 0 times
+    NaN is NaN.
     """
 
     def __init__(
@@ -91,14 +95,25 @@ class LinearModel(Model):
     ) -> None:
         self.n_rows, self.n_features = X.shape
         self.n_outputs, self.geometry = n_outputs, geometry
-        facts = np.empty((kernel.N_FACTS, self.n_rows), X.dtype)
+        self._dense = isinstance(X, np.ndarray)
+        # Over all rows, each fact is read as one array. By lot, the four of a row share a cache line, which is that of
+        # the features where these are few.
+        records = _empty_records(X) if by_lot and self._dense else None
+        if records is None:
+            facts = np.empty((kernel.N_FACTS, self.n_rows), X.dtype)
+        else:
+            facts = records[:, self.n_features : self.n_features + kernel.N_FACTS].T
         facts[kernel.LABEL] = labels
         facts[kernel.WEIGHT] = weights
         room = 1.0 + (self.n_features + n_outputs + 16) * 2.0**-52  # for the errors of norms, see the proof
         _scale_rows(X, geometry.radius, geometry.unit, geometry.icpt, facts, room)
-        self._X, self._dense = _zero_muted_rows(X, facts[kernel.SCALE]), isinstance(X, np.ndarray)
-        # By lot, the four facts of a row share a cache line; over all rows, each fact is read as one array.
-        self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
+        self._X = _zero_muted_rows(X, facts[kernel.SCALE])
+        self._first_fact = 0
+        if records is not None:
+            records[:, : self.n_features] = self._X
+            self._X, self._facts, self._first_fact = records, records, self.n_features
+        else:
+            self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     @property
@@ -106,9 +121,16 @@ class LinearModel(Model):
         return self.n_outputs * self.geometry.width(self.n_features)
 
     def clipped_gradient_sum(
-        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
+
+        Each is multiplied by its number in `counts`.
+        """
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, : self.n_features].astype(self._X.dtype)
         icpt = self.geometry.icpt
@@ -117,19 +139,17 @@ class LinearModel(Model):
         parts = n_segments(n, self.n_outputs * (self.n_features + 1))
         # One sum per segment, so that threads never write to the same memory.
         totals = np.zeros((parts, self.n_outputs, self.n_features + 1))
-        X, facts = self._X, self._facts
+        X, facts, public = self._X, self._facts, (counts, weights, bias, max_norm, icpt)
 
         def add_segment(segment: int) -> None:
             start, stop = n * segment // parts, n * (segment + 1) // parts
             total = totals[segment]
             if not self._dense:
-                kernel.add_sparse_rows(
-                    X.data, X.indices, X.indptr, facts, rows, weights, bias, max_norm, icpt, start, stop, total
-                )
+                kernel.add_sparse_rows(X.data, X.indices, X.indptr, facts, rows, *public, start, stop, total)
             elif rows is None:
-                kernel.add_all_rows(X, facts, weights, bias, max_norm, icpt, start, stop, total)
+                kernel.add_all_rows(X, facts, *public, start, stop, total)
             else:
-                kernel.add_some_rows(X, facts, rows, weights, bias, max_norm, icpt, start, stop, total)
+                kernel.add_some_rows(X, facts, self._first_fact, rows, *public, start, stop, total)
 
         if self._pool is None or parts == 1:
             for segment in range(parts):
@@ -152,6 +172,22 @@ class LinearModel(Model):
             self._pool.shutdown()
 
 
+def _empty_records(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
+    """Records of shape (n, width) for a row's features and facts, each in cache lines of its own; None if not worth it.
+
+    Rows that lie apart in memory cost their cache lines: a record of 64 bytes is one, where eleven float32 are one or
+    two, and their facts another. Records are a copy of the rows, so both their width and their number are bounded.
+    """
+    n, per_line = len(X), _CACHE_LINE // X.itemsize
+    n_lines = -(-(X.shape[1] + kernel.N_FACTS) // per_line)
+    if n_lines > _MAX_RECORD_LINES or n * n_lines * _CACHE_LINE > _MAX_RECORDS:
+        return None
+    width = n_lines * per_line
+    room = np.zeros(n * width + per_line, X.dtype)
+    start = -room.ctypes.data % _CACHE_LINE // X.itemsize
+    return room[start : start + n * width].reshape(n, width)
+
+
 def n_segments(n: int, size: int) -> int:
     """Number of segments of a sum of `size` numbers over n rows, from these only: threads change no result.
 
@@ -165,11 +201,12 @@ def n_segments(n: int, size: int) -> int:
 def _scale_rows(
     X: Any, radius: float, unit: float, icpt: float, facts: NDArray[np.floating], room: float = 1.0
 ) -> None:
-    tiny = float(np.finfo(X.dtype).tiny)
+    public = radius, unit, icpt, float(np.finfo(X.dtype).tiny), room
+    weight, scale, length = facts[kernel.WEIGHT], facts[kernel.SCALE], facts[kernel.LENGTH]
     if isinstance(X, np.ndarray):
-        kernel.scale_rows(X, radius, unit, icpt, tiny, room, facts)
+        scaling.scale_rows(X, *public, weight, scale, length)
     else:
-        kernel.scale_sparse_rows(X.data, X.indptr, radius, unit, icpt, tiny, room, facts)
+        scaling.scale_sparse_rows(X.data, X.indptr, *public, weight, scale, length)
 
 
 def _zero_muted_rows(X: Any, scale: NDArray[np.floating]) -> Any:

@@ -7,18 +7,24 @@ clipping", Li et al. 2022). To clip a row is to multiply either factor; the sum 
 matrix product. No row's gradient is ever in memory.
 
 **Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row. All other rows keep
-their places, so the lots differ in one block of at most `_BLOCK` rows. Rounding changes the sum of a block of b rows,
-none longer than C, by at most ``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error
-of at most the unit roundoff u times itself, and each of the b - 1 additions of u times a partial sum. Norms of rows of
-width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to
-``C / (1 + u (b (b + 3) + w + 8))``, so that one row changes the sum by at most C, rounding included. Sums of blocks are
-float64.
+their places and the bits of both their factors (`skdp._kernels.tiles`), so the lots differ in one block of at most
+`tiles.SUMMED_ROWS` rows. Rounding changes the sum of a block of b rows, none longer than C, by at most
+``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error of at most the unit roundoff u
+times itself (none where multiply and add are fused), and each of the b - 1 additions of u times a partial sum, whatever
+their order. Norms of rows of width w have a relative error of at most ``u (w + 8)``. Gradients are therefore clipped to
+``C / (1 + u (b (b + 3) + w + 8))``, a thousandth below C in float32, so that one row changes the sum by at most C,
+rounding included. Sums of blocks are float64. The bound grows with the square of b and the cost of the float64
+additions falls with its inverse: 128 rows leave it at a twentieth of the product's.
+
+**Threads** share a chunk's rows until each row is clipped, and the parameters after that. Every number is computed in
+one order, so their number changes no bit.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -26,17 +32,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import dense as kernel
-from skdp._kernels import losses
+from skdp._kernels import losses, tiles
 from skdp._training.linear import row_scales
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
+from skdp._training.threads import Crew
 
 ACTIVATIONS = {
     "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,
 }  # fmt: skip
 CLIPPINGS = {"flat": kernel.FLAT, "per_layer": kernel.PER_LAYER, "automatic": kernel.AUTOMATIC}
 
-_BLOCK = 256  # rows of one product; more rows would need more slack for rounding
+_SPAN_ROWS, _SPAN_SIZE = 96, 1 << 22  # rows of a span, at least, and their multiplications
+_RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 96, 256  # of a table of sums, at most, so that they stay in a core's cache
 _STABILITY = 0.01  # gamma of automatic clipping (Bu et al. 2023, section 3.3)
 _PREDICTED_ROWS, _PREDICTED_VALUES = 4096, 1 << 22
 
@@ -134,6 +142,8 @@ class NetworkModel(Model):
         Rows of a chunk; changes no result but by rounding.
     target_dtype : dtype or None
         In which targets of losses other than the softmax are kept. None keeps theirs.
+    n_threads : int or None
+        Number of threads; None is as many as can be at work. The result does not depend on it.
     """
 
     def __init__(
@@ -149,6 +159,7 @@ class NetworkModel(Model):
         dtype: Any,
         batch_size: int,
         target_dtype: Any = None,
+        n_threads: int | None = None,
     ) -> None:
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
         if architecture.loss != "softmax":
@@ -163,55 +174,78 @@ class NetworkModel(Model):
         else:
             kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
         self._rows_at_once = min(batch_size, max(1, self.n_rows))
-        widths, room = architecture.widths, self._rows_at_once
-        self._inputs = [np.ones((room, width + 1), self._dtype) for width in widths[:-1]]
-        self._deltas = [np.empty((room, width), self._dtype) for width in widths[1:]]
-        # Buffers are made once: a chunk at a time goes through them, and every layer's product fits into one.
-        self._product = np.empty(max(table.size for table in architecture.tables(np.empty(self.n_parameters))), dtype)
-        unit_roundoff = 0.5 * np.finfo(self._dtype).eps
-        self._widest = max(architecture.widths)
+        room, widths = -(-self._rows_at_once // tiles.ROWS) * tiles.ROWS, architecture.widths
+        self._inputs = [_aligned(room, width + 1, self._dtype) for width in widths[:-1]]
+        self._deltas = [_aligned(room, width, self._dtype) for width in widths[1:]]
+        self._crew = Crew(n_threads)
+        self._widest, self._widths = max(widths), np.array(widths)
+        self._rectangles = self._cut_tables([(above + 1, below) for above, below in pairwise(widths)])
         # Gradients are clipped to C / slack; the proof is in the module's docstring under "Rounding".
-        self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)
+        unit_roundoff = 0.5 * np.finfo(self._dtype).eps
+        self._slack = 1.0 + unit_roundoff * (tiles.SUMMED_ROWS * (tiles.SUMMED_ROWS + 3) + self._widest + 8)
 
     @property
     def n_parameters(self) -> int:
         return self.architecture.n_parameters
 
-    def clipped_gradient_sum(self, theta: Vector, rows: Rows, max_norm: float) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,)."""
+    def clipped_gradient_sum(
+        self, theta: Vector, rows: Rows, max_norm: float, counts: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,), each times its number in `counts`."""
         total = np.zeros(self.n_parameters)
         tables, sums = self.architecture.tables(theta), self.architecture.tables(total)
+        packed = tuple(map(_packed, tables)), [_packed(table[:-1].T) for table in tables[1:]]
         n = self.n_rows if rows is None else len(rows)
-        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
-            for start in range(0, n, self._rows_at_once):
-                inputs, deltas = self._chunk(min(self._rows_at_once, n - start))
-                self._gather(rows, start, inputs[0])
-                self._forward(tables, inputs, deltas)
-                self._residuals(rows, start, deltas[-1])
-                self._backward(tables, inputs, deltas)
-                chosen = slice(start, start + len(inputs[0]))
-                first = self._row_squares[chosen if rows is None else rows[chosen]]
-                self._clip(inputs, deltas, first, max_norm / self._slack)
-                self._add_products(inputs, deltas, sums)
+        for start in range(0, n, self._rows_at_once):
+            m = min(self._rows_at_once, n - start)
+            clip_span = partial(self._clip_span, packed, rows, counts, start, max_norm / self._slack)
+            self._crew.share(clip_span, self._spans(m), m * len(total))
+            self._crew.share(partial(self._add_products, m, sums), self._rectangles, m * len(total))
         return total
 
-    def _chunk(self, m: int) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """Views of m rows of the buffers: inputs of each layer, ending in a 1, and derivatives by its outputs."""
-        return [a[:m] for a in self._inputs], [delta[:m] for delta in self._deltas]
+    def _spans(self, m: int) -> list[slice]:
+        """Cut a chunk into spans of rows, of whole tiles, that are each worth a call."""
+        step = max(_SPAN_ROWS, -(-_SPAN_SIZE // self.n_parameters) // tiles.ROWS * tiles.ROWS)
+        return [slice(start, min(start + step, m)) for start in range(0, m, step)]
+
+    def _clip_span(
+        self, packed: Any, rows: Rows, counts: NDArray[np.float64] | None, offset: int, max_norm: float, span: slice
+    ) -> None:
+        """Compute both factors of the clipped gradients of a span; row 0 of the chunk is row `offset` of the lot."""
+        start = offset + span.start
+        whole = slice(span.start, -(-span.stop // tiles.ROWS) * tiles.ROWS)  # what follows the chunk is not read
+        inputs, deltas = [a[span] for a in self._inputs], [delta[span] for delta in self._deltas]
+        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
+            self._gather(rows, start, inputs[0])
+            self._forward(packed[0], whole)
+            self._residuals(rows, start, deltas[-1][:, : self.architecture.widths[-1]])
+            self._backward(packed[1], whole)
+            chosen = slice(start, start + len(inputs[0]))
+            first = self._row_squares[chosen if rows is None else rows[chosen]]
+            self._clip(inputs, deltas, first, max_norm)
+            if counts is not None:
+                for delta in deltas:
+                    delta *= counts[chosen, None]
 
     def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
         X = self._X
         if isinstance(X, np.ndarray):
             kernel.gather_rows(X, self._scale, rows, start, chunk)
         else:
+            chunk = chunk[:, : X.shape[1] + 1]
             kernel.gather_sparse_rows(X.data, X.indices, X.indptr, self._scale, rows, start, chunk)
 
-    def _forward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
-        for table, a, following in zip(tables, inputs, inputs[1:], strict=False):
-            np.matmul(a, table, out=following[:, :-1])
-            activate(self.architecture.activation, following)  # in one pass, and the last column is reset
-            following[:, -1] = 1.0
-        np.matmul(inputs[-1], tables[-1], out=deltas[-1])
+    def _forward(self, packed: tuple[NDArray[Any], ...], span: slice) -> None:
+        inputs, scores = tuple(a[span] for a in self._inputs), self._deltas[-1][span]
+        activation, widths = self.architecture.activation, self.architecture.widths
+        if activation in ("identity", "relu"):
+            tiles.forward(inputs, packed, self._widths, activation == "relu", scores)
+            return
+        for a, table, following, above, width in zip(inputs, packed, inputs[1:], widths, widths[1:], strict=False):
+            tiles.multiply(a, table, above + 1, width, following)
+            activate(activation, following)  # in one pass, and the last column is reset
+            following[:, width] = 1.0
+        tiles.multiply(inputs[-1], packed[-1], widths[-2] + 1, widths[-1], scores)
 
     def _residuals(self, rows: Rows, start: int, scores: NDArray[Any]) -> None:
         # Targets and weights are looked up by row, so a lot needs no copy of them.
@@ -222,52 +256,68 @@ class NetworkModel(Model):
         else:
             losses.row_residuals(losses.LOSSES[name], scores, targets, weights, rows, start, limit)
 
-    def _backward(self, tables: list[NDArray[Any]], inputs: list[NDArray[Any]], deltas: list[NDArray[Any]]) -> None:
-        code = ACTIVATIONS[self.architecture.activation]
-        for layer in range(len(tables) - 1, 0, -1):
-            product = np.matmul if deltas[layer].shape[1] > 1 else np.multiply  # column times row: not for BLAS
+    def _backward(self, packed: list[NDArray[Any]], span: slice) -> None:
+        code, widths = ACTIVATIONS[self.architecture.activation], self.architecture.widths
+        for layer in range(len(packed), 0, -1):
+            deltas = self._deltas[layer - 1][span]
             # Without the intercepts, whose input is constant.
-            product(deltas[layer], tables[layer][:-1].T, out=deltas[layer - 1])
-            kernel.multiply_by_derivative(code, inputs[layer], deltas[layer - 1])
+            tiles.multiply(self._deltas[layer][span], packed[layer - 1], widths[layer + 1], widths[layer], deltas)
+            kernel.multiply_by_derivative(code, self._inputs[layer][span], deltas)
 
     def _clip(
         self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], first: NDArray[np.float64], max_norm: float
     ) -> None:
-        """Clip: multiply one factor of the outer product of each layer, the narrower one, by the clip factors.
+        """Clip; `first` holds the squared norms of the rows at the input, which are the same at every step."""
+        kind, bounds, tiny = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm), float(np.finfo(self._dtype).tiny)
+        kernel.clip_rows(
+            kind, first, tuple(inputs), tuple(deltas), self._widths, bounds, _STABILITY, tiny, self._widest
+        )
 
-        `first` holds the squared norms of the rows at the input, which are the same at every step.
-        """
-        hidden = [_squares(each) for each in inputs[1:]]
-        squares = np.array([[first, *hidden], [_squares(each) for each in deltas]], np.float64)
-        factors = np.empty(squares.shape[1:], self._dtype)
-        tiny = float(np.finfo(self._dtype).tiny)
-        kind, bounds = CLIPPINGS[self.clip.kind], self.clip.bounds(max_norm)
-        if kernel.clip_factors(kind, squares, bounds, _STABILITY, tiny, self._widest, factors):
-            # Both factors of the product must be zeroed: zero times infinity is NaN.
-            muted = factors[0] == 0.0
-            for each in (*inputs, *deltas):
-                each[muted] = 0.0
-        for a, delta, factor in zip(inputs, deltas, factors, strict=True):
-            narrower = a if a.shape[1] <= delta.shape[1] else delta
-            narrower *= factor[:, None]
+    def _cut_tables(self, shapes: list[tuple[int, int]]) -> list[tuple[int, bool, tuple[int, int], tuple[int, int]]]:
+        """Parts of the layers' tables that one thread adds products to: layer, whether transposed, and columns."""
+        found = []
+        for layer, (height, width) in enumerate(shapes):
+            # The side of a product that is cut into panels is the one that fills them better.
+            transposed = tiles.n_tiles(width, height, self._dtype) < tiles.n_tiles(height, width, self._dtype)
+            rows, columns = (width, height) if transposed else (height, width)
+            found += [
+                (layer, transposed, tall, wide)
+                for wide in _cut(columns, _RECTANGLE_COLUMNS, tiles.panel_width(self._dtype))
+                for tall in _cut(rows, _RECTANGLE_ROWS, tiles.ROWS)
+            ]
+        return found
 
-    def _add_products(self, inputs: list[NDArray[Any]], deltas: list[NDArray[Any]], sums: list[NDArray[Any]]) -> None:
-        for a, delta, total in zip(inputs, deltas, sums, strict=True):
-            product = self._product[: total.size].reshape(total.shape)
-            for start in range(0, len(a), _BLOCK):
-                # The slack of the clip covers the rounding of one product of at most so many rows.
-                np.matmul(a[start : start + _BLOCK].T, delta[start : start + _BLOCK], out=product)
-                kernel.add_to(product, total)
+    def _add_products(self, m: int, sums: list[NDArray[Any]], rectangle: Any) -> None:
+        layer, transposed, rows, columns = rectangle
+        pair = self._inputs[layer][:m], self._deltas[layer][:m]
+        tiles.add_outer_products(*(pair[::-1] if transposed else pair), rows, columns, transposed, sums[layer])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Nothing to end: the threads are BLAS's own."""
+        self._crew.close()
 
 
-def _squares(values: NDArray[Any]) -> NDArray[Any]:
-    return np.einsum("ij,ij->i", values, values)
+def _cut(length: int, most: int, unit: int) -> list[tuple[int, int]]:
+    """Cut a length into equal parts of at most `most`, but for rounding to a unit."""
+    step = -(-length // -(-length // most) // unit) * unit if length > most else length
+    return [(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def _packed(table: NDArray[Any]) -> NDArray[Any]:
+    panel = tiles.panel_width(table.dtype)
+    packed = np.empty((-(-table.shape[1] // panel) * table.shape[0], panel), table.dtype)
+    tiles.pack(table, packed)
+    return packed
+
+
+def _aligned(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return zeros of shape (n_rows, `tiles.room_for` the width), every row from the start of a cache line on."""
+    shape = n_rows, tiles.room_for(width, dtype)
+    raw = np.zeros(math.prod(shape) * dtype.itemsize + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
 def network_scores(

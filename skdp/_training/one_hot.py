@@ -299,9 +299,16 @@ class OneHotModel(Model):
         return self.n_outputs * self.geometry.width
 
     def clipped_gradient_sum(
-        self, theta: Vector, rows: NDArray[np.int64] | None, max_norm: float
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept."""
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
+
+        Each is multiplied by its number in `counts`.
+        """
         tables, bias = self._tables(theta)
         n = self.n_rows if rows is None else len(rows)
         parts = n_segments(n, tables.size)
@@ -314,6 +321,8 @@ class OneHotModel(Model):
                 chosen = slice(low, min(low + _ROWS, stop))
                 codes, where = self._chosen(rows, chosen)
                 residuals = self._clipped_residuals(codes, where, tables, bias, max_norm)
+                if counts is not None:
+                    residuals *= counts[chosen]
                 for k, each in enumerate(residuals):
                     kernel.add_residuals(codes, self._blocks.first_cell, each, histograms[segment, k])
                 icpts[segment] += residuals.sum(axis=1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._kernels.updates import adam_update, momentum_update
+from skdp._kernels.updates import adam_update, momentum_update, shrink
 
 Vector = NDArray[np.floating]
 Schedule = Callable[[int], float]
@@ -129,9 +129,9 @@ def adam(
 
 
 def _shrink(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
-    """Apply the implicit step of the penalty."""
+    """Apply the implicit step of the penalty, in place."""
     if isinstance(penalty, float) and penalty == 0.0:
         return theta
     # Implicit: the penalty is taken at the new theta, so no step size makes it diverge.
-    # In the dtype of theta: a float64 penalty would turn float32 parameters into float64.
-    return np.divide(theta, 1.0 + rate * penalty, dtype=theta.dtype, casting="same_kind")
+    shrink(theta, rate, np.atleast_1d(np.asarray(penalty, np.float64)))
+    return theta

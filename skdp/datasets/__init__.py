@@ -6,7 +6,8 @@ learn from the rows. They come from a code book.
 
 from __future__ import annotations
 
+from skdp._fitting.sources import TableRows
 from skdp.datasets.census import fetch_acs_pums, load_pums, make_census, recode_acs
 from skdp.datasets.mnist import load_mnist
 
-__all__ = ["fetch_acs_pums", "load_mnist", "load_pums", "make_census", "recode_acs"]
+__all__ = ["TableRows", "fetch_acs_pums", "load_mnist", "load_pums", "make_census", "recode_acs"]

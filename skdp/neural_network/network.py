@@ -53,6 +53,7 @@ class NetworkEstimator(GradientEstimator):
     network, its clipping and its optimizer.
     """
 
+    _streams = True
     n_layers_: int
     out_activation_: str
 
@@ -214,6 +215,10 @@ class NetworkEstimator(GradientEstimator):
     def _arithmetic(self, dtype: Any) -> Any:
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
         return np.float64 if self.adjacency == "add_remove" else dtype
+
+    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+        """See `GradientEstimator`: copies of a row are added up in the dtype of the rows."""
+        return bool(self._arithmetic(dtype) != np.float64)
 
     def _model_of(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
         shape: _Shape = run.shape

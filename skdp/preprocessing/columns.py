@@ -64,6 +64,11 @@ class Table:
     """
 
     def __init__(self, X: Any) -> None:
+        if hasattr(X, "__dask_graph__"):
+            raise TypeError(
+                f"X is a {type(X).__name__} of Dask: map a fitted step that reads no rows over its partitions, as in "
+                "X.map_partitions(step.transform).persist(), or give a frame."
+            )
         names = column_names(X)
         self.is_typed = hasattr(X, "dtype") or names is not None
         self.source = X if names is not None else values_of("X", X)

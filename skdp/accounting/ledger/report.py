@@ -17,9 +17,9 @@ from ..events import (
     SelfComposedDpEvent,
 )
 
-__all__ = ["TableRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of"]
+__all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of"]
 
-TableRows = Sequence[Sequence[str]]
+ReportRows = Sequence[Sequence[str]]
 
 _LONGEST = 72
 _COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "note")
@@ -90,7 +90,7 @@ def _group_key(entry: Any) -> tuple[Any, ...]:
 
 
 def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
-    """TableRows of the table; equal neighbours share one, which shows the time of the first.
+    """Rows of the table; equal neighbours share one, which shows the time of the first.
 
     Parameters
     ----------
@@ -141,13 +141,13 @@ def parameter_lines(entries: Sequence[Any]) -> list[str]:
     return lines
 
 
-def _drop_empty_columns(rows: TableRows) -> list[Sequence[str]]:
+def _drop_empty_columns(rows: ReportRows) -> list[Sequence[str]]:
     """Head and rows without the columns in which no row has anything."""
     used = [k for k in range(len(_COLUMNS)) if any(row[k] for row in rows)]
     return [[row[k] for k in used] for row in (_COLUMNS, *rows)] if rows else []
 
 
-def as_text(title: str, rows: TableRows, figures: TableRows) -> str:
+def as_text(title: str, rows: ReportRows, figures: ReportRows) -> str:
     """Title, entries in columns, then one figure a line.
 
     Parameters
@@ -166,7 +166,7 @@ def as_text(title: str, rows: TableRows, figures: TableRows) -> str:
     return "\n".join([title, *lines, *(f"{name}: {value}" for name, value in figures)])
 
 
-def as_html(title: str, rows: TableRows, figures: TableRows) -> str:
+def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
     """The same as an HTML fragment, every text escaped.
 
     Parameters

@@ -4,8 +4,10 @@ from table import (
     bought,
     clip,
     displays,
+    distributed,
     ensemble,
     fits,
+    grouping,
     layout,
     ledger,
     losses,
@@ -20,13 +22,16 @@ from table import (
     reports,
     search,
     selection,
+    streaming,
     synthesis,
     vectorizer,
+    wide_linear,
 )
 
 MUTANTS = [
     *bought.MUTANTS,
     *clip.MUTANTS,
+    *distributed.MUTANTS,
     *noise.MUTANTS,
     *losses.MUTANTS,
     *moments.MUTANTS,
@@ -45,5 +50,8 @@ MUTANTS = [
     *vectorizer.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
+    *wide_linear.MUTANTS,
+    *grouping.MUTANTS,
+    *streaming.MUTANTS,
     *synthesis.MUTANTS,
 ]

@@ -6,7 +6,7 @@ from paths import (
     GRAM_KERNEL,
     KERNEL,
     MODELS,
-    NETWORKS,
+    ROW_SCALES,
     TRAINING,
 )
 
@@ -51,7 +51,7 @@ MUTANTS = [
     ),
     mutant(
         "intercept left out of the clip",
-        (KERNEL, "length = math.hypot(facts[SCALE, i] * norm, icpt)", "length = facts[SCALE, i] * norm"),
+        (ROW_SCALES, "size = math.hypot(scale[i] * norm, icpt)", "size = scale[i] * norm"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -69,19 +69,19 @@ MUTANTS = [
     ),
     mutant(
         "lengths of float32 rows rounded to nearest",
-        (KERNEL, "    if facts[LENGTH, i] < length:\n", "    if False:\n"),
+        (ROW_SCALES, "    if length[i] < size:\n", "    if False:\n"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(
         "norms that lost their digits taken as they are",
-        (KERNEL, "return max(top * math.sqrt(square), _SMALLEST_NORMAL)", "return top * math.sqrt(square)"),
+        (ROW_SCALES, "return max(top * math.sqrt(square), _SMALLEST_NORMAL)", "return top * math.sqrt(square)"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(
         "NaN among zeros taken for a zero",
-        (KERNEL, "        return np.nan\n", "        return 0.0\n"),
+        (ROW_SCALES, "        return np.nan\n", "        return 0.0\n"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -98,7 +98,11 @@ MUTANTS = [
             "            chunk[i, :] = 0.0  # infinity times zero is NaN\n            continue\n",
             "            pass\n",
         ),
-        (NETWORKS, "                each[muted] = 0.0\n", "                pass\n"),
+        (
+            DENSE,
+            "        if any_muted:\n            for i in range(m):\n",
+            "        if False:\n            for i in range(m):\n",
+        ),
         tests="networks",
         select=BY_PROPERTY,
     ),
@@ -110,13 +114,13 @@ MUTANTS = [
     ),
     mutant(
         "rows not brought to the public norm",
-        (KERNEL, "unit * (radius / norm) if norm > radius else unit", "unit"),
+        (ROW_SCALES, "unit * (radius / norm) if norm > radius else unit", "unit"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(
         "rows clipped, their norm taken before",
-        (KERNEL, "length = math.hypot(facts[SCALE, i] * norm, icpt)", "length = math.hypot(unit * norm, icpt)"),
+        (ROW_SCALES, "size = math.hypot(scale[i] * norm, icpt)", "size = math.hypot(unit * norm, icpt)"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),
@@ -143,7 +147,7 @@ MUTANTS = [
     ),
     mutant(
         "tiny rows taken for rows of zeros, which no weight can make long",
-        (KERNEL, "    if 1e-280 < square < 1e280:\n", "    if square >= 0.0:\n"),
+        (ROW_SCALES, "    if 1e-280 < square < 1e280:\n", "    if square >= 0.0:\n"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),

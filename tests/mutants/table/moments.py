@@ -35,14 +35,14 @@ MUTANTS = [
     ),
     mutant(
         "PCA: norms clipped, the block as it came multiplied",
-        (GRAM, "            self.ball.bring_in(block, rows)\n", "            np.copyto(rows, block)\n"),
+        (GRAM, "        self.ball.bring_in(block, rows)\n", "        np.copyto(rows, block)\n"),
         tests="decomposition",
         select=BY_PROPERTY,
     ),
     mutant(
         "PCA: off-diagonal entries released at half their weight",
-        (GRAM, "self._triangle * (math.sqrt(2.0) / self.rounding)", "self._triangle / self.rounding"),
-        (GRAM, "triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)", "pass"),
+        (GRAM, "triangle *= math.sqrt(2.0) / self.rounding", "triangle /= self.rounding"),
+        (GRAM, "triangle[_diagonal(len(total))] /= math.sqrt(2.0)", "pass"),
         (GRAM, "* (self.rounding / math.sqrt(2.0))", "* self.rounding"),
         (GRAM, "        triangle[_diagonal(d)] *= math.sqrt(2.0)\n", ""),
         tests="decomposition",
@@ -60,14 +60,15 @@ MUTANTS = [
         (
             PCA,
             "        fitted = self._decompose(moments,",
-            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
+            "        moments = moments._replace(total=sums._sum_of_parts().total)\n"
+            "        fitted = self._decompose(moments,",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
     ),
     mutant(
         "PCA: exact trace",
-        (PCA, "total = max(float(np.trace(covariance)) * radius**2,", "total = max(self._exact_trace * radius**2,"),
+        (PCA, "total = max(trace * radius**2,", "total = max(self._exact_trace * radius**2,"),
         (
             PCA,
             "        fitted = self._decompose(moments,",
@@ -102,6 +103,29 @@ MUTANTS = [
         ),
         tests="decomposition",
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: threads that add to the same sums",
+        (
+            GRAM,
+            "self._add_block(rows[block:stop], room, self._parts[number])",
+            "self._add_block(rows[block:stop], room, self._parts[0])",
+        ),
+        tests="gram",
+        select="threads",
+    ),
+    mutant(
+        "PCA: rows at the end of a span read twice",
+        (GRAM, "stop = min(block + step, spans[number][1])", "stop = min(block + step + 1, len(rows))"),
+        (GRAM, "return np.empty((BLOCK_ROWS[dtype], d), dtype)", "return np.empty((BLOCK_ROWS[dtype] + 1, d), dtype)"),
+        tests="gram",
+        select="threads",
+    ),
+    mutant(
+        "PCA: the direction of the mean kept before one that varies more",
+        (PCA, "values = np.append(values[:first], inner)", "values = np.append(values[:first] - np.inf, inner)"),
+        tests="decomposition",
+        select="one_decomposition",
     ),
     mutant(
         "PCA: charge after the blocks are drawn",

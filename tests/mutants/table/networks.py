@@ -1,14 +1,15 @@
 """Mistakes in dense networks."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, MLP, NETWORKS
+from paths import DENSE, MLP, NETWORKS, THREADS, TILES
 
-CLIP_LAYERS = "self._clip(inputs, deltas, first, max_norm / self._slack)\n"
+CLIP_LAYERS = "            self._clip(inputs, deltas, first, max_norm)\n"
+MUTE = "        if any_muted:\n            for i in range(m):\n"
 
 MUTANTS = [
     mutant(
         "network: the mean clipped, not the rows",
-        (NETWORKS, "            narrower *= factor[:, None]\n", "            narrower *= 1.0\n"),
+        (DENSE, "                row[j] *= factor\n", "                row[j] *= 1.0\n"),
         (
             NETWORKS,
             "        return total\n",
@@ -20,10 +21,10 @@ MUTANTS = [
     mutant(
         "network: a chunk clipped by its mean norm",
         (
-            NETWORKS,
-            "        factors = np.empty(squares.shape[1:], self._dtype)\n",
-            "        squares[:] = squares.mean(axis=2, keepdims=True)\n"
-            "        factors = np.empty(squares.shape[1:], self._dtype)\n",
+            DENSE,
+            "    any_muted = clip_factors(",
+            "    for k in range(n_layers):\n        for each in squares[:, k]:\n            each[:] = each.mean()\n"
+            "    any_muted = clip_factors(",
         ),
         tests="networks",
         select="toggling",
@@ -57,7 +58,11 @@ MUTANTS = [
     ),
     mutant(
         "network: the intercept's 1 left out of the norm",
-        (NETWORKS, "[_squares(each) for each in inputs[1:]]", "[_squares(each[:, :-1]) for each in inputs[1:]]"),
+        (
+            DENSE,
+            "add_squares(inputs[k], widths[k] + 1, squares[0, k])",
+            "add_squares(inputs[k], widths[k], squares[0, k])",
+        ),
         tests="networks",
         select=BY_PROPERTY,
     ),
@@ -83,9 +88,9 @@ MUTANTS = [
         (
             NETWORKS,
             CLIP_LAYERS,
-            f"{CLIP_LAYERS}                picked = np.arange(n) if rows is None else rows\n"
-            "                for delta in deltas:\n"
-            "                    delta *= np.maximum(self._weights[picked[start : start + len(delta)]], 1)[:, None]\n",
+            f"{CLIP_LAYERS}            picked = np.arange(self.n_rows) if rows is None else rows\n"
+            "            for delta in deltas:\n"
+            "                delta *= np.maximum(self._weights[picked[start : start + len(delta)]], 1)[:, None]\n",
         ),
         tests="networks",
         select="toggling or weight_multiplies",
@@ -109,18 +114,14 @@ MUTANTS = [
     ),
     mutant(
         "network: muted rows left where infinity meets their zero",
-        (NETWORKS, "                each[muted] = 0.0\n", "                pass\n"),
+        (DENSE, MUTE, MUTE.replace("any_muted", "False")),
         tests="networks",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: a row muted in one layer only",
         (DENSE, "            factors[:, i] = 0.0\n", "            factors[0, i] = 0.0\n"),
-        (
-            NETWORKS,
-            "                each[muted] = 0.0\n",
-            "                each[muted] = np.nan_to_num(each[muted], posinf=0)\n",
-        ),
+        (DENSE, MUTE, MUTE.replace("any_muted", "any_muted and k == 0")),
         tests="networks dense_kernels",
         select=BY_PROPERTY,
     ),
@@ -140,7 +141,7 @@ MUTANTS = [
         "network: no room for rounding in the clip",
         (
             NETWORKS,
-            "self._slack = 1.0 + unit_roundoff * (_BLOCK * (_BLOCK + 3) + self._widest + 8)",
+            "self._slack = 1.0 + unit_roundoff * (tiles.SUMMED_ROWS * (tiles.SUMMED_ROWS + 3) + self._widest + 8)",
             "self._slack = 1.0 + unit_roundoff * (self._widest + 8)",
         ),
         tests="networks",
@@ -148,11 +149,68 @@ MUTANTS = [
     ),
     mutant(
         "network: blocks longer than there is room for",
-        (NETWORKS, "range(0, len(a), _BLOCK)", "range(0, len(a), 16 * _BLOCK)"),
-        (NETWORKS, "a[start : start + _BLOCK].T, delta[start : start + _BLOCK]", "a.T, delta"),
+        (TILES, "range(0, m, SUMMED_ROWS)", "range(0, m, 16 * SUMMED_ROWS)"),
+        (TILES, "depth = min(SUMMED_ROWS, m - start)", "depth = min(16 * SUMMED_ROWS, m - start)"),
         (NETWORKS, "min(batch_size, max(1, self.n_rows))", "max(1, self.n_rows)"),
         tests="networks",
         select="rounding",
+    ),
+    mutant(
+        "network: sums of blocks in the dtype of the rows",
+        (TILES, "sums = np.zeros((height, width))", "sums = np.zeros((height, width), left.dtype)"),
+        tests="networks tiles",
+        select=f"({BY_PROPERTY}) and (rounding or blocks)",
+    ),
+    mutant(
+        "network: what is left of the lot before is added up",
+        (TILES, "columns_of_tile, left.shape[0]\n", "columns_of_tile, left.shape[0] // 6 * 6 + 6\n"),
+        (
+            NETWORKS,
+            "pair = self._inputs[layer][:m], self._deltas[layer][:m]",
+            "pair = self._inputs[layer], self._deltas[layer]",
+        ),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: a row in two blocks",
+        (TILES, "depth = min(SUMMED_ROWS, m - start)", "depth = min(SUMMED_ROWS + 1, m - start)"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: a task taken by two threads",
+        (
+            THREADS,
+            "                    run(task)\n\n",
+            "                    run(task)\n                    run(task)\n\n",
+        ),
+        tests="threads",
+    ),
+    mutant(
+        "network: products while rows are still being clipped",
+        (
+            THREADS,
+            "                if not each.cancel():\n                    each.result()\n",
+            "                each.cancel()\n",
+        ),
+        tests="threads",
+    ),
+    mutant(
+        "network: rows beside one another share a chain",
+        (TILES, "place(0, plus(i, r), k)))", "place(0, plus(i, 0), k)))"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "network: NaN hidden by relu",
+        (
+            TILES,
+            "following[i, j] = 0 if following[i, j] <= 0 else following[i, j]",
+            "following[i, j] = following[i, j] if following[i, j] > 0 else 0",
+        ),
+        tests="tiles",
+        select=BY_PROPERTY,
     ),
     mutant(
         "network: add_remove in the dtype of the rows",
@@ -168,13 +226,14 @@ MUTANTS = [
     ),
     mutant(
         "network: the clip depends on the size of a chunk",
-        (NETWORKS, CLIP_LAYERS, CLIP_LAYERS.replace("self._slack", "self._slack * len(inputs[0]) ** -0.01")),
+        (NETWORKS, "start, max_norm / self._slack)", "start, max_norm / self._slack * m**0.01)"),
         tests="networks",
         select="chunks",
     ),
     mutant(
         "network: a layer's 1 overwritten by the activation",
-        (NETWORKS, "            following[:, -1] = 1.0\n", ""),
+        (NETWORKS, "            following[:, width] = 1.0\n", ""),
+        (TILES, "            following[i, width] = 1\n", ""),
         tests="networks",
         select="finite or loss",
     ),

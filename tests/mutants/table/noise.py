@@ -149,7 +149,7 @@ MUTANTS = [
     ),
     mutant(
         "one normal for all parameters",
-        (MECHANISMS, "stream.normal(value.size)", "stream.normal(1)"),
+        (MECHANISMS, "stream.normal(value.size)", "stream.normal(1).repeat(value.size)"),
         tests="mechanisms training",
         select=BY_PROPERTY,
     ),
@@ -191,15 +191,43 @@ MUTANTS = [
         "noise from numpy's global generator",
         (
             RANDOM,
-            "normals_from_words(self.words(_NORMALS_AHEAD), self._normals)",
-            "self._normals = np.random.standard_normal(_NORMALS_AHEAD)",
+            "normals_from_words(self.words(_NORMALS_AHEAD), normals)",
+            "normals = np.random.standard_normal(_NORMALS_AHEAD)",
         ),
         tests="random",
     ),
     mutant(
         "left-over normals drawn twice",
-        (RANDOM, "self._normals = self._normals[taken:]", "self._normals = self._normals[taken // 2 :]"),
+        (RANDOM, "self.normals = self.normals[filled:]", "self.normals = self.normals[filled // 2 :]"),
         tests="random",
+    ),
+    mutant(
+        "a stream looked at and not taken",
+        (RANDOM, "return self._at_rest.pop()", "return self._at_rest[-1]"),
+        tests="random",
+        select="second_caller or brings_no_number or share_no",
+    ),
+    mutant(
+        "a stream put back before it is used",
+        (
+            RANDOM,
+            "        draws.fill(out)\n        self._at_rest.append(draws)\n",
+            "        self._at_rest.append(draws)\n        draws.fill(out)\n",
+        ),
+        tests="random",
+        select="second_caller",
+    ),
+    mutant(
+        "a forked child goes on with the noise of its parent",
+        (RANDOM, "os.register_at_fork(after_in_child=_mark_child)", "pass"),
+        tests="random",
+        select="forked",
+    ),
+    mutant(
+        "a forked child spawns the streams of its parent",
+        (RANDOM, "        self._check_process()\n        # HMAC", "        # HMAC"),
+        tests="random",
+        select="forked",
     ),
     mutant(
         "a stream that can be pickled",
@@ -266,7 +294,7 @@ MUTANTS = [
     ),
     mutant(
         "gap of a sampled row off by one",
-        (BITS, "last += 1 + np.int64(gaps[i])", "last += 2 + np.int64(gaps[i])"),
+        (BITS, "last += 1 + rows[i]", "last += 2 + rows[i]"),
         tests="bits random",
     ),
     mutant(

@@ -128,9 +128,9 @@ MUTANTS = [
         "importances that read rows",
         (
             GRADIENT,
-            "        return self._model_of(run, targets.outputs, X.dtype)",
+            "        limit = self._limit_of_groups(",
             "        self._fitted_shares = np.bincount(X.codes[0], minlength=9)[: self.n_features_in_] + 1.0\n"
-            "        return self._model_of(run, targets.outputs, X.dtype)",
+            "        limit = self._limit_of_groups(",
         ),
         (
             RANDOM_TREES,

@@ -19,7 +19,7 @@ MUTANTS = [
             "def _sum_of_rows(",
             """class _Unclipped(MomentSum):
     def add(self, X):
-        self._triangle += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
+        self._parts[0].triangle[:] += (X.T.astype(float) @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 
@@ -38,7 +38,7 @@ def _sum_of_rows(""",
     def add(self, X):
         with np.errstate(over="ignore"):
             X = np.minimum(X.astype(float), 1e100)
-            self._triangle += (X.T @ X)[np.tri(X.shape[1], dtype=bool)]
+            self._parts[0].triangle[:] += (X.T @ X)[np.tri(X.shape[1], dtype=bool)]
         self.n_rows += len(X)
 
 
@@ -147,7 +147,7 @@ def _sum_of_rows(""",
     ),
     mutant(
         "regressor: negative counts taken",
-        (REGRESSOR, "            if (values < 0.0).any():\n", "            if False:\n"),
+        (REGRESSOR, "    if (counts < 0.0).any():\n", "    if False:\n"),
         tests="mlp_regressor",
         select="refused",
     ),

@@ -1,0 +1,216 @@
+"""Which lazy collections a fit accepts: those whose every row comes from one row of the source, each time the same.
+
+Dask computes a graph anew whenever it needs the rows, so ``X - X.mean()`` or a random array would be part of the fit:
+one row would act on many, or every step would see other people. Accepted are collections that are in memory already,
+of which it is the user's word that they were made row by row, and graphs of which every task is listed here: readers
+of a source, and functions of one row each, of one partition. What is not listed is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from dask.core import flatten
+
+_EXPRESSIONS = "dask.dataframe.dask_expr."
+_SOURCES = frozenset({
+    "io.io.FromPandas", "io.io.FromArray", "io.parquet.ReadParquetFSSpec", "io.parquet.ReadParquetPyarrowFS",
+})  # fmt: skip
+_IN_MEMORY = "io.io.FromGraph"
+_ROW_WISE = frozenset({
+    "_expr.Projection", "_expr.AsType", "_expr.RenameFrame", "_expr.RenameSeries", "_expr.ColumnsSetter", "_expr.Drop",
+    "_expr.ToFrame", "_expr.ArrowStringConversion",
+})  # fmt: skip
+
+_ARITHMETIC = frozenset({
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.abs,
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+})  # fmt: skip
+_GETTERS = frozenset({"getter", "getter_nofancy", "getter_inline"})
+
+
+def check_graph(name: str, collection: Any) -> None:
+    """Refuse a collection of Dask that is neither in memory nor known to be made row by row.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument of ``fit``.
+    collection : dask array, dataframe or series
+        Nothing of it is computed.
+
+    Raises
+    ------
+    TypeError
+        It is no array, dataframe or series.
+    ValueError
+        In one line, with the operation that is not known.
+    """
+    if is_frame(collection):
+        fault = _fault_of_expression(collection.expr)
+    elif f"{type(collection).__module__}.{type(collection).__name__}" != "dask.array.core.Array":
+        raise TypeError(f"{name} is a Dask {type(collection).__name__}: give a dask array, dataframe or series.")
+    else:
+        fault = _fault_of_tasks(dict(collection.__dask_graph__()), flatten(collection.__dask_keys__()))
+    if fault:
+        raise ValueError(
+            f"{name} is a lazy collection with {fault}, which may let one row act on several or change from step to "
+            f"step: if it is made row by row, give {name}.persist()."
+        )
+
+
+def is_frame(collection: Any) -> bool:
+    """Whether a collection of Dask is a dataframe or a series."""
+    return type(collection).__module__ == f"{_EXPRESSIONS}_collection"
+
+
+# --- dataframes, which are trees of expressions ---
+
+
+def _fault_of_expression(expression: Any) -> str:
+    """Return what is not known to be row-wise in a chain of expressions; "" if nothing is."""
+    while True:
+        kind = f"{type(expression).__module__}.{type(expression).__qualname__}".removeprefix(_EXPRESSIONS)
+        below = expression.dependencies()
+        if kind == _IN_MEMORY:
+            return "" if _are_data(expression.operand("layer").values()) else "tasks of another graph"
+        if kind in _SOURCES and not below:
+            chosen = [name for name in ("filters", "_partitions") if _operand(expression, name) is not None]
+            return f"{chosen[0].strip('_')} at its source" if chosen else ""
+        if kind not in _ROW_WISE or len(below) != 1:
+            return f"the operation {type(expression).__name__}"
+        (expression,) = below
+
+
+def _operand(expression: Any, name: str) -> Any:
+    return expression.operand(name) if name in expression._parameters else None
+
+
+# --- arrays, which are graphs of tasks ---
+
+
+def _are_data(values: Iterable[Any]) -> bool:
+    """Whether these values of a graph are results in memory, here or on workers."""
+    return all(_is_data(value) for value in values)
+
+
+def _is_data(value: Any) -> bool:
+    kind = f"{type(value).__module__}.{type(value).__name__}"
+    if kind == "dask._task_spec.DataNode":
+        return _is_data(value.value)
+    return kind == "distributed.client.Future" or isinstance(value, np.ndarray) or hasattr(value, "iloc")
+
+
+def _fault_of_tasks(graph: dict[Hashable, Any], keys: Iterable[Hashable]) -> str:
+    """Return what is not known to be row-wise in the chain of tasks behind each key, or a source that is used twice."""
+    parts: dict[Hashable, list[tuple[int, int]]] = {}
+    for key in keys:
+        fault, source, span = _follow(graph, key)
+        if fault:
+            return fault
+        parts.setdefault(source, []).append(span)
+    for spans in parts.values():
+        spans.sort()
+        if any(start < stop for (_, stop), (start, _) in pairwise(spans)):
+            return "rows that occur several times"
+    return ""
+
+
+_ALL = (0, 1 << 62)
+
+
+def _follow(graph: dict[Hashable, Any], key: Hashable) -> tuple[str, Hashable, tuple[int, int]]:
+    """Follow a chain of tasks to its source: what is wrong with it, the key of the source, and the rows taken of it."""
+    span = _ALL
+    while True:
+        if key not in graph:
+            return "a task that is not in its graph", key, span
+        task = graph[key]
+        if _is_data(task):
+            return "", key, span
+        if _is_key(graph, task):  # another name of a chunk
+            key = task
+            continue
+        below: tuple[Hashable, ...] = tuple(getattr(task, "dependencies", ()))
+        if len(below) != 1:
+            return f"the operation {_name_of(task)}", key, span
+        (key,) = below
+        if type(task).__name__ == "Alias":
+            continue
+        if not _is_plain(task):
+            return f"the operation {_name_of(task)}", key, span
+        if getattr(task.func, "__name__", "") in _GETTERS and _is_from(task.func, "dask.array.core"):
+            rows = _rows_taken(task)
+            if rows is None or not isinstance(graph.get(key), np.ndarray):
+                return "a source that is no NumPy array", key, span
+            span = rows
+        elif not _is_row_wise(task):
+            return f"the operation {_name_of(task)}", key, span
+
+
+def _is_key(graph: dict[Hashable, Any], task: Any) -> bool:
+    try:
+        return isinstance(task, tuple) and task in graph
+    except TypeError:  # a task that holds a list
+        return False
+
+
+def _is_plain(task: Any) -> bool:
+    """Whether a task calls one function, with nothing to compute among its arguments."""
+    given = (*getattr(task, "args", ()), *getattr(task, "kwargs", {}).values())
+    nodes = [each for each in given if type(each).__module__ == "dask._task_spec"]
+    return type(task).__name__ == "Task" and all(
+        _is_reference(each) or type(each).__name__ == "DataNode" for each in nodes
+    )
+
+
+def _is_row_wise(task: Any) -> bool:
+    """Whether a task with one chunk as its argument gives each of its rows from one row of the chunk."""
+    function = task.func
+    if _is_from(function, "dask.array.chunk") and function.__name__ == "getitem":
+        index = _literal(task.args[1])
+        return isinstance(index, tuple) and isinstance(index[0], slice)
+    if _is_from(function, "dask.array.chunk") and function.__name__ == "astype":
+        return True
+    numbers = all(np.isscalar(_literal(each)) for each in task.args if not _is_reference(each)) and not task.kwargs
+    if isinstance(function, np.ufunc):
+        return numbers and function.signature is None and function.nout == 1
+    return numbers and (function is np.clip or (_is_hashable(function) and function in _ARITHMETIC))
+
+
+def _rows_taken(task: Any) -> tuple[int, int] | None:
+    """Return the first and the last row, exclusive, that a getter takes of its source."""
+    index = _literal(task.args[1])
+    rows = index[0] if isinstance(index, tuple) and index else None
+    if not isinstance(rows, slice) or rows.step not in (None, 1) or None in (rows.start, rows.stop):
+        return None
+    return int(rows.start), int(rows.stop)
+
+
+def _is_reference(argument: Any) -> bool:
+    return type(argument).__name__ in ("TaskRef", "Alias")
+
+
+def _literal(argument: Any) -> Any:
+    """Return an argument of a task that is written in the graph."""
+    return argument.value if type(argument).__name__ == "DataNode" else argument
+
+
+def _is_from(function: Any, module: str) -> bool:
+    return getattr(function, "__module__", None) == module
+
+
+def _is_hashable(function: Any) -> bool:
+    return isinstance(function, Hashable)
+
+
+def _name_of(task: Any) -> str:
+    function = getattr(task, "func", None)
+    return str(getattr(function, "__name__", type(task).__name__))
+
+
+__all__ = ["check_graph", "is_frame"]

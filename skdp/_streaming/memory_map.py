@@ -1,0 +1,93 @@
+"""Rows of a memory map of NumPy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._fitting.cells import values_of
+from skdp._fitting.rows import check_shape
+from skdp._streaming.blocks import BlockSource
+from skdp._streaming.model import Order, RowBlock
+
+
+class MappedRows(BlockSource):
+    """A memory map of shape (n, d), read in slices; labels and weights are arrays, or memory maps too."""
+
+    def __init__(self, X: np.memmap[Any, Any], labels: Any, weights: Any) -> None:
+        check_shape(X.shape)
+        if X.dtype.kind not in "buif":
+            raise ValueError(f"X is a memory map of {X.dtype.name}: give one of numbers, such as float32.")
+        self.n_rows, self.n_features = X.shape
+        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self._X, self._labels, self._weights = X, labels, weights
+        self._files = {name: _state(name) for name in _files_of(X, labels, weights)}
+
+    def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
+        """See `BlockSource`."""
+        for start in range(0, self.n_rows, self.block_rows):
+            self._check_files()
+            part = slice(start, min(start + self.block_rows, self.n_rows))
+            yield RowBlock(start, np.asarray(self._X[part]), _part(self._labels, part), _part(self._weights, part))
+
+    def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
+        """See `BlockSource`. Nothing is copied, and the operating system reads ahead."""
+        yield from self.blocks()
+
+    def gather(self, places: NDArray[np.int64]) -> RowBlock:
+        """See `BlockSource`. A map gives rows at any place, so only those are read."""
+        self._check_files()
+        return RowBlock(0, np.asarray(self._X[places]), _part(self._labels, places), _part(self._weights, places))
+
+    def _check_files(self) -> None:
+        """Refuse a file that is not what it was when the fit began; to read beyond its end would kill the process."""
+        for name, before in self._files.items():
+            if _state(name) != before:
+                raise ValueError(
+                    f"the file {name!r} changed or was cut off under the fit, after the fit was charged, which "
+                    "stands: fit again to a file that nobody writes."
+                )
+
+
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> MappedRows:
+    """Return the source of a memory map; see `skdp._fitting.sources`."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if isinstance(given, str):
+            raise ValueError(f"{name}={given!r} names a column, and a memory map has no names: give an array.")
+    return MappedRows(X, one_per_row("y", y, len(X)), one_per_row("sample_weight", sample_weight, len(X)))
+
+
+def one_per_row(name: str, given: Any, n_rows: int) -> Any:
+    """Return labels or weights as an array, refused if they are not one a row."""
+    if given is None:
+        return None
+    values = given if isinstance(given, np.memmap) else values_of(name, given)
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {values.shape} where X has {n_rows} rows: give one number a row.")
+    return values
+
+
+def _part(values: Any, part: Any) -> Any:
+    return None if values is None else np.asarray(values[part])
+
+
+def _files_of(*arrays: Any) -> list[str]:
+    """Return the names of the files of memory maps."""
+    found = [each.filename for each in arrays if isinstance(each, np.memmap)]
+    return [os.fspath(name) for name in found if name is not None]
+
+
+def _state(name: str) -> tuple[int, int] | None:
+    """Return size and time of the last change of a file, None if it is gone."""
+    try:
+        found = os.stat(name)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+__all__ = ["MappedRows", "one_per_row", "source_of_rows"]

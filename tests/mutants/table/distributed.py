@@ -1,0 +1,163 @@
+"""Mistakes with rows on many machines: what workers are sent, which collections they take, how sums meet."""
+
+from mutant import mutant
+from paths import ENGINE, GRAM, GRAPHS, LOTS, PARTITIONS, ROWS_OF_DASK
+
+SUBKEY = 'of_step.subkey("partition", number)'
+
+MUTANTS = [
+    # --- noise and samples ---
+    mutant(
+        "noise added on each worker",
+        (PARTITIONS, "    return sums\n", "    return sums + np.random.default_rng().normal(size=sums.shape)\n"),
+        tests="distributed",
+        select="one_machine",
+    ),
+    mutant(
+        "one key for the lots of all partitions",
+        (LOTS, SUBKEY, 'of_step.subkey("partition")'),
+        tests="distributed",
+        select="drawn_independently",
+    ),
+    mutant(
+        "one key for the lots of all steps",
+        (LOTS, 'stream.spawn("step", step)', 'stream.spawn("step")'),
+        tests="distributed",
+        select="drawn_independently",
+    ),
+    mutant(
+        "workers are sent the key of all samples",
+        (LOTS, "class PartitionLot:", "class PartitionLot:\n    parent: bytes = b''\n"),
+        (
+            LOTS,
+            "    sampling: Sampling\n    key: bytes = field(repr=False)\n",
+            "    sampling: Sampling = FullBatch()\n    key: bytes = field(repr=False, default=b'')\n",
+        ),
+        (LOTS, f"PartitionLot(sampling, {SUBKEY})", f"PartitionLot(stream._key, sampling, {SUBKEY})"),
+        (LOTS, '[PartitionLot(sampling, b"")]', '[PartitionLot(b"", sampling, b"")]'),
+        tests="distributed",
+        select="keys_of_its_lots",
+    ),
+    mutant(
+        "workers are sent the key of a step",
+        (LOTS, f"PartitionLot(sampling, {SUBKEY})", "PartitionLot(sampling, of_step._key)"),
+        tests="distributed",
+        select="keys_of_its_lots",
+    ),
+    mutant(
+        "a full batch with a key",
+        (LOTS, '[PartitionLot(sampling, b"")]', "[PartitionLot(sampling, stream._key)]"),
+        tests="distributed",
+        select="nothing_secret",
+    ),
+    mutant(
+        "a step that is computed again draws another lot",
+        (LOTS, "SecretStream(self.key)", "SecretStream.from_random_state()"),
+        tests="distributed",
+        select="whenever_it_is_drawn",
+    ),
+    mutant(
+        "the key of a lot is shown",
+        (LOTS, "field(repr=False)", "field()"),
+        tests="distributed",
+        select="not_shown",
+    ),
+    # --- sums ---
+    mutant(
+        "the last partition is left out of a sum",
+        (ENGINE, "range(0, len(parts), FAN_IN)", "range(0, len(parts) - 1, FAN_IN)"),
+        (ENGINE, "parts[start : start + FAN_IN]", "parts[start : min(start + FAN_IN, len(parts) - 1)]"),
+        tests="distributed",
+        select="one_machine",
+    ),
+    mutant(
+        "a sum changes its parts, which a lost worker makes Dask add again",
+        (PARTITIONS, "total = part.copy() if", "total = part if"),
+        tests="distributed",
+        select="left_as_they_are",
+    ),
+    mutant(
+        "moments change their parts",
+        (
+            PARTITIONS,
+            "    total = new_sum()\n    for part in parts:",
+            "    total = parts[0]\n    for part in parts[1:]:",
+        ),
+        tests="distributed",
+        select="left_as_they_are",
+    ),
+    mutant(
+        "moments are sent with the rows in their buffers",
+        (GRAM, '"_scratch": {dtype: [] for dtype in self._scratch}, ', ""),
+        tests="distributed",
+        select="without_the_rows",
+    ),
+    # --- collections ---
+    mutant(
+        "any graph is accepted",
+        (GRAPHS, "    if fault:\n        raise", "    if False:\n        raise"),
+        tests="distributed",
+        select="may_mix_rows",
+    ),
+    mutant(
+        "a task that joins several chunks is accepted",
+        (GRAPHS, "        if len(below) != 1:\n            return", "        if not below:\n            return"),
+        tests="distributed",
+        select="may_mix_rows",
+    ),
+    mutant(
+        "any function of one chunk is accepted",
+        (GRAPHS, "elif not _is_row_wise(task):", "elif False:"),
+        tests="distributed",
+        select="may_mix_rows",
+    ),
+    mutant(
+        "tasks within a task are accepted",
+        (GRAPHS, "        if not _is_plain(task):\n", "        if False:\n"),
+        tests="distributed",
+        select="hidden",
+    ),
+    mutant(
+        "rows that occur twice are accepted",
+        (GRAPHS, "if any(start < stop", "if any(False"),
+        tests="distributed",
+        select="may_mix_rows",
+    ),
+    mutant(
+        "any expression of one frame is accepted",
+        (GRAPHS, "if kind not in _ROW_WISE or len(below) != 1:", "if len(below) != 1:"),
+        tests="distributed",
+        select="may_mix_rows",
+    ),
+    mutant(
+        "rows that a reader filters are accepted",
+        (GRAPHS, '("filters", "_partitions")', '("_partitions",)'),
+        tests="distributed",
+        select="filters",
+    ),
+    mutant(
+        "labels are not asked how they were made",
+        (ROWS_OF_DASK, "        check_graph(name, column)\n", ""),
+        tests="distributed",
+        select="checked_like_rows",
+    ),
+    mutant(
+        "partitions of any type are read",
+        (PARTITIONS, "        if found == self.types:", "        if True:"),
+        tests="distributed",
+        select="bad_partition",
+    ),
+    # --- messages ---
+    mutant(
+        "the text of an error on the engine is quoted",
+        (ENGINE, "failure = type(error).__name__", "failure = str(error)"),
+        tests="distributed",
+        select="engine_that_fails",
+    ),
+    mutant(
+        "the text of an error in a partition is quoted",
+        (PARTITIONS, "({type(error).__name__})", "({error})"),
+        tests="distributed",
+        select="stranger",
+    ),
+]

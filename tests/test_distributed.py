@@ -1,0 +1,843 @@
+"""Rows on many machines: which collections are accepted, what is sent, and that the model is that of one machine."""
+
+from __future__ import annotations
+
+import operator
+import pickle
+import subprocess
+import sys
+from functools import partial
+
+import cloudpickle
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask._task_spec import List, Task, TaskRef
+from dask.array import chunk
+
+from skdp import (
+    DPPCA,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPRidge,
+    PrivacyAccountant,
+)
+from skdp._distributed.engine import in_a_tree
+from skdp._distributed.graphs import check_graph
+from skdp._distributed.lots import lots_of_step
+from skdp._distributed.model import DistributedModel
+from skdp._distributed.partitions import (
+    BoundPartition,
+    Layout,
+    Refused,
+    add_sums,
+    bind_partition,
+    merge_sums,
+    sum_partition,
+)
+from skdp._distributed.rows import source_of_rows
+from skdp._fitting.sources import BlockRecipe
+from skdp._gradient.classifier import ClassReader
+from skdp._gram import MomentSum
+from skdp._random import SecretStream
+from skdp._sampling import FullBatch, PoissonSampling
+from skdp._training.linear import LinearGeometry, LinearModel
+from skdp.datasets import TableRows
+from skdp.ensemble import PublicTreesEmbedding
+from skdp.exceptions import FitInterruptedWarning
+from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing import DPTableVectorizer
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skdp.exceptions.PrivacyLeakWarning",
+    "ignore:.*rows are few",
+    "ignore:The inplace keyword",  # of pandas, about what Dask does
+)
+
+SIZES = (300, 0, 450, 250)
+N = sum(SIZES)
+NAMES = list("abcd")
+
+
+def make_people(dtype=np.float64, n=N):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (n, len(NAMES))).astype(dtype)
+    return X, (X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def collection(name, pieces, sizes, n_columns=None):
+    """A Dask array of these pieces in memory, which says that they have these sizes."""
+    chunks = (tuple(sizes),) if n_columns is None else (tuple(sizes), (n_columns,))
+    rest = (0,) * (len(chunks) - 1)
+    graph = {(name, number, *rest): piece for number, piece in enumerate(pieces)}
+    return da.Array(graph, name, chunks=chunks, dtype=pieces[0].dtype)
+
+
+def split(values, sizes=SIZES):
+    """A Dask array of partitions of these sizes, in memory."""
+    pieces = np.split(values, np.cumsum(sizes)[:-1])
+    return collection(f"split-{values.ndim}-{id(values)}", pieces, sizes, *values.shape[1:])
+
+
+def frame(X, y, n_partitions=3):
+    return dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=y), npartitions=n_partitions)
+
+
+def classifier(**changed):
+    return DPLogisticRegression(**{"epsilon": 1.0, "classes": [0, 1], "random_state": 4} | changed)
+
+
+# --- the same model as on one machine ---
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_full_batches_give_the_parameters_of_one_machine(dtype):
+    X, y = make_people(dtype)
+    here, there = classifier().fit(X, y), classifier().fit(split(X), split(y))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(there.intercept_, here.intercept_, rtol=0, atol=1e-13)
+    assert (there.epsilon_, there.privacy_event_) == (here.epsilon_, here.privacy_event_)
+    assert (there.n_steps_, there.data_norm_) == (here.n_steps_, here.data_norm_)
+
+
+def test_dataframes_give_the_parameters_of_one_machine():
+    X, y = make_people()
+    here = classifier().fit(pd.DataFrame(X, columns=NAMES), y)
+    there = classifier().fit(frame(X, y), "y")
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    assert list(there.feature_names_in_) == NAMES
+    beside = frame(X, y)
+    apart = classifier().fit(beside[NAMES], beside["y"])
+    np.testing.assert_array_equal(apart.coef_, there.coef_)
+
+
+def test_columns_of_a_frame_are_chosen_by_name():
+    X, y = make_people()
+    there = classifier().fit(TableRows(frame(X, y), ["c", "a"]), "y")
+    here = classifier().fit(X[:, [2, 0]], y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(
+        there.predict(frame(X, y)), there.predict(pd.DataFrame(X[:, [2, 0]], columns=["c", "a"]))
+    )
+
+
+def test_labels_of_words_and_weights_are_read_on_the_workers():
+    X, y = make_people()
+    words, weights = np.array(["no", "yes"])[y], np.where(np.arange(N) % 3, 1.0, 0.0)
+    table = dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=words, w=weights), npartitions=4)
+    here = classifier(classes=["no", "yes"], class_weight={"no": 1, "yes": 2}).fit(X, words, weights)
+    there = classifier(classes=["no", "yes"], class_weight={"no": 1, "yes": 2}).fit(table, "y", "w")
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+
+
+def test_labels_and_weights_in_memory_are_cut_like_the_rows():
+    X, y = make_people()
+    weights = np.linspace(0.0, 2.0, N)
+    there, here = classifier().fit(split(X), y, weights), classifier().fit(X, y, weights)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+
+
+def test_principal_components_are_one_map_and_one_sum():
+    X, _ = make_people()
+    here, there = DPPCA(2, random_state=1).fit(X), DPPCA(2, random_state=1).fit(split(X))
+    np.testing.assert_allclose(there.components_, here.components_, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(there.explained_variance_, here.explained_variance_, rtol=0, atol=1e-12)
+    assert there.n_samples_ == N
+    np.testing.assert_allclose(there.transform(split(X)), there.transform(X))
+
+
+def test_a_network_regressor_fits_full_batches_alike():
+    X, _ = make_people()
+    settings = {"hidden_layer_sizes": (4,), "sampling_rate": 1.0, "max_iter": 3, "y_bounds": (-2, 2), "random_state": 2}
+    here = DPMLPRegressor(**settings).fit(X, X[:, 0])
+    there = DPMLPRegressor(**settings).fit(split(X), split(X[:, 0]))
+    for ours, theirs in zip(there.coefs_, here.coefs_, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_predictions_of_a_collection_are_those_of_its_rows():
+    X, y = make_people()
+    model = classifier().fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(split(X)), model.predict_proba(X))
+
+
+# --- lots ---
+
+
+class OneMachine(LinearModel):
+    """All rows here, in lots of the partitions that they would have."""
+
+    def draw_lot(self, sampling, stream, step):
+        rows, first = [], 0
+        for lot, size in zip(lots_of_step(sampling, stream, step, len(SIZES)), SIZES, strict=True):
+            rows.append(first + lot.rows(size))
+            first += size
+        return np.concatenate(rows)
+
+
+def fitted_here(model, X, y):
+    """The model that a fit in lots gives when the same lots are drawn on one machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skdp.linear_model.LinearModel", OneMachine)
+        return model.fit(X, y)
+
+
+def test_lots_of_partitions_are_the_lots_that_are_drawn_here_again():
+    X, y = make_people()
+    settings = {"sampling_rate": 0.1, "max_iter": 4, "random_state": 9}
+    there = classifier(**settings).fit(split(X), split(y))
+    here = fitted_here(classifier(**settings), X, y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    assert there.privacy_event_ == here.privacy_event_
+
+
+def test_many_parameters_are_sent_once(monkeypatch):
+    X, y = make_people()
+    here = classifier(max_iter=3).fit(split(X), split(y))
+    monkeypatch.setattr("skdp._distributed.model._SENT_WITH_A_TASK", 0)
+    np.testing.assert_array_equal(classifier(max_iter=3).fit(split(X), split(y)).coef_, here.coef_)
+
+
+def test_networks_train_by_lots_and_a_seed_gives_the_same_bits():
+    X, y = make_people(np.float32)
+    settings = {"hidden_layer_sizes": (4,), "lot_size": 100, "max_iter": 1, "classes": [0, 1], "random_state": 3}
+    first = DPMLPClassifier(**settings).fit(split(X), split(y))
+    again = DPMLPClassifier(**settings).fit(split(X), split(y))
+    for ours, theirs in zip(first.coefs_, again.coefs_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert first.sampling_rate_ == 0.1
+
+
+def drawn(rate, n_steps, sizes, key=b"k" * 32):
+    """Which of the rows are in which lots, of shape (n_steps, n)."""
+    stream, found = SecretStream(key), np.zeros((n_steps, sum(sizes)))
+    starts = np.cumsum([0, *sizes])
+    for step in range(n_steps):
+        lots = lots_of_step(PoissonSampling(rate), stream, step, len(sizes))
+        for lot, start, size in zip(lots, starts, sizes, strict=False):
+            found[step, start + lot.rows(size)] = 1.0
+    return found
+
+
+def test_rows_of_all_partitions_are_drawn_independently_at_the_rate():
+    # Bernoulli means and covariances of 3,000 steps: normal to a part in a thousand; false alarms 1e-6 in all.
+    rate, n_steps, sizes = 0.3, 3000, (40, 0, 40, 40)
+    found = drawn(rate, n_steps, sizes)
+    n, variance = sum(sizes), rate * (1 - rate)
+    off = (found.mean(axis=0) - rate) * np.sqrt(n_steps / variance)
+    assert np.abs(off).max() < 5.9  # 120 of them
+    centred = (found - rate) / np.sqrt(variance)
+    pairs = (centred.T @ centred / np.sqrt(n_steps))[np.triu_indices(n, 1)]
+    assert np.abs(pairs).max() < 7.0  # 7,140 of them, with room for their longer tails
+    following = (centred[:-1] * centred[1:]).sum(axis=0) / np.sqrt(n_steps - 1)
+    assert np.abs(following).max() < 6.5
+
+
+def test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ():
+    stream = SecretStream(b"s" * 32)
+    lots = [lot for step in range(3) for lot in lots_of_step(PoissonSampling(0.5), stream, step, 4)]
+    assert len({lot.key for lot in lots}) == 12
+    assert stream.position == (0, 0)
+    for lot in lots:
+        sent = pickle.loads(pickle.dumps(lot))
+        np.testing.assert_array_equal(sent.rows(1000), lot.rows(1000))
+
+
+def test_full_batches_are_drawn_by_nobody():
+    (lot,) = lots_of_step(FullBatch(), SecretStream(b"s" * 32), 0, 1)
+    assert lot.key == b""
+    assert lot.rows(10) is None
+
+
+# --- what is sent ---
+
+
+class Sent:
+    """A scheduler that keeps what it is given, as bytes, and computes it."""
+
+    def __init__(self):
+        self.graphs = []
+
+    def __call__(self, graph, keys, **options):
+        self.graphs.append(cloudpickle.dumps(graph))
+        return dask.get(graph, keys)
+
+
+def keys_of_fit(monkeypatch, model, X, y):
+    """What is sent in a fit, and all keys of streams that exist meanwhile."""
+    made, started = [], SecretStream.__init__
+
+    def noted(stream, key):
+        made.append(key)
+        started(stream, key)
+
+    sent = Sent()
+    X, y = split(X), split(y)
+    monkeypatch.setattr(SecretStream, "__init__", noted)
+    with dask.config.set(scheduler=sent):
+        model.fit(X, y)
+    monkeypatch.undo()
+    return sent.graphs, set(made)
+
+
+def test_a_worker_is_sent_the_keys_of_its_lots_and_no_other(monkeypatch):
+    X, y = make_people()
+    model = classifier(sampling_rate=0.25, max_iter=1, random_state=77123456789, noise_multiplier=2.0, epsilon=None)
+    graphs, keys = keys_of_fit(monkeypatch, model, X, y)
+    root = SecretStream.from_random_state(77123456789)
+    sampling = root.spawn("from step", 0).spawn("sampling")
+    lots = [[sampling.spawn("step", step).subkey("partition", p) for p in range(len(SIZES))] for step in range(4)]
+    assert len({key for step in lots for key in step}) == 4 * len(SIZES)
+    steps = [graph for graph in graphs if b"sum_partition" in graph]
+    assert len(steps) == 4
+    for graph, expected in zip(steps, lots, strict=True):
+        assert {key for step in lots for key in step if key in graph} == set(expected)
+    secret = keys - {key for step in lots for key in step}
+    assert len(secret) >= 5  # root, run, sampling, noise, steps
+    assert not [key for key in secret for graph in graphs if key in graph]
+    assert not [graph for graph in graphs if b"77123456789" in graph or b"random_state" in graph]
+
+
+def test_nothing_secret_is_sent_with_full_batches(monkeypatch):
+    X, y = make_people()
+    graphs, keys = keys_of_fit(monkeypatch, classifier(max_iter=2), X, y)
+    assert len([graph for graph in graphs if b"sum_partition" in graph]) == 2
+    assert not [key for key in keys for graph in graphs if key in graph]
+
+
+def test_a_stream_is_still_not_sent():
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        cloudpickle.dumps(SecretStream(b"s" * 32))
+
+
+def test_the_key_of_a_lot_is_not_shown():
+    (lot,) = lots_of_step(PoissonSampling(0.5), SecretStream(b"s" * 32), 0, 1)
+    assert repr(lot) == "PartitionLot(sampling=PoissonSampling(rate=0.5))"
+
+
+def test_sums_of_moments_are_sent_without_the_rows_in_their_buffers():
+    X, _ = make_people()
+    ball = DPPCA(random_state=0).fit(X)._fitted_ball
+    sums = MomentSum(ball, 0.5, by_position=True)
+    sums.add(X[:7])
+    image = pickle.dumps(sums)
+    there = pickle.loads(image)
+    assert len(image) < 2000
+    np.testing.assert_array_equal(there.isometric, sums.isometric)
+    assert there.rounding == sums.rounding
+
+
+# --- noise, charge, sensitivity ---
+
+
+@pytest.fixture
+def noised(monkeypatch):
+    """Values to which noise was added."""
+    values, add = [], GaussianMechanism._add_noise
+
+    def noted(mechanism, value, stream):
+        values.append(value.copy())
+        return add(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", noted)
+    return values
+
+
+def test_one_release_a_step_and_one_charge_a_fit(noised):
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    model = classifier(max_iter=5, accountant=accountant).fit(split(X), split(y))
+    assert len(noised) == model.n_steps_ == 5
+    assert len(accountant.history) == 1
+    assert accountant.history[0].event == model.privacy_event_
+
+
+def test_partitions_are_read_and_bound_once_for_all_steps(monkeypatch):
+    X, y = make_people()
+    made, begin = [], BoundPartition.__init__
+
+    def noted(bound, *given):
+        made.append(given)
+        begin(bound, *given)
+
+    monkeypatch.setattr(BoundPartition, "__init__", noted)
+    assert classifier(max_iter=5).fit(split(X), split(y)).n_steps_ == 5
+    assert len(made) == len(SIZES)
+
+
+def test_an_interrupt_keeps_the_model_of_the_steps_done(monkeypatch):
+    X, y = make_people()
+    ask, asked = DistributedModel.clipped_gradient_sum, []
+
+    def asking(model, *given):
+        asked.append(1)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return ask(model, *given)
+
+    monkeypatch.setattr(DistributedModel, "clipped_gradient_sum", asking)
+    with pytest.warns(FitInterruptedWarning, match="after 3 of 10 steps"):
+        model = classifier(max_iter=10).fit(split(X), split(y))
+    assert model.n_steps_ == 3
+
+
+def test_a_run_resumes_on_the_same_lots(monkeypatch, tmp_path):
+    X, y = make_people()
+    settings = {"sampling_rate": 0.25, "max_iter": 3}
+    whole = classifier(**settings).fit(split(X), split(y))
+    model = classifier(checkpoint=tmp_path / "run", **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        ask, asked = DistributedModel.clipped_gradient_sum, []
+
+        def asking(bound, *given):
+            asked.append(1)
+            if len(asked) == 5:
+                raise KeyboardInterrupt
+            return ask(bound, *given)
+
+        patch.setattr(DistributedModel, "clipped_gradient_sum", asking)
+        with pytest.warns(FitInterruptedWarning):
+            model.fit(split(X), split(y))
+    np.testing.assert_array_equal(model.fit(split(X), split(y)).coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate):
+    X, y = make_people()
+    weights = np.ones(N)
+    settings = {"sampling_rate": rate, "max_iter": 2 if rate == 1.0 else 1, "max_grad_norm": 0.5}
+    for each in (0.0, 1e6):
+        weights[310] = each  # of the third partition, as the second is empty
+        classifier(**settings, learning_rate=1e-12).fit(split(X), split(y), split(weights))
+    half = len(noised) // 2
+    moved = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
+    assert max(moved) <= 0.5 * (1 + 1e-9)
+    assert max(moved) > 0.4
+
+
+def test_the_sum_is_that_of_all_partitions_and_no_noise_is_in_it(noised):
+    X, y = make_people()
+    classifier(max_iter=1).fit(split(X), split(y))
+    classifier(max_iter=1).fit(X, y)
+    np.testing.assert_allclose(noised[0], noised[1], rtol=1e-12)
+
+
+def test_a_distributed_model_adds_up_what_one_machine_does():
+    X, y = make_people()
+    geometry, theta = LinearGeometry(2.0, True), np.linspace(-1, 1, 5)
+    here = LinearModel(X, y, 1.0, 1, geometry, by_lot=True)
+    source = source_of_rows(split(X), None, split(y), None)
+    make = partial(LinearModel, n_outputs=1, geometry=geometry, by_lot=True)
+    lots = lots_of_step(PoissonSampling(0.2), SecretStream(b"q" * 32), 3, len(SIZES))
+    rows = [start + lot.rows(size) for lot, start, size in zip(lots, np.cumsum([0, *SIZES]), SIZES, strict=False)]
+    with source.bind(BlockRecipe(make, ClassReader(np.arange(2), None), source.dtype), None) as there:
+        assert isinstance(there, DistributedModel)
+        assert there.n_rows == N
+        expected = here.clipped_gradient_sum(theta, np.concatenate(rows), 0.3)
+        np.testing.assert_allclose(there.clipped_gradient_sum(theta, lots, 0.3), expected, rtol=1e-12)
+
+
+def test_sums_meet_in_the_order_of_the_partitions():
+    def name(parts):
+        return "(" + "+".join(parts) + ")"
+
+    assert in_a_tree(name, list("abcdefghij")) == "((a+b+c+d+e+f+g+h)+(i+j))"
+    assert in_a_tree(name, ["a"]) == "a"
+
+
+def test_parts_of_a_sum_are_left_as_they_are():
+    """Dask may need a result again when a worker is lost."""
+    parts = [np.ones(3), None, np.full(3, 2.0)]
+    np.testing.assert_array_equal(add_sums(parts), np.full(3, 3.0))
+    np.testing.assert_array_equal(parts[0], np.ones(3))
+    assert add_sums([None, None]) is None
+    X, _ = make_people()
+    new_sum = partial(MomentSum, DPPCA(random_state=0).fit(X)._fitted_ball, 0.5, by_position=True)
+    moments = [new_sum(), new_sum()]
+    for each in moments:
+        each.add(X[:5])
+    before = moments[0].isometric
+    assert merge_sums(new_sum, moments).n_rows == 10
+    np.testing.assert_array_equal(moments[0].isometric, before)
+
+
+def test_of_a_frame_the_numbers_alone_are_kept():
+    X, y = make_people()
+    make = partial(LinearModel, n_outputs=1, geometry=LinearGeometry(2.0, True), by_lot=True)
+    recipe = BlockRecipe(make, ClassReader(np.arange(2), None), np.dtype(float), NAMES)
+    part = pd.DataFrame(X, columns=NAMES).assign(y=y)
+    bound = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
+    kept = [each for each in bound._given if hasattr(each, "nbytes")]
+    assert sum(int(each.nbytes) for each in kept) <= X.nbytes + 2 * y.nbytes
+    assert not np.shares_memory(kept[1].to_numpy(), part["y"].to_numpy())
+    part.iloc[7, 1] = np.nan
+    refused = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
+    assert "NaN" in refused.why
+    assert "'b'" in refused.why
+
+
+def test_a_bound_partition_that_moves_is_bound_again():
+    X, y = make_people()
+    geometry, theta = LinearGeometry(2.0, True), np.linspace(-1, 1, 5)
+    make = partial(LinearModel, n_outputs=1, geometry=geometry, by_lot=True, n_threads=2)
+    bound = BoundPartition(BlockRecipe(make, ClassReader(np.arange(2), None), np.dtype(float)), X, y, None)
+    there = pickle.loads(pickle.dumps(bound))
+    lot = lots_of_step(PoissonSampling(0.5), SecretStream(b"q" * 32), 0, 1)[0]
+    np.testing.assert_array_equal(sum_partition(there, theta, lot, 1.0), sum_partition(bound, theta, lot, 1.0))
+    assert sys.getsizeof(bound) > X.nbytes
+
+
+# --- which collections are accepted ---
+
+
+def mapped(path, X):
+    held = np.lib.format.open_memmap(path / "rows.npy", mode="w+", shape=X.shape, dtype=X.dtype)
+    held[:] = X
+    return da.from_array(held, chunks=(300, X.shape[1]))
+
+
+def parquet(path, X, y):
+    frame(X, y).to_parquet(path / "rows")
+    return dd.read_parquet(path / "rows")
+
+
+ARRAYS = {
+    "an array in memory": lambda X: X,
+    "another dtype": lambda X: X.astype("f4"),
+    "some columns": lambda X: X[:, 1:3],
+    "some rows": lambda X: X[200:500],
+    "one column": lambda X: X[:, 0],
+    "a threshold": lambda X: X[:, 0] > 0.5,
+    "public bounds": lambda X: (X - 20) / 4,
+    "functions of a cell": lambda X: np.sqrt(abs(X)).clip(0, 1),
+}
+MIXING = {
+    "centred by its mean": lambda X: X - X.mean(axis=0),
+    "divided by its largest": lambda X: X / X.max(),
+    "its own rows added": lambda X: X + X[::-1],
+    "random": lambda X: da.random.random(X.shape, chunks=X.chunks),
+    "random noise added": lambda X: X + da.random.random(X.shape, chunks=X.chunks),
+    "sorted within chunks": lambda X: X.map_blocks(lambda rows: np.sort(rows, axis=0)),
+    "an unknown function": lambda X: X.map_blocks(lambda rows: rows - rows.mean(axis=0)),
+    "cumulated": lambda X: X.cumsum(axis=0),
+    "twice": lambda X: da.concatenate([X, X]),
+    "shuffled": lambda X: X[np.random.default_rng(0).permutation(len(X))],
+    "overlapping": lambda X: da.concatenate([X[:400], X[300:]]),
+    "other chunks": lambda X: X.rechunk((123, X.shape[1])),
+    "transposed": lambda X: X.T,
+    "a product of rows": lambda X: X @ X.T @ X,
+}
+
+
+@pytest.mark.parametrize("how", ARRAYS)
+@pytest.mark.parametrize("held", ["memory", "file"])
+def test_arrays_that_are_made_row_by_row_are_accepted(how, held, tmp_path):
+    X, _ = make_people()
+    array = da.from_array(X, chunks=(300, 4)) if held == "memory" else mapped(tmp_path, X)
+    check_graph("X", ARRAYS[how](array))
+
+
+@pytest.mark.parametrize("how", MIXING)
+@pytest.mark.parametrize("held", ["memory", "file"])
+def test_arrays_that_may_mix_rows_are_refused_unless_they_are_persisted(how, held, tmp_path):
+    X, _ = make_people()
+    array = MIXING[how](da.from_array(X, chunks=(300, 4)) if held == "memory" else mapped(tmp_path, X))
+    with pytest.raises(ValueError, match=r"^X is a lazy collection with .*give X\.persist\(\)\.$"):
+        check_graph("X", array)
+    check_graph("X", array.persist())
+
+
+FRAMES = {
+    "a frame": lambda D: D,
+    "columns": lambda D: D[["b", "a"]],
+    "a column": lambda D: D["y"],
+    "another dtype": lambda D: D.astype("float32"),
+    "other names": lambda D: D.rename(columns={"a": "z"}),
+    "without a column": lambda D: D.drop(columns=["a"]),
+}
+MIXING_FRAMES = {
+    "centred by its mean": lambda D: D - D.mean(),
+    "an unknown function": lambda D: D.map_partitions(lambda rows: rows - rows.mean()),
+    "filled by its mean": lambda D: D.fillna(D.mean()),
+    "twice": lambda D: dd.concat([D, D]),
+    "one partition twice": lambda D: D.partitions[[0, 0, 1]],
+    "sampled": lambda D: D.sample(frac=0.5),
+    "sorted": lambda D: D.sort_values("a"),
+    "shifted": lambda D: D.shift(1),
+    "filtered": lambda D: D[D["a"] > 0],
+    "other partitions": lambda D: D.repartition(npartitions=2),
+}
+
+
+@pytest.mark.parametrize("how", FRAMES)
+@pytest.mark.parametrize("held", ["memory", "file", "workers"])
+def test_frames_that_are_made_row_by_row_are_accepted(how, held, tmp_path):
+    X, y = make_people()
+    table = parquet(tmp_path, X, y) if held == "file" else frame(X, y)
+    check_graph("X", FRAMES[how](table.persist() if held == "workers" else table))
+
+
+@pytest.mark.parametrize("how", MIXING_FRAMES)
+@pytest.mark.parametrize("held", ["memory", "file"])
+def test_frames_that_may_mix_rows_are_refused_unless_they_are_persisted(how, held, tmp_path):
+    X, y = make_people()
+    table = MIXING_FRAMES[how](parquet(tmp_path, X, y) if held == "file" else frame(X, y))
+    with pytest.raises(ValueError, match=r"^X is a lazy collection with .*give X\.persist\(\)\.$"):
+        check_graph("X", table)
+    check_graph("X", table.persist())
+
+
+def test_rows_that_a_reader_filters_are_refused(tmp_path):
+    X, y = make_people()
+    parquet(tmp_path, X, y)
+    with pytest.raises(ValueError, match="with filters at its source"):
+        check_graph("X", dd.read_parquet(tmp_path / "rows", filters=[("a", ">", 0)]))
+
+
+def test_what_is_hidden_in_a_task_is_found():
+    """Optimized graphs have tasks within tasks, and containers of tasks."""
+    X, _ = make_people()
+    source, all_of_it = ("rows", 0, 0), (slice(None), slice(None))
+    hidden = [
+        Task(None, chunk.getitem, Task(None, np.sort, TaskRef(source)), all_of_it),
+        Task(None, chunk.astype, Task(None, np.cumsum, TaskRef(source)), astype_dtype=np.dtype("f4")),
+        Task(None, operator.sub, TaskRef(source), Task(None, np.mean, TaskRef(source))),
+        List(TaskRef(source)),
+        Task(None, chunk.getitem, TaskRef(source), all_of_it),
+    ]
+    for number, task in enumerate(hidden):
+        task.key = (f"made-{number}", 0, 0)
+        array = da.Array({task.key: task, source: X}, task.key[0], chunks=((N,), (4,)), dtype=float)
+        if number == len(hidden) - 1:
+            check_graph("X", array)
+        else:
+            with pytest.raises(ValueError, match="lazy collection with the operation"):
+                check_graph("X", array)
+
+
+def test_labels_and_weights_are_checked_like_rows():
+    X, y = make_people()
+    A, Y = split(X), split(y)
+    for given in ({"y": Y - Y.min()}, {"y": Y, "sample_weight": da.random.random(N, chunks=A.chunks[0])}):
+        accountant = PrivacyAccountant()
+        with pytest.raises(ValueError, match="is a lazy collection with"):
+            classifier(accountant=accountant).fit(A, **given)
+        assert not accountant.history
+
+
+# --- refusals ---
+
+
+def shifted(X):
+    return da.concatenate([X[:, :2], X[:, 2:]], axis=1).rechunk({1: 2}).persist()
+
+
+REFUSED = {
+    "columns in chunks": (lambda X, y: (shifted(X), y), "cut into 2 chunks of columns"),
+    "three dimensions": (lambda X, y: (X[:, :, None].persist(), y), "Found array with dim 3"),
+    "one dimension": (lambda X, y: (X[:, 0], y), "Expected 2D array"),
+    "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y is split differently from X"),
+    "labels of other sizes": (lambda X, y: (X, split(y.compute(), (250, 50, 450, 250))), "y is split differently"),
+    "too few labels": (lambda X, y: (X, y.compute()[:-1]), r"y has shape \(999,\) where X has 1000 rows"),
+    "labels in columns": (lambda X, y: (X, X), "y has 2 dimensions"),
+    "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
+    "a name without names": (lambda X, y: (X, "y"), "have no names"),
+    "no labels": (lambda X, y: (X, None), "y=None where a target is needed"),
+    "no rows": (lambda X, y: (X[:0].persist(), y[:0].persist()), r"Found array with 0 sample\(s\)"),
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_what_cannot_be_read_is_refused_in_one_line_before_the_charge(how):
+    X, y = make_people()
+    change, message = REFUSED[how]
+    given, accountant = change(split(X), split(y)), PrivacyAccountant()
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        classifier(accountant=accountant).fit(*given)
+    assert "\n" not in str(caught.value)
+    assert not accountant.history
+
+
+def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge():
+    X, y = make_people()
+    table = frame(X, y).assign(town="x").persist()
+    for target, message in (("y", "'town'"), ("z", "no column 'z'")):
+        with pytest.raises(ValueError, match=message):
+            classifier().fit(table, target)
+    with pytest.raises(ValueError, match="is a dask series"):
+        classifier().fit(table["a"], y)
+
+
+def test_classes_have_to_be_public():
+    X, y = make_people()
+    with pytest.raises(ValueError, match="classes=None with rows that are not in memory"):
+        classifier(classes=None).fit(split(X), split(y))
+
+
+def changed_people(kind):
+    X, y = make_people()
+    pieces = np.split(X, np.cumsum(SIZES)[:-1])
+    labels = np.split(y, np.cumsum(SIZES)[:-1])
+    if kind == "NaN":
+        pieces[2][7, 1] = np.nan
+    if kind == "label":
+        labels[3][0] = 12345
+    if kind == "dtype":
+        pieces[3] = pieces[3].astype(np.float32)
+    if kind == "width":
+        pieces[3] = pieces[3][:, :2]
+    if kind == "rows":
+        pieces[3], labels[3] = pieces[3][:-1], labels[3][:-1]
+    if kind == "labels":
+        labels[3] = labels[3][:-1]
+    return collection(f"rows-{kind}", pieces, SIZES, 4), collection(f"labels-{kind}", labels, SIZES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("NaN", "partition 2 of .*NaN"),
+        ("label", "partition 3 of .*not in classes"),
+        ("dtype", "partition 3 of .*types"),
+        ("width", r"partition 3 of .*shape \(250, 2\)"),
+        ("rows", "X has 999 rows where 1000 were planned with"),
+        ("labels", "partition 3 of .*249 entries"),
+    ],
+)
+def test_a_bad_partition_is_refused_in_one_line_and_the_charge_stands(kind, message):
+    accountant = PrivacyAccountant()
+    model = classifier(accountant=accountant)
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(*changed_people(kind))
+    assert "after the fit was charged, which stands" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "12345" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(accountant.history) == 1
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(("kind", "message"), [("NaN", "NaN"), ("dtype", "types"), ("width", "shape")])
+def test_components_are_refused_likewise(kind, message):
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=f"after the fit was charged, which stands: .*{message}"):
+        DPPCA(2, accountant=accountant).fit(changed_people(kind)[0])
+    assert len(accountant.history) == 1
+
+
+def test_an_engine_that_fails_is_one_line_without_its_text():
+    X, y = make_people()
+    accountant, calls = PrivacyAccountant(), []
+
+    def failing(graph, keys, **options):
+        calls.append(1)
+        if len(calls) > 3:
+            raise OSError("row 17 is 0.12345")
+        return dask.get(graph, keys)
+
+    A, Y = split(X), split(y)
+    with dask.config.set(scheduler=failing), pytest.raises(RuntimeError, match=r"engine of Dask \(OSError\)") as caught:
+        classifier(accountant=accountant).fit(A, Y)
+    assert "0.12345" not in str(caught.value)
+    assert "charge" in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(accountant.history) == 1
+
+
+class Odd:
+    """Labels of a stranger, whose errors quote them."""
+
+    def __len__(self):
+        return N
+
+    def __array__(self, *given, **named):
+        raise LookupError("label 12345")
+
+
+def test_errors_of_a_stranger_are_told_without_their_text():
+    X, _ = make_people()
+    source = source_of_rows(split(X), None, None, None)
+    make = partial(LinearModel, n_outputs=1, geometry=LinearGeometry(2.0, True), by_lot=True)
+    recipe = BlockRecipe(make, lambda y, weights, n: np.asarray(y), source.dtype)
+    found = bind_partition(recipe, Layout(None, ["float64"], 4), X, Odd(), None)
+    assert found == Refused("it cannot be read (LookupError)")
+
+
+def test_rows_of_unknown_numbers_are_counted():
+    X, y = make_people()
+    A = split(X)
+    unknown = A[A[:, 0] > -2].persist()
+    assert np.isnan(unknown.chunks[0]).all()
+    there, here = classifier().fit(unknown, split(y)), classifier().fit(A, split(y))
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+
+
+def test_under_add_remove_the_public_number_rules():
+    X, y = make_people()
+    settings = {"adjacency": "add_remove", "n_samples_public": 1100, "sampling_rate": 0.5, "max_iter": 1}
+    there = classifier(**settings).fit(split(X), split(y))
+    less = classifier(**settings).fit(split(X[:-1], (300, 0, 450, 249)), split(y[:-1], (300, 0, 450, 249)))
+    assert there.privacy_event_ == less.privacy_event_
+    assert there.delta_ == less.delta_
+
+
+@pytest.mark.parametrize("other", ["DPRidge", "search"])
+def test_other_estimators_refuse_collections_before_a_charge(other):
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    model = DPRidge(y_bounds=(0, 1), accountant=accountant)
+    if other == "search":
+        model = DPGridSearchCV(classifier(accountant=accountant), {"max_iter": [1, 2]})
+    with pytest.raises(TypeError, match="not in memory"):
+        model.fit(split(X), split(y))
+    assert not accountant.history
+
+
+@pytest.mark.parametrize("step", [DPTableVectorizer, PublicTreesEmbedding])
+def test_steps_that_read_cells_say_how_they_are_mapped(step):
+    X, y = make_people()
+    table = frame(X, y)[NAMES]
+    fitted = step(schema={name: (-1, 1) for name in NAMES}).fit(pd.DataFrame(X, columns=NAMES))
+    for act in (fitted.fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"map_partitions\(step.transform\)") as caught:
+            act(table)
+        assert "\n" not in str(caught.value)
+
+
+def test_rows_of_a_step_that_is_mapped_train_like_those_of_one_machine():
+    X, y = make_people()
+    people = pd.DataFrame(X, columns=NAMES)
+    step = DPTableVectorizer({name: (-1, 1) for name in NAMES}, numbers="scale").fit(people)
+    like = step.transform(people.head())[:0]
+    rows = frame(X, y)[NAMES].map_partitions(step.transform, meta=like).persist()
+    there = classifier(data_norm=step.row_norm_).fit(rows, frame(X, y)["y"])
+    here = classifier(data_norm=step.row_norm_).fit(np.asarray(step.transform(people)), y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+
+
+def test_nothing_of_dask_is_imported_for_other_rows():
+    program = """
+import sys
+import numpy as np
+import pandas as pd
+from skdp import DPLogisticRegression, DPPCA
+X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+y = (X[:, 0] > 0).astype(int)
+model = DPLogisticRegression(classes=[0, 1]).fit(X, y)
+model.predict(pd.DataFrame(X))
+DPPCA(1).fit(X)
+found = [name for name in sys.modules if name.partition(".")[0] in ("dask", "distributed")]
+assert not found, found
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)

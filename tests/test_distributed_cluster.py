@@ -1,0 +1,167 @@
+"""A cluster of two processes: the model of one machine, whatever becomes of workers and scheduler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp._distributed.model import DistributedModel
+from skdp._distributed.rows import source_of_rows
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are few"),
+]
+N, CHUNKS = 1200, (300, 250, 350, 300)
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    with cluster, Client(cluster) as client:
+        yield client
+
+
+def make_people(dtype=np.float64):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (N, 4)).astype(dtype)
+    return X, (X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=N) > 0).astype(int)
+
+
+def split(values):
+    return da.from_array(values, chunks=(CHUNKS, *values.shape[1:]))
+
+
+def classifier(**changed):
+    return DPLogisticRegression(**{"epsilon": 1.0, "classes": [0, 1], "random_state": 4} | changed)
+
+
+@pytest.fixture
+def noised(monkeypatch):
+    """Values to which noise was added."""
+    values, add = [], GaussianMechanism._add_noise
+
+    def noted(mechanism, value, stream):
+        values.append(value.copy())
+        return add(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", noted)
+    return values
+
+
+def before_step(monkeypatch, number, action):
+    """Do something just before the sum of a step is asked for."""
+    ask, asked = DistributedModel.clipped_gradient_sum, []
+
+    def asking(model, *given):
+        asked.append(1)
+        if len(asked) == number:
+            action()
+        return ask(model, *given)
+
+    monkeypatch.setattr(DistributedModel, "clipped_gradient_sum", asking)
+
+
+def test_full_batches_give_the_parameters_of_one_machine(client):
+    X, y = make_people()
+    here = classifier(max_iter=6).fit(X, y)
+    there = classifier(max_iter=6).fit(split(X).persist(), split(y).persist())
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-13)
+    with dask.config.set(scheduler="synchronous"):
+        again = classifier(max_iter=6).fit(split(X), split(y))
+    np.testing.assert_array_equal(again.coef_, there.coef_)
+
+
+def test_components_are_those_of_one_machine(client):
+    X, _ = make_people(np.float32)
+    here, there = DPPCA(2, random_state=1).fit(X), DPPCA(2, random_state=1).fit(split(X))
+    np.testing.assert_allclose(there.components_, here.components_, rtol=0, atol=1e-4)
+
+
+def test_a_network_by_lots_has_the_same_bits_on_any_engine(client):
+    X, y = make_people(np.float32)
+    settings = {"hidden_layer_sizes": (4,), "lot_size": 300, "max_iter": 1, "classes": [0, 1], "random_state": 3}
+    there = DPMLPClassifier(**settings).fit(split(X), split(y))
+    with dask.config.set(scheduler="synchronous"):
+        again = DPMLPClassifier(**settings).fit(split(X), split(y))
+    for ours, theirs in zip(there.coefs_, again.coefs_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_collections_that_nobody_else_holds_are_kept_for_the_fit(client):
+    X, y = make_people()
+    for number in range(10):
+        A, Y = split(X + number).persist(), split(y).persist()
+        assert classifier(max_iter=1).fit(A, Y).n_steps_ == 1
+        source = source_of_rows(split(X - number).persist(), None, None, None)
+        assert source.n_rows == N
+        assert source.add_up(Rows).n == N
+
+
+class Rows:
+    """A sum that counts."""
+
+    def __init__(self):
+        self.n = 0
+
+    def add(self, X):
+        self.n += len(X)
+
+    def merge(self, other):
+        self.n += other.n
+
+
+def kill_a_worker(client):
+    worker = min(client.run(os.getpid).values())
+    os.kill(worker, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("persisted", [True, False])
+def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(client, monkeypatch, noised, persisted):
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    settings = {"sampling_rate": 0.5, "max_iter": 3}
+    with dask.config.set(scheduler="synchronous"):
+        calm = classifier(**settings).fit(split(X), split(y))
+    before = [value.copy() for value in noised]
+    noised.clear()
+    before_step(monkeypatch, 3, lambda: kill_a_worker(client))
+    A, Y = (split(X).persist(), split(y).persist()) if persisted else (split(X), split(y))
+    model = classifier(accountant=accountant, **settings).fit(A, Y)
+    assert len(noised) == model.n_steps_ == 6
+    np.testing.assert_array_equal(noised, before)
+    np.testing.assert_array_equal(model.coef_, calm.coef_)
+    assert len(accountant.history) == 1
+
+
+def test_a_worker_that_dies_within_a_step_is_no_matter_either(client, monkeypatch, noised):
+    X, y = make_people()
+    with dask.config.set(scheduler="synchronous"):
+        calm = classifier(max_iter=6).fit(split(X), split(y))
+    noised.clear()
+    before_step(monkeypatch, 3, lambda: threading.Timer(0.02, kill_a_worker, [client]).start())
+    model = classifier(max_iter=6).fit(split(X), split(y))
+    assert len(noised) == 6
+    np.testing.assert_array_equal(model.coef_, calm.coef_)
+
+
+def test_without_a_scheduler_there_is_one_error_and_the_charge_stands(monkeypatch):
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=50)
+    with cluster, Client(cluster, timeout="2s"):
+        before_step(monkeypatch, 3, cluster.close)
+        model = classifier(accountant=accountant, max_iter=6)
+        with pytest.raises(RuntimeError, match="after the fit was charged, which stands,") as caught:
+            model.fit(split(X), split(y))
+    assert "\n" not in str(caught.value)
+    assert len(accountant.history) == 1
+    assert not hasattr(model, "coef_")

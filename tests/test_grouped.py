@@ -1,0 +1,581 @@
+"""Models of rows that repeat: the sums, the lots and the fits of all rows, from the distinct ones."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from guarantee_cases import ESTIMATORS, FULL, POISSON, PUBLISHED, assert_same_value, released, seeded
+from scipy.stats import ks_2samp
+from test_one_hot import geometry_of, rows_of
+
+import skdp._gradient.estimator
+import skdp._training.groups
+from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp._fitting.sources import RowSource
+from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
+from skdp._random import SecretStream
+from skdp._sampling import FullBatch, PoissonSampling, sampling_at
+from skdp._training.averaging import last_iterate
+from skdp._training.grouped import GroupedModel
+from skdp._training.groups import Groups, find_groups, taken
+from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.loop import run_dpsgd
+from skdp._training.network import Architecture, Clip, NetworkModel
+from skdp._training.one_hot import OneHotModel
+from skdp._training.optimizers import constant, momentum_sgd
+from skdp._training.plan import DPSGDPlan
+from skdp._training.wide_linear import WideLinearModel
+from skdp.ensemble import PublicTreesEmbedding
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+FALSE_ALARM = 1e-6
+U = 2.0**-53
+N, N_DISTINCT, CLIP = 900, 60, 0.3
+WIDTHS = (3, 2, 4, 300)
+
+
+def stream(seed=0):
+    return SecretStream.from_random_state(seed)
+
+
+class Table:
+    """Rows of which each repeats one of `N_DISTINCT`, their targets and weights, and which group each row is in."""
+
+    def __init__(self, form, n_classes, seed=0):
+        rng = np.random.default_rng(seed)
+        self.group = np.concatenate([np.arange(N_DISTINCT), rng.integers(0, N_DISTINCT, N - N_DISTINCT)])
+        base = rng.integers(-2, 3, (N_DISTINCT, 6)) / 2.0
+        base[:, 0] = np.arange(N_DISTINCT) / 30.0
+        self.values = rng.integers(0, n_classes, N_DISTINCT)[self.group]
+        self.weights = rng.choice([0.0, 0.5, 1.0, 1e6], N_DISTINCT)[self.group]
+        if form == "codes":
+            levels = [rng.integers(0, width, N_DISTINCT) for width in WIDTHS]
+            levels[3] = np.arange(N_DISTINCT)
+            self.rows = rows_of(WIDTHS, [each[self.group] for each in levels])
+        else:
+            dtype = np.float32 if "float32" in form else np.float64
+            base = base.astype(dtype)[self.group]
+            self.rows = sp.csr_matrix(base) if "sparse" in form else base
+            self.weights = self.weights.astype(dtype)
+
+
+def linear(form, n_outputs, *, by_lot):
+    def make(rows, values, weights):
+        return LinearModel(rows, values, weights, n_outputs, LinearGeometry(1.5, True), by_lot=by_lot)
+
+    return form, max(2, n_outputs), make
+
+
+def wide(form, n_outputs):
+    def make(rows, values, weights):
+        return WideLinearModel(rows, values, weights, n_outputs, LinearGeometry(1.5, True), dtype=np.float64)
+
+    return form, n_outputs, make
+
+
+def of_codes(n_outputs):
+    def make(rows, values, weights):
+        loss = MULTINOMIAL if n_outputs > 1 else LOGISTIC
+        return OneHotModel(rows, values, weights, n_outputs, geometry_of(WIDTHS), loss=loss)
+
+    return "codes", max(2, n_outputs), make
+
+
+def network(form, clipping, n_outputs, loss="softmax", activation="tanh"):
+    architecture = Architecture((6, 5, 4, n_outputs), activation, loss)
+
+    def make(rows, values, weights):
+        return NetworkModel(
+            rows, values, weights, architecture, Clip(clipping, (1 / np.sqrt(3),) * 3), radius=1.5, unit=1.0,
+            dtype=np.float64, batch_size=41,
+        )  # fmt: skip
+
+    return form, max(2, n_outputs), make
+
+
+CASES = {
+    **{
+        f"{form}, {n_outputs} outputs, {'lots' if by_lot else 'all'}": linear(form, n_outputs, by_lot=by_lot)
+        for form in ("float32", "float64", "sparse float32", "sparse float64") for n_outputs in (1, 3)
+        for by_lot in (False, True)
+    },
+    "wide float64": wide("float64", 7), "wide float32 rows": wide("float32", 7),
+    "wide sparse": wide("sparse float64", 7),
+    "codes, 1 output": of_codes(1), "codes, 3 outputs": of_codes(3),
+    "network": network("float64", "flat", 3), "sparse network": network("sparse float64", "per_layer", 3),
+    "float32 rows in a network": network("float32", "flat", 3, activation="relu"),
+    "automatic clipping": network("float64", "automatic", 3), "one output": network("float64", "flat", 1, "logistic"),
+}  # fmt: skip
+
+
+SUMS_OF_NO_BLAS = ("float32,", "float64,", "sparse float", "codes,")
+
+
+def models_of(name):
+    """The table of a case, its model of all rows, and that of its distinct rows."""
+    form, n_classes, make = CASES[name]
+    data = Table(form, n_classes)
+    groups = find_groups(data.rows, data.values, data.weights, skdp._training.groups.GroupLimit.none())
+    assert groups.first.tolist() == list(range(N_DISTINCT))
+    np.testing.assert_array_equal(groups.copies, np.bincount(data.group))
+    distinct = taken(data.rows, groups.first, data.rows.dtype)
+    grouped = GroupedModel.of_groups(make, groups, distinct, data.values, data.weights)
+    return data, make(data.rows, data.values, data.weights), grouped
+
+
+def theta_of(model, seed=1):
+    return np.random.default_rng(seed).normal(size=model.n_parameters)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_full_batch_has_the_sum_of_all_rows(name):
+    """To the rounding of float64 sums, n C of which are at most 2 n u wrong, and of products (property 3)."""
+    data, plain, grouped = models_of(name)
+    assert grouped.n_rows == plain.n_rows == N
+    assert grouped.n_parameters == plain.n_parameters
+    theta = theta_of(plain)
+    lots = "lots" in name
+    lot = (np.arange(N_DISTINCT), np.bincount(data.group).astype(float)) if lots else None
+    found = grouped.clipped_gradient_sum(theta, lot or grouped.draw_lot(FullBatch(), stream(), 0), CLIP)
+    expected = plain.clipped_gradient_sum(theta, np.arange(N) if lots else None, CLIP)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=4 * N * N * CLIP * U)
+    assert np.linalg.norm(expected) > 10 * CLIP
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "all" not in name])
+def test_a_lot_has_the_sum_of_its_rows(name):
+    data, plain, grouped = models_of(name)
+    theta = theta_of(plain)
+    for rate in (0.5, 0.02):
+        lot = PoissonSampling(rate).rows(N, stream(3))
+        counts = np.bincount(data.group[lot], minlength=N_DISTINCT)
+        rows = np.flatnonzero(counts)
+        found = grouped.clipped_gradient_sum(theta, (rows, counts[rows].astype(float)), CLIP)
+        expected = plain.clipped_gradient_sum(theta, lot, CLIP)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=4 * N * N * CLIP * U)
+
+
+def test_an_empty_lot_sums_to_zero():
+    """Property 11."""
+    for name in ("float64, 1 outputs, lots", "sparse float32, 3 outputs, lots", "codes, 1 output", "network"):
+        _, plain, grouped = models_of(name)
+        lot = grouped.draw_lot(PoissonSampling(1e-9), stream(), 0)
+        assert [len(part) for part in lot] == [0, 0]
+        np.testing.assert_array_equal(grouped.clipped_gradient_sum(theta_of(plain), lot, CLIP), 0.0)
+
+
+def with_copies(name, copies):
+    """A model of the distinct rows of a case, with weights of 1, the first of which has so many copies."""
+    form, n_classes, make = CASES[name]
+    data = Table(form, n_classes)
+    first = np.arange(N_DISTINCT)
+    numbers = np.full(N_DISTINCT, 1000)
+    numbers[0] = copies
+    distinct = taken(data.rows, first, data.rows.dtype)
+    return GroupedModel.of_groups(make, Groups(first, numbers), distinct, data.values, np.ones(N))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 1000, 2**24 + 1, 10**9])
+@pytest.mark.parametrize("name", [name for name in CASES if "lots" not in name and name != "automatic clipping"])
+def test_one_copy_less_moves_the_sum_by_at_most_the_clip(name, copies):
+    """And by all of it: counts are not rounded, and the clip is that of one row (property 1)."""
+    clip, sums = 1e-3, []
+    for each in (copies, copies - 1):
+        model = with_copies(name, each)
+        sums.append(model.clipped_gradient_sum(theta_of(model), model.draw_lot(FullBatch(), stream(), 0), clip))
+    moved = np.linalg.norm(sums[0] - sums[1])
+    n = copies + 1000 * N_DISTINCT
+    assert moved <= clip * (1 + 4 * n * U + 1e-10)
+    assert moved >= clip * (1 - 4 * n * U - (1e-2 if "per_layer" in CASES[name] else 1e-5))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(SUMS_OF_NO_BLAS)])
+def test_the_gradient_of_a_row_does_not_depend_on_its_place(name):
+    """Bit by bit: each of 10**9 copies would repeat a difference, and a row that is one less shifts the others.
+
+    Rows are equal, and all but one have weight 0, so that a sum is the gradient of that one.
+    """
+    form, n_classes, make = CASES[name]
+    data, n = Table(form, n_classes), 1100
+    for row in (3, 17):
+        rows, values = taken(data.rows, np.full(n, row), data.rows.dtype), data.values[[row] * n]
+        sums = []
+        for place in [*range(9), 255, 256, 511, 512, 1096, 1097, 1098, 1099]:
+            weights = np.zeros(n, data.weights.dtype)
+            weights[place] = 1.0
+            model = make(rows, values, weights)
+            sums.append(model.clipped_gradient_sum(theta_of(model), np.arange(n) if "lots" in name else None, CLIP))
+        assert np.linalg.norm(sums[0]) > 0.01
+        assert all((each == sums[0]).all() for each in sums)
+
+
+# --- sampling ---
+
+
+def test_lots_have_the_sums_of_poisson_lots():
+    """Two samples of the first step's sum along a direction, by Kolmogorov and Smirnov, at a false alarm of 1e-6."""
+    _, plain, grouped = models_of("float64, 1 outputs, lots")
+    theta, direction = theta_of(plain), theta_of(plain, 2)
+    sampling, sums = PoissonSampling(0.05), []
+    for seed, model in enumerate((plain, grouped)):
+        source = stream(seed)
+        lots = (model.draw_lot(sampling, source, step) for step in range(3000))
+        sums.append([model.clipped_gradient_sum(theta, lot, CLIP) @ direction for lot in lots])
+    assert len(set(sums[0])) > 2900
+    assert len(set(sums[1])) > 2900
+    assert ks_2samp(*sums).pvalue > FALSE_ALARM
+
+
+def test_lots_come_from_streams_of_their_steps():
+    """Nothing is drawn from the stream of sampling, whose position is in checkpoints; a step's lot is its own."""
+    _, _, grouped = models_of("float64, 1 outputs, lots")
+    source, sampling = stream(), PoissonSampling(0.3)
+    lots = [grouped.draw_lot(sampling, source, step) for step in (0, 1, 0)]
+    assert source.position == (0, 0)
+    np.testing.assert_array_equal(lots[0][1], lots[2][1])
+    assert lots[0][1].tolist() != lots[1][1].tolist()
+    assert all((counts > 0).all() for _, counts in lots)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_noise_and_divisor_are_those_of_all_rows(rate):
+    """Null records: what is left of a run is noise over the public lot size, the same number for number."""
+    X, y = np.ones((500, 3)), np.zeros(500, int)
+    groups = Groups(np.array([0]), np.array([500]))
+
+    def make(rows, values, weights):
+        return LinearModel(rows, values, weights, 1, LinearGeometry(2.0, True), by_lot=rate < 1.0)
+
+    plan = DPSGDPlan(sampling_at(rate), 0.5, 1.0, 20, 500 * rate)
+    results = [
+        run_dpsgd(
+            model, plan, momentum_sgd(constant(1.0), 0.9, 0.0), np.zeros(4), stream(5), averaging=last_iterate(),
+            on_step=lambda step: None,
+        )[0]
+        for model in (make(X, y, 0.0), GroupedModel.of_groups(make, groups, X[:1], y, 0.0))
+    ]  # fmt: skip
+    np.testing.assert_array_equal(*results)
+
+
+# --- fits ---
+
+
+def repeated(draw, n=320, n_distinct=20, n_classes=2, dtype=np.float64):
+    X, y = draw(n_distinct, n_classes=n_classes)
+    pick = np.random.default_rng(0).integers(0, n_distinct, n)
+    return X[pick].astype(dtype), y[pick]
+
+
+@pytest.fixture
+def grouped_fits(monkeypatch):
+    """Numbers of groups of the fits so far."""
+    found, of_groups = [], GroupedModel.of_groups.__func__
+
+    def recorded(cls, make, groups, *arguments):
+        found.append(len(groups.first))
+        return of_groups(cls, make, groups, *arguments)
+
+    monkeypatch.setattr(GroupedModel, "of_groups", classmethod(recorded))
+    return found
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_full_batch_fit_is_the_same_but_for_rounding(draw, kind, n_classes, dtype, grouped_fits):
+    """A network for float32 rows has products and the clip of one for float64 rows, and float32 parameters."""
+    X, y = repeated(draw, n_classes=n_classes, dtype=dtype)
+    weights = np.where(X[:, 0] > 0, 1.0, 0.25)
+    single = dtype == np.float32 and kind in ("network", "regression")
+    one = seeded(n_classes, kind, group_rows=True, **FULL).fit(X, y, weights)
+    plain = X.astype(np.float64) if single else X
+    other = seeded(n_classes, kind, group_rows=False, **FULL).fit(plain, y, weights)
+    assert grouped_fits == [20]
+    for name in vars(one).keys() - {"group_rows"}:
+        if name in ("coef_", "coefs_", "intercept_", "intercepts_"):
+            for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
+                assert a.dtype == (np.float32 if single else np.float64)
+                np.testing.assert_allclose(a, b, rtol=0, atol=1e-4 if single else 1e-9)
+        else:
+            assert_same_value(name, getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monkeypatch):
+    """With the noise alone released: models, files and warnings are the same, full batch or sampled."""
+    monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, source: self._add_noise(0.0 * value, source))
+    for parameters in (FULL, POISSON):
+        grouped_fits.clear()
+        pickles = []
+        for n_distinct in (1, 20, 300):
+            X, y = repeated(draw, n_distinct=n_distinct)
+            y[0], y[1] = 0, 1
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = seeded(kind=kind, group_rows=True, **parameters).fit(X, y)
+            model.__dict__.pop("_fitted_releases")  # each has a random id
+            pickles.append((pickle.dumps(model), repr(model), [str(each.message) for each in caught]))
+        assert len(set(grouped_fits)) == 3
+        assert pickles[0] == pickles[1] == pickles[2]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(draw, kind, grouped_fits, monkeypatch):
+    """A replay: the second fit is given what the first one released. A muted row is a group of its own, of weight 0."""
+    X, y = repeated(draw)
+    accountant_free, inputs, outputs = {"group_rows": True, "max_grad_norm": 0.05, **FULL}, [], []
+    release = GaussianMechanism.release
+
+    def recorded(self, value, source):
+        inputs.append(value.copy())
+        if len(inputs) > len(outputs):
+            outputs.append(release(self, value, source))
+        return outputs[len(inputs) - 1].copy()
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    fits = []
+    for muted in (None, 7):
+        weights = np.ones(len(X))
+        if muted is not None:
+            weights[muted] = 0.0
+        inputs.clear()
+        fits.append((seeded(kind=kind, **accountant_free).fit(X, y, weights), list(inputs)))
+    assert grouped_fits == [20, 21]
+    (one, before), (other, after) = fits
+    moves = [np.linalg.norm(a - b) for a, b in zip(before, after, strict=True)]
+    assert 0.0005 < max(moves) <= 0.05 * (1 + 1e-9)
+    for name in PUBLISHED[type(one)].keys() | released(one):
+        assert_same_value(name, getattr(one, name, None), getattr(other, name, None))
+
+
+@pytest.mark.parametrize("kind", ["linear", "trees", "network"])
+def test_neighbours_on_either_side_of_the_choice(draw, kind, grouped_fits, monkeypatch):
+    """40 groups of 320 rows pay, 41 do not: the sums differ by one row, whichever way they are computed."""
+    monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
+    X, y = repeated(draw, n_distinct=40)
+    X[:40], y[:40] = draw(40)
+    sums = []
+    monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, source: sums.append(value) or 0.0 * value)
+    for weight in (1.0, 0.0):
+        weights = np.ones(320)
+        weights[300] = weight
+        seeded(kind=kind, max_grad_norm=0.05, max_iter=1).fit(X, y, weights)
+    assert grouped_fits == [40]
+    assert 0.0005 < np.linalg.norm(sums[0] - sums[1]) <= 0.05 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+def test_a_seed_gives_the_same_fit_again(draw, kind, parameters):
+    X, y = repeated(draw)
+    one, other = (seeded(kind=kind, group_rows=True, **parameters).fit(X, y) for _ in range(2))
+    again = [model.partial_fit(X, y) for model in (one, other)]
+    for name in PUBLISHED[type(one)].keys() | released(one):
+        if name not in ("privacy_event_",):
+            assert_same_value(name, getattr(again[0], name, None), getattr(again[1], name, None))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
+    """Scores on its own rows, with little noise, as good as those of a fit to all of them."""
+    X, y = repeated(draw, n=4000)
+    public = {"epsilon": None, "noise_multiplier": 0.3, "sampling_rate": 0.25, "max_iter": 30}
+    scores = [seeded(kind=kind, group_rows=group_rows, **public).fit(X, y).score(X, y) for group_rows in (True, False)]
+    assert grouped_fits == [20]
+    assert abs(scores[0] - scores[1]) < 0.1
+    assert scores[0] > 0.3
+
+
+# --- the choice ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "parameters", "grouped"),
+    [
+        ("linear", np.float64, FULL, True), ("linear", np.float32, FULL, True), ("trees", np.float32, FULL, True),
+        ("linear", np.float64, {"sampling_rate": 0.5, "max_iter": 2}, True),
+        ("linear", np.float64, {"sampling_rate": 0.49, "max_iter": 2}, False),
+        ("linear", np.float64, {**FULL, "group_rows": False}, False),
+        ("linear", np.float64, {"sampling_rate": 0.1, "max_iter": 2, "group_rows": True}, True),
+        ("network", np.float64, FULL, True), ("network", np.float32, FULL, False),
+        ("network", np.float32, {**FULL, "adjacency": "add_remove", "n_samples_public": 300}, True),
+        ("network", np.float32, {**FULL, "group_rows": True}, True),
+        ("regression", np.float32, FULL, False), ("trees regression", np.float64, FULL, True),
+    ],
+)  # fmt: skip
+def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(
+    draw, kind, dtype, parameters, grouped, grouped_fits, monkeypatch
+):
+    monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
+    X, y = repeated(draw, dtype=dtype)
+    seeded(kind=kind, **parameters).fit(X, y)
+    assert grouped_fits == ([20] if grouped else [])
+
+
+def test_auto_leaves_small_tables_as_they_are(draw, grouped_fits):
+    X, y = repeated(draw, n=4095)
+    seeded(**FULL).fit(X, y)
+    assert grouped_fits == []
+    X, y = repeated(draw, n=4096)
+    seeded(**FULL).fit(X, y)
+    assert grouped_fits == [20]
+
+
+def test_columns_of_embedded_rows_are_grouped_by_their_codes(draw, grouped_fits):
+    X, y = repeated(draw)
+    Z = PublicTreesEmbedding(9, 3, bounds=(-1.0, 1.0), random_state=0).fit_transform(X)
+    one, other = (seeded(group_rows=group_rows, **FULL).fit(Z, y) for group_rows in (True, False))
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=0, atol=1e-9)
+    assert grouped_fits[0] <= 20
+
+
+@pytest.mark.parametrize("value", ["always", None, 1, 2.0, "True", np.ones(2)])
+@pytest.mark.parametrize("kind", ["linear", "network", "trees"])
+def test_another_choice_is_refused_before_any_charge(draw, kind, value):
+    X, y = repeated(draw)
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match=r"\Agroup_rows=.* is not known: use True, False or 'auto'\.\Z"):
+        seeded(kind=kind, group_rows=value, accountant=accountant).fit(X, y)
+    assert len(accountant.history) == 0
+
+
+def test_rows_that_are_not_in_memory_are_not_grouped(monkeypatch):
+    class Elsewhere(RowSource):
+        n_rows, n_features, dtype, names = 100, 3, np.dtype(np.float64), None
+
+    monkeypatch.setattr(skdp._gradient.estimator, "is_elsewhere", lambda *given: True)
+    monkeypatch.setattr(skdp._gradient.estimator, "source_of", lambda *given: Elsewhere())
+    with pytest.raises(ValueError, match=r"\Agroup_rows=True with rows that are not in memory.*False\.\Z"):
+        seeded(group_rows=True).fit(np.ones((3, 3)), "y")
+
+
+def test_an_old_pickle_groups_by_itself(draw):
+    X, y = repeated(draw)
+    model = seeded(**FULL).fit(X, y)
+    del model.__dict__["group_rows"]
+    again = pickle.loads(pickle.dumps(model))
+    assert again.group_rows == again.get_params()["group_rows"] == "auto"
+    again.fit(X, y)
+
+
+# --- order, interrupts, files ---
+
+
+def test_rows_are_compared_after_the_charge(draw, monkeypatch):
+    X, y = repeated(draw)
+    accountant, charged = PrivacyAccountant(epsilon=1.5, delta=1e-5), []
+    find = skdp._gradient.estimator.find_groups
+
+    def recorded(*arguments):
+        charged.append(len(accountant.history))
+        return find(*arguments)
+
+    monkeypatch.setattr(skdp._gradient.estimator, "find_groups", recorded)
+    model = seeded(accountant=accountant, group_rows=True, **FULL)
+    model.fit(X, y)
+    assert charged == [1]
+    with pytest.raises(BudgetExceededError):
+        model.fit(X, y)
+    assert charged == [1]
+
+
+def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkeypatch):
+    X, y = repeated(draw)
+    accountant = PrivacyAccountant()
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(skdp._gradient.estimator, "find_groups", interrupted)
+    with pytest.warns(UserWarning, match="after 0 of 30 steps"):
+        model = seeded(accountant=accountant, group_rows=True, **FULL).fit(X, y)
+    assert len(accountant.history) == 1
+    assert model.n_steps_ == 0
+    np.testing.assert_array_equal(model.coef_, 0.0)
+
+
+class StopAfter:
+    """Raises when so many steps have been done, in the place of the progress bar."""
+
+    def __init__(self, n_steps):
+        self.left = n_steps
+
+    def __call__(self, n_done):
+        self.left -= 1
+        if self.left == 0:
+            raise SystemError("killed")
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
+def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path, monkeypatch):
+    X, y = repeated(draw)
+    public = {"group_rows": True, **parameters}
+    whole = seeded(kind=kind, **public).fit(X, y)
+    path = tmp_path / "run.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(ESTIMATORS[kind][0], "_make_progress", lambda *arguments: StopAfter(13))
+        with pytest.raises(SystemError, match="killed"):
+            seeded(kind=kind, checkpoint=path, **public).fit(X, y)
+    resumed = seeded(kind=kind, checkpoint=path, **public).fit(X, y)
+    for name in released(whole) & vars(whole).keys():
+        assert_same_value(name, getattr(whole, name), getattr(resumed, name))
+
+
+@pytest.mark.parametrize("group_rows", [True, "auto"])
+def test_a_file_does_not_tell_how_rows_repeat(draw, group_rows, tmp_path, monkeypatch, grouped_fits):
+    """Positions of the streams of a seeded, sampled run are the same; by itself such a run is not grouped."""
+    monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13))
+    headers = []
+    for n_distinct in (2, 20, 300):
+        X, y = repeated(draw, n_distinct=n_distinct)
+        y[0], y[1] = 0, 1
+        path = tmp_path / f"{n_distinct}.npz"
+        with pytest.raises(SystemError):
+            seeded(checkpoint=path, group_rows=group_rows, **POISSON).fit(X, y)
+        with np.load(path) as file:
+            header = {**json.loads(bytes(file["header"])), "receipt": ""}
+        headers.append(header)
+    assert headers[0] == headers[1] == headers[2]
+    assert len(grouped_fits) == (3 if group_rows is True else 0)
+    assert headers[0]["n_done"] == 12
+    assert (headers[0]["positions"][0] == [0, 0]) == (group_rows is True)
+
+
+def test_a_file_from_before_there_were_groups_resumes(draw, tmp_path, monkeypatch):
+    X, y = repeated(draw)
+    path = tmp_path / "run.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13))
+        with pytest.raises(SystemError):
+            seeded(checkpoint=path, **FULL).fit(X, y)
+    with np.load(path) as file:
+        parts = dict(file)
+    header = json.loads(bytes(parts["header"]))
+    del header["run"]["group_rows"]
+    parts["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **parts)
+    np.testing.assert_array_equal(seeded(checkpoint=path, **FULL).fit(X, y).coef_, seeded(**FULL).fit(X, y).coef_)
+
+
+def test_threads_change_no_bit(draw):
+    X, y = repeated(draw)
+    one, other = (seeded(group_rows=True, n_jobs=n_jobs, **FULL).fit(X, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_a_network_publishes_parameters_of_the_dtype_of_its_rows(draw):
+    X, y = repeated(draw, dtype=np.float32)
+    model = DPMLPClassifier((4,), classes=[0, 1], group_rows=True, sampling_rate=1.0, max_iter=3).fit(X, y)
+    assert {coef.dtype for coef in model.coefs_} == {np.dtype(np.float32)}

@@ -1,0 +1,449 @@
+"""Linear models by BLAS's products: against the plain reading, and against the bound on one row, rounding included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+import threadpoolctl
+from test_linear_kernels import DTYPES, norm_of, people, rounding_bound
+
+import skdp.linear_model
+from skdp import DPLogisticRegression, PrivacyLeakWarning
+from skdp._blas import blas_threads, single_threaded_blas
+from skdp._kernels import linear as _linear
+from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
+from skdp._training import wide_linear
+from skdp._training.linear import LinearGeometry
+from skdp._training.wide_linear import WideLinearModel
+from skdp.mechanisms import GaussianMechanism
+
+BLOCK = 128
+
+
+def model_of(X, labels, weights=1.0, n_outputs=3, scaling=None, *, dtype=None, sparse=False, n_threads=1):
+    rows = sp.csr_matrix(X) if sparse else np.ascontiguousarray(X)
+    scaling = scaling or LinearGeometry(1.5, True)
+    return WideLinearModel(
+        rows, np.asarray(labels), weights, n_outputs, scaling, dtype=dtype or X.dtype, n_threads=n_threads
+    )
+
+
+def clipped_sum(X, labels, weights, theta, max_norm, n_outputs=3, scaling=None, *, rows=None, **options):
+    with model_of(X, labels, weights, n_outputs, scaling, **options) as model:
+        return model.clipped_gradient_sum(theta, rows, max_norm)
+
+
+def assert_agrees(
+    X, labels, weights, theta, max_norm, n_outputs, fit_intercept, *, rows=None, dtype=None, products=None, **options
+):
+    scaling, plain = LinearGeometry(1.5, fit_intercept), reference.Scaling(1.5, fit_intercept)
+    picked = (X, labels, weights) if rows is None else (X[rows], labels[rows], weights[rows])
+    found = clipped_sum(
+        X, labels, weights, theta, max_norm, n_outputs, scaling, rows=rows, dtype=dtype, **options
+    )  # fmt: skip
+    clip = reference.clip_for_products(max_norm, products or dtype or X.dtype, BLOCK, n_outputs * X.shape[1])
+    expected = reference.clipped_gradients(*picked, theta, n_outputs, plain, clip).sum(axis=0)
+    assert found.shape == theta.shape
+    assert found.dtype == np.float64
+    assert np.linalg.norm(found - expected) <= rounding_bound(*picked, theta, clip, n_outputs, plain)
+
+
+# --- two readings ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lots", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 11])
+@pytest.mark.parametrize("n", [0, 1, 127, 128, 129, 511, 1030])
+def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, dtype):
+    """At sizes around the edges of a block; lots in another order than the rows."""
+    X, labels, weights, theta = people(n, 7, n_outputs, dtype=dtype)
+    rows = np.random.default_rng(3).permutation(n) if lots else None
+    assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, rows=rows)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 4])
+@pytest.mark.parametrize("d", [1, 11, 1999])
+def test_sums_at_other_widths_and_clips(d, n_outputs, fit_intercept):
+    some = np.sort(np.random.default_rng(2).choice(170, 133, replace=False))
+    for dtype in DTYPES:
+        X, labels, weights, theta = people(170, d, n_outputs, dtype=dtype, fit_intercept=fit_intercept)
+        for rows in (None, some):
+            for max_norm in (1e-3, 0.4, 1e20):
+                assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept, rows=rows)
+
+
+def test_wide_blocks_have_fewer_rows(monkeypatch):
+    """So that they stay in cache; the sum is the same, but for rounding and the room for it."""
+    X, labels, weights, theta = people(300, 50, 3)
+    whole = clipped_sum(X, labels, weights, theta, 0.4)
+    monkeypatch.setattr(wide_linear, "_BLOCK_VALUES", 50 * 20)
+    narrow = model_of(X, labels, weights)
+    assert narrow._block == 20
+    np.testing.assert_allclose(narrow.clipped_gradient_sum(theta, None, 0.4), whole, rtol=0, atol=300 * 0.4 * 1e-11)
+
+
+@pytest.mark.parametrize("lots", [False, True])
+def test_single_precision_rows_may_be_multiplied_in_double(lots):
+    """As under `add_remove`: the sum has the errors of float64 alone."""
+    X, labels, weights, theta = people(700, 7, 3, dtype=np.float32)
+    theta = theta.astype(np.float32).astype(float)
+    rows = np.arange(700) if lots else None
+    found = clipped_sum(X, labels, weights, theta, 0.4, rows=rows, dtype=np.float64)
+    exact = clipped_sum(X.astype(np.float64), labels, weights, theta, 0.4, rows=rows)
+    # Scale and length of a row stay float32: each gradient, of norm 0.4 at most, may differ by a few of its roundings.
+    assert np.linalg.norm(found - exact) <= 700 * 0.4 * 8 * np.finfo(np.float32).eps
+    assert_agrees(X, labels, weights, theta, 0.4, 3, True, rows=rows, dtype=np.float64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_outputs", [1, 2, 7])
+@pytest.mark.parametrize("lots", [False, True])
+def test_sparse_rows_are_those_of_the_plain_reading(lots, n_outputs, dtype):
+    """Stored zeros, empty rows and wide indices included; in float64 whatever the dtype of the rows."""
+    X, labels, weights, theta = people(300, 9, n_outputs, dtype=dtype)
+    X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
+    X[17] = 0.0
+    rows = np.random.default_rng(3).permutation(300)[:150] if lots else None
+    assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, rows=rows, sparse=True, products=np.float64)
+    matrix, wide = sp.csr_matrix(X), sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    models = [
+        WideLinearModel(each, labels, weights, n_outputs, LinearGeometry(1.5, True), dtype=dtype)
+        for each in (matrix, wide)
+    ]
+    np.testing.assert_array_equal(*(model.clipped_gradient_sum(theta, rows, 0.4) for model in models))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 7])
+def test_sparse_products_are_those_of_the_plain_reading(n_outputs):
+    """The kernels alone, against NumPy's products: 20 roundings of numbers below 50."""
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((30, 12)) < 0.3, rng.normal(size=(30, 12)), 0.0)
+    matrix, table, coefs = sp.csr_matrix(X), rng.normal(size=(12, n_outputs)), rng.normal(size=(9, n_outputs))
+    lot = rng.permutation(30)
+    for rows, picked in ((None, X[4:13]), (lot, X[lot[4:13]])):
+        scores, total = np.empty((9, n_outputs)), np.ones((12, n_outputs))
+        sparse_scores(matrix.data, matrix.indices, matrix.indptr, rows, 4, table, scores)
+        add_sparse_products(matrix.data, matrix.indices, matrix.indptr, rows, 4, coefs, total)
+        np.testing.assert_allclose(scores, picked @ table, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(total, 1.0 + picked.T @ coefs, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3, 7])
+def test_residuals_are_those_of_the_plain_reading(n_outputs, fit_intercept):
+    """What the kernel alone gives: 20 roundings of float64, and the exponential's 4e-13."""
+    X, labels, weights, theta = people(40, 5, n_outputs, fit_intercept=fit_intercept)
+    scaling, plain = LinearGeometry(1.5, fit_intercept), reference.Scaling(1.5, fit_intercept)
+    table, rows = theta.reshape(n_outputs, -1), np.random.default_rng(4).permutation(40)
+    bias = table[:, -1].copy() if fit_intercept else np.zeros(n_outputs)
+    model = model_of(X, labels, weights, n_outputs, scaling)
+    for some in (None, rows):
+        picked = np.arange(10, 33) if some is None else rows[10:33]
+        scores = X[picked] @ table[:, :5].T
+        expected = reference.clipped_scores(scores, X[picked], labels[picked], weights[picked], bias, 0.3, plain)
+        icpts = np.zeros(n_outputs)
+        _linear.clip_scores(scores, model._facts, some, None, 10, bias, 0.3, scaling.icpt, 1e-300, icpts)
+        np.testing.assert_allclose(scores, expected[0], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(icpts, expected[1], rtol=0, atol=23 * 1e-11)
+
+
+@pytest.mark.parametrize("dtype", [None, np.float64])
+@pytest.mark.parametrize("lots", [False, True])
+def test_thread_count_changes_no_bit(lots, dtype):
+    """Not the number of own threads, and not that of BLAS, which rounds otherwise for another number."""
+    X, labels, weights, theta = people(5_011, 300, 16, dtype=np.float32)
+    rows = np.arange(5_011) if lots else None
+    sums = []
+    for n_blas in (1, 2, 3):
+        for n_threads in (1, 2, 5):
+            with threadpoolctl.threadpool_limits(n_blas, "blas"):
+                sums.append(
+                    clipped_sum(X, labels, weights, theta, 0.4, 16, rows=rows, n_threads=n_threads, dtype=dtype)
+                )
+    for other in sums[1:]:
+        np.testing.assert_array_equal(sums[0], other)
+
+
+def test_threads_of_blas_are_given_back():
+    """Also where two models are at work at once, and after an error."""
+    before = blas_threads()
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        with single_threaded_blas():
+            assert blas_threads() == 1
+            with pytest.raises(ZeroDivisionError), single_threaded_blas():
+                raise ZeroDivisionError
+            assert blas_threads() == 1
+        assert blas_threads() == 2
+    assert blas_threads() == before
+
+
+# --- one row moves the sum by at most C ---
+
+
+def assert_within_clip(g, max_norm):
+    assert np.all(np.isfinite(g))
+    assert norm_of(g) <= np.longdouble(max_norm)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_outputs", [1, 3, 40])
+def test_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
+    """Property 6: lengths, weights, bounds and clips over the dtype's range. The room for rounding is not used up."""
+    rng = np.random.default_rng(8)
+    low, high = (-44, 36) if dtype == np.float32 else (-300, 306)
+    for d in (1, 3, 8, 400):
+        for trial in range(60):
+            with np.errstate(over="ignore", under="ignore"):
+                x = (rng.normal(size=(1, d)) * 10.0 ** rng.uniform(low, high)).astype(dtype)
+            weight, exponent = dtype(10.0 ** rng.uniform(-30, 30)), rng.uniform(-30, 30) if trial % 2 else 0.0
+            scaling = LinearGeometry(10.0**exponent, bool(rng.integers(2)))
+            theta = rng.normal(size=n_outputs * scaling.width(d)) * 10.0 ** rng.uniform(-3, 30)
+            max_norm = 10.0 ** (rng.uniform(-30, 30) if trial % 3 == 0 else rng.uniform(-4, 0))
+            label = np.array([rng.integers(max(2, n_outputs))])
+            for sparse in (False, True):
+                g = clipped_sum(x, label, np.array([weight]), theta, max_norm, n_outputs, scaling, sparse=sparse)
+                assert_within_clip(g, max_norm)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_row_reaches_the_clip(dtype):
+    """The bound is not met by adding nothing: a misclassified row of full length adds C, less room for rounding."""
+    for weight in (1.0, 1e6, 1e30):
+        x = np.array([[0.6, 0.8]], dtype)
+        g = clipped_sum(x, [1], np.array([weight]), np.zeros(3), 0.25, 1, LinearGeometry(1.0, True))
+        assert 0.25 * (1 - 0.002) <= norm_of(g) <= 0.25
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weight_zero_is_the_null_record(dtype, n_outputs, sparse):
+    """Exactly zero, intercept included; and what the row holds changes no bit of a sum that it is in."""
+    X, labels, weights, theta = people(300, 5, n_outputs, dtype=dtype)
+    for rows in (None, np.arange(0, 300, 2)):
+        zeros = clipped_sum(X, labels, np.zeros(300), theta, 0.4, n_outputs, rows=rows, sparse=sparse)
+        assert np.all(zeros == 0.0)
+        weights[8] = 0.0
+        before = clipped_sum(X, labels, weights, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
+        for content in (0.0, 1.0, 1e30, -1e38):
+            changed, relabelled = X.copy(), labels.copy()
+            changed[8], relabelled[8] = content, 1 - min(labels[8], 1)
+            after = clipped_sum(changed, relabelled, weights, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
+            np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, sparse):
+    X, labels, weights, theta = people(300, 5, n_outputs, dtype=dtype)
+    weights[:] = 1.0
+    for rows in (None, np.arange(300)):
+        for places in ([7], [0, 127, 128, 299], range(300)):
+            void = weights.copy()
+            void[places] = 0.0
+            others = clipped_sum(X, labels, void, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
+            for lost in (np.nan, np.inf, -np.inf):
+                wild = X.copy()
+                wild[np.ix_(places, [0, 3])] = lost
+                found = clipped_sum(wild, labels, weights, theta, 0.4, n_outputs, rows=rows, sparse=sparse)
+                np.testing.assert_array_equal(found, others)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scores_that_overflow_leave_the_others_alone(dtype, n_outputs):
+    """A row of the largest numbers, and parameters at which its score is infinity less infinity."""
+    top = float(np.finfo(dtype).max)
+    X, labels, weights, theta = people(150, 4, n_outputs, dtype=dtype)
+    weights[:] = 1.0
+    table = theta.reshape(n_outputs, -1)
+    table[:, :2] = 1e3, -1e3
+    void = weights.copy()
+    void[5] = 0.0
+    others = clipped_sum(X, labels, void, theta, 0.4, n_outputs)
+    for row in (top, [top, top, 0, 0], [top / 4, -top / 4, 0, 0]):
+        wild = X.copy()
+        wild[5] = row
+        found = clipped_sum(wild, labels, weights, theta, 0.4, n_outputs)
+        assert np.all(np.isfinite(found))
+        assert np.linalg.norm(found - others) <= 0.4
+
+
+def moves(sizes, places, *, n_outputs=3, d=8, max_norm=1.0, dtype=np.float32):
+    """How far a sum moves when one of the rows is muted, over `places`: parallel rows whose gradients have these sizes.
+
+    At theta = 0 the residuals of label 0 are 1 / K, less 1 at the label, times the weight; all rows are (1, ..., 1).
+    """
+    X, geometry = np.ones((len(sizes), d), dtype), LinearGeometry(np.sqrt(d), False)
+    norm = np.sqrt(1.0 - 1.0 / n_outputs) if n_outputs > 1 else 0.5
+    labels = np.where(np.asarray(sizes) > 0, 0, 1)
+    weights = (np.abs(sizes) / norm).astype(dtype)
+
+    def total(weights):
+        with model_of(X, labels, weights, n_outputs, geometry) as model:
+            return model.clipped_gradient_sum(np.zeros(n_outputs * d), None, max_norm)
+
+    whole = total(weights)
+    for place in places:
+        void = weights.copy()
+        void[place] = 0.0
+        yield float(norm_of(whole - total(void)))
+
+
+def on_the_edge_of_rounding(size, n_long=64):
+    """Half a block of rows at the clip, half of rows that are lost or doubled by which side of 64 the sum is on.
+
+    Casacuberta et al. (2022), "Widespread underestimation of sensitivity in differentially private libraries".
+    """
+    return size * np.concatenate([np.ones(n_long), np.full(BLOCK - n_long, 1.02 * 2.0**-18)])
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 16])
+def test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip(n_outputs):
+    """In float32, the rounding of all other rows of the block included. Rows at C, and at what C leaves them."""
+    room = 1.0 / reference.clip_for_products(1.0, np.float32, BLOCK, 8 * n_outputs)
+    assert 1.0019 < room < 1.0021
+    for size in (1.0, 1.0 / room, 0.999 / room, 2.0):
+        for n_long in (64, 65):  # 65 rows a little below C end beyond the edge
+            for d in (1, 8, 32):
+                edge = on_the_edge_of_rounding(size, n_long)
+                assert max(moves(edge, (0, 32, 63), n_outputs=n_outputs, d=d)) <= 1.0
+                assert max(moves(edge[::-1].copy(), (64, 127), n_outputs=n_outputs, d=d)) <= 1.0
+                assert max(moves(np.tile(edge, 3), (0, 128, 319), n_outputs=n_outputs, d=d)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        np.ones(128),
+        np.ones(3_000),
+        np.ones(100_000),
+        np.where(np.arange(3_000) % 2, 1.0, -1.0),
+        np.where(np.arange(256) < 127, 1.0, -1.0),
+        np.tile([1.0, 1e-4, -0.3, 1e-7], 200),
+        10.0 ** np.random.default_rng(7).uniform(-8, 0, 1000),
+        np.random.default_rng(8).choice([-1.0, 1.0, 1e-3, -1e-5], 1000),
+    ],
+    ids=["128 equal", "3000 equal", "100000 equal", "alternating", "cancelling", "magnitudes", "log-uniform", "mixed"],
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rounding_moves_the_sum_by_at_most_the_clip(dtype, sizes):
+    """Every muted row is one of the longest. Blocks are added in float64: each of b additions errs by u times n C."""
+    longest = np.flatnonzero(np.abs(sizes) == np.abs(sizes).max())
+    for max_norm in (1.0, 0.3):
+        places = longest[[0, len(longest) // 2, -1]]
+        of_blocks = 2 * (len(sizes) // BLOCK + 1) * len(sizes) * 2.0**-53
+        assert max(moves(sizes, places, max_norm=max_norm, dtype=dtype)) <= max_norm * (1 + of_blocks)
+
+
+@pytest.mark.parametrize("d", [5, 400])
+@pytest.mark.parametrize("n_outputs", [2, 10])
+def test_no_row_moves_another_block(n_outputs, d):
+    """A changed row changes the sum as it changes the sum of its own block of rows: no bit elsewhere."""
+    X, labels, weights, theta = people(4 * BLOCK, d, n_outputs, dtype=np.float32)
+    weights[:] = 1.0
+    for place in (0, 130, 511):
+        wild, relabelled = X.copy(), labels.copy()
+        wild[place], relabelled[place] = -7.0, 0
+        first = place // BLOCK * BLOCK
+        kept = np.delete(np.arange(4 * BLOCK), np.arange(first, first + BLOCK))
+        void = np.zeros(4 * BLOCK)
+        void[kept] = 1.0
+        sums = [clipped_sum(x, y, void, theta, 0.4, n_outputs) for x, y in ((X, labels), (wild, relabelled))]
+        np.testing.assert_array_equal(*sums)
+
+
+@pytest.mark.parametrize("n_outputs", [2, 10])
+@pytest.mark.parametrize("d", [5, 33, 400])
+def test_no_row_changes_a_bit_of_anothers_gradient(n_outputs, d):
+    """What BLAS makes of a row depends on its place and on the shape of the block, not on what other rows hold."""
+    X, labels, weights, theta = people(BLOCK, d, n_outputs, dtype=np.float32)
+    model = model_of(X, labels, weights, n_outputs)
+    wild = X.copy()
+    wild[[0, 50, 127]] = [[1e30], [0.0], [-3e38]]
+    other = model_of(wild, labels, weights, n_outputs)
+    table = np.ascontiguousarray(theta.reshape(n_outputs, -1)[:, :d].astype(np.float32))
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        scores = [m._take(None, 0, m._make_scratch()) @ table.T for m in (model, other)]
+    kept = np.delete(np.arange(BLOCK), [0, 50, 127])
+    np.testing.assert_array_equal(scores[0][kept], scores[1][kept])
+
+
+# --- the estimator ---
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("rate", [0.5, 1.0])
+def test_models_of_many_parameters_are_wide(monkeypatch, adjacency, rate):
+    """By public sizes alone; and in float64 where a row that leaves shifts all others."""
+    made = []
+
+    def noted(*arguments, **keywords):
+        made.append(keywords["dtype"])
+        return WideLinearModel(*arguments, **keywords)
+
+    monkeypatch.setattr(skdp.linear_model, "WideLinearModel", noted)
+    parameters = {
+        "adjacency": adjacency,
+        "sampling_rate": rate,
+        "noise_multiplier": 3.0,
+        "epsilon": None,
+    }
+    sizes = ((600, 6, True), (341, 6, False), (2_000, 5, False), (2_000, 2, False), (205, 10, True))
+    for d, n_classes, expected in sizes:
+        X = np.random.default_rng(0).normal(size=(40, d)).astype(np.float32)
+        model = DPLogisticRegression(
+            classes=range(n_classes), n_samples_public=40, delta=1e-5, max_iter=1, **parameters
+        )  # fmt: skip
+        with pytest.warns(UserWarning, match="noise decides"):
+            model.fit(X, np.arange(40) % n_classes)
+        assert model.coef_.shape[1] == d
+        assert made == ([np.float64 if adjacency == "add_remove" else np.float32] if expected else [])
+        made.clear()
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_person_moves_a_release_by_the_clip(monkeypatch, adjacency, dtype):
+    """Property 21 on a wide model: a first step at the full batch, which starts from the same parameters."""
+    inputs, release = [], GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        inputs.append(np.array(value))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 300)).astype(dtype), rng.integers(0, 8, 400)
+
+    def first_input(X, y, weights):
+        model = DPLogisticRegression(
+            classes=range(8), noise_multiplier=1.0, epsilon=None, max_iter=1, sampling_rate=1.0, max_grad_norm=0.05,
+            adjacency=adjacency, n_samples_public=400, delta=1e-5, random_state=0,
+        )  # fmt: skip
+        inputs.clear()
+        with pytest.warns(UserWarning, match="noise decides"), pytest.warns(PrivacyLeakWarning, match="random_state"):
+            model.fit(X, y, weights)
+        return inputs[0]
+
+    for row in (0, 130, 399):
+        weights, other_X, other_y = np.ones(400), X.copy(), y.copy()
+        if adjacency == "add_remove":
+            kept = np.arange(400) != row
+            one, other = first_input(X, y, weights), first_input(X[kept], y[kept], weights[kept])
+        elif adjacency == "zero_out":
+            weights[row] = 0.0
+            other_X[row] = 1e9
+            one, other = first_input(X, y, np.ones(400)), first_input(other_X, y, weights)
+        else:
+            other_X[row], other_y[row] = -X[row], (y[row] + 1) % 8
+            one, other = first_input(X, y, weights), first_input(other_X, other_y, weights)
+        bound = 0.1 if adjacency == "replace_one" else 0.05
+        moved = norm_of(one - other)
+        assert 0.5 * bound < moved <= bound * (1 + 1e-10 * (adjacency == "add_remove"))
