@@ -22,6 +22,7 @@ _PUBLIC = {
     "DPLogisticRegression": "skdp.linear_model",
     "DPMLPClassifier": "skdp.neural_network",
     "DPMLPRegressor": "skdp.neural_network",
+    "DPMarginalSynthesizer": "skdp.synthesis",
     "DPOneHotEncoder": "skdp.preprocessing",
     "DPPCA": "skdp.decomposition",
     "DPQuantileBinner": "skdp.preprocessing",
@@ -51,6 +52,7 @@ _MODULES = (
     "exceptions",
     "linear_model",
     "mechanisms",
+    "metrics",
     "model_selection",
     "naive_bayes",
     "neural_network",
@@ -58,6 +60,7 @@ _MODULES = (
     "plotting",
     "preprocessing",
     "report",
+    "synthesis",
 )
 
 __all__ = ["__version__", *_PUBLIC]

@@ -630,3 +630,39 @@ def cell_days(cell):
         return float((cell - datetime.date(1970, 1, 1)).days)
     aware = cell if cell.tzinfo else cell.replace(tzinfo=datetime.UTC)
     return aware.timestamp() / 86400.0
+
+
+def interactions(rows, columns, levels) -> np.ndarray:
+    """Sum over rows of the product, over some columns, of the unit vector of the row's level less 1 / its length."""
+    total = np.zeros([levels[j] for j in columns])
+    for row in rows:
+        tensor = np.ones(())
+        for j in columns:
+            tensor = np.multiply.outer(tensor, np.eye(levels[j])[row[j]] - 1.0 / levels[j])
+        total += tensor
+    return total
+
+
+def distance_of_pair(rows, pair, expected) -> float:
+    """Sum over cells of how far the number of rows is from the expected one."""
+    counts = np.zeros(expected.shape)
+    for row in rows:
+        counts[row[pair[0]], row[pair[1]]] += 1
+    return float(sum(abs(counts[cell] - expected[cell]) for cell in np.ndindex(counts.shape)))
+
+
+def mixture_loss(components, levels, pairs, triples, weight_of_triples) -> float:
+    """Half the squared errors of the tables of a mixture of products, given as a list of components of columns."""
+
+    def table(columns):
+        total = np.zeros([levels[j] for j in columns])
+        for component in components:
+            product = np.ones(())
+            for j in columns:
+                product = np.multiply.outer(product, component[j])
+            total += product / len(components)
+        return total
+
+    errors = [((table(columns) - wanted) ** 2).sum() for columns, wanted in pairs.items()]
+    errors += [weight_of_triples * ((table(columns) - wanted) ** 2).sum() for columns, wanted in triples.items()]
+    return len(components) * sum(errors) / 2

@@ -27,6 +27,7 @@ from skdp.preprocessing import (
     DPStandardScaler,
     DPTableVectorizer,
 )
+from skdp.synthesis import DPMarginalSynthesizer
 
 ESTIMATORS = [
     DPLogisticRegression(),
@@ -99,6 +100,17 @@ ESTIMATORS = [
         adjacency="replace_one",
         accounting="rdp",
         n_jobs=2,
+    ),
+    DPMarginalSynthesizer(bounds=(-5.0, 5.0), n_components=10, max_iter=20),
+    DPMarginalSynthesizer(
+        bounds=(-5.0, 5.0),
+        n_bins=4,
+        pairs="select",
+        max_iter=20,
+        epsilon=None,
+        noise_multiplier=0.5,
+        adjacency="replace_one",
+        accounting="rdp",
     ),
     DPTableVectorizer(),
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),

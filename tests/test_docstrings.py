@@ -32,6 +32,7 @@ from skdp.accounting import GaussianDpEvent
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
+from skdp.synthesis import DPMarginalSynthesizer
 
 MODULES = (
     "skdp",
@@ -43,6 +44,7 @@ MODULES = (
     "skdp.exceptions",
     "skdp.linear_model",
     "skdp.mechanisms",
+    "skdp.metrics",
     "skdp.model_selection",
     "skdp.naive_bayes",
     "skdp.neural_network",
@@ -50,6 +52,7 @@ MODULES = (
     "skdp.plotting",
     "skdp.preprocessing",
     "skdp.report",
+    "skdp.synthesis",
 )
 
 EXCLUDED = {
@@ -156,6 +159,7 @@ FITTED = {
     "DPSimpleImputer": lambda: DPSimpleImputer().fit(X),
     "DPStandardScaler": lambda: DPStandardScaler().fit(X),
     "DPTableVectorizer": lambda: DPTableVectorizer().fit(X),
+    "DPMarginalSynthesizer": lambda: DPMarginalSynthesizer(bounds=(-1, 1), classes=[0, 1], max_iter=2).fit(X, Y),
     "PublicTreesEmbedding": lambda: PublicTreesEmbedding(3, bounds=(-1, 1)).fit(X),
     "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(

@@ -17,7 +17,7 @@ from skdp.accounting import GaussianDpEvent
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = (
     "plot_adam_clipping.py", "plot_mnist_abadi.py", "plot_mnist_sweeps.py", "plot_regression_housing.py",
-    "plot_trees_without_reading.py",
+    "plot_synthetic_census.py", "plot_trees_without_reading.py",
 )  # fmt: skip
 
 
@@ -55,6 +55,7 @@ def test_the_figures_are_plausible(quick):
         "plot_mnist_abadi.py": pld_is_below_moments_and_budgets_are_met,
         "plot_mnist_sweeps.py": every_choice_was_swept,
         "plot_regression_housing.py": prices_are_learned_and_explained,
+        "plot_synthetic_census.py": synthetic_people_are_like_real_ones,
         "plot_trees_without_reading.py": trees_cost_nothing_and_keep_up,
     }[quick[0]](quick[1])
 
@@ -114,6 +115,22 @@ def trees_cost_nothing_and_keep_up(output):
     shares = re.findall(r"(\w+) (\d+)%", re.search(r"^Importances.*$", output, re.M)[0])
     assert len(shares) == 5
     assert sum(int(share) for _, share in shares) <= 102
+    assert "made-up people" in output
+
+
+def synthetic_people_are_like_real_ones(output):
+    """Of 2,800 made-up people; other people of the same kind differ by .025 in pairs."""
+    spent = float(re.search(r"^Price: epsilon ([\d.]+) at delta 1e-05", output, re.M)[1])
+    assert 0.99 < spent <= 1.0
+    errors = [
+        list(map(float, row)) for row in re.findall(r"people[a-z ]* +(0\.\d+) +(0\.\d+) +(0\.\d+)$", output, re.M)
+    ]
+    assert len(errors) == 2
+    assert errors[0][1] < 0.06
+    scores = [float(score) for score in re.findall(r"(?:\)|people|epsilon) {3,}(0\.\d{3})$", output, re.M)]
+    assert len(scores) == 3
+    assert scores[1] > scores[0] - 0.06
+    assert abs(float(re.search(r"advantage (-?[\d.]+\d)", output)[1])) < 0.12
     assert "made-up people" in output
 
 

@@ -38,6 +38,10 @@ from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
 from skdp.preprocessing import DPTableVectorizer
+from skdp.synthesis import DPMarginalSynthesizer
+from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.measurement import Measurement
+from skdp.synthesis.tables import TableSums
 
 SENTENCES = {
     PrivateEstimator: {
@@ -232,6 +236,76 @@ SENTENCES = {
             "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
             "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+    },
+    PrivateGenerator: {
+        "``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it "
+        "is called.": [
+            "tests/test_synthesis_tables.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/test_synthesis_tables.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+        ],
+        "Noise of the fit is not drawn from that `random_state`.": [
+            "tests/test_synthesis_tables.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+        ],
+        "Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never "
+        "by exact counts.": [
+            "tests/test_synthesis_tables.py::test_labels_are_drawn_by_noisy_or_public_shares",
+        ],
+    },
+    TableSums: {
+        "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [
+            "tests/test_synthesis_tables.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
+            "tests/test_synthesis_tables.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
+        ],
+    },
+    Measurement: {
+        "`measure` makes the releases whose event `event_of` states for its noise multiplier.": [
+            "tests/test_synthesis_tables.py::test_the_noise_is_as_priced",
+        ],
+        "All that it returns is a function of these releases and of public numbers.": [
+            "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
+        ],
+    },
+    DPMarginalSynthesizer: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
+        "if `random_state` is None, and `classes` is given or there are no labels.": [
+            "tests/test_synthesis_tables.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_synthesis_tables.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
+            "tests/test_synthesis_tables.py::test_scores_move_by_at_most_their_sensitivity",
+            "tests/test_synthesis_tables.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_synthesis_tables.py::test_the_noise_is_as_priced",
+            "tests/test_synthesis_tables.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of "
+        "the columns, and the public number of rows.": [
+            "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_synthesis_tables.py::test_fit_publishes_what_is_on_the_list",
+        ],
+        "Of categorical types the list of categories is not kept.": [
+            "tests/test_synthesis_tables.py::test_a_pandas_frame_comes_back_as_one",
+            "tests/test_synthesis_tables.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
+        ],
+        "`accountant` is charged before the rows are counted, and what is refused is refused before any charge.": [
+            "tests/test_synthesis_tables.py::test_the_charge_stands_before_the_rows_are_counted",
+            "tests/test_synthesis_tables.py::test_nothing_is_counted_above_the_ceiling",
+            "tests/test_synthesis_tables.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
+            "tests/test_synthesis_tables.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/test_synthesis_tables.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
+        ],
+        "Labels of samples are drawn by noisy or by public shares.": [
+            "tests/test_synthesis_tables.py::test_labels_are_drawn_by_noisy_or_public_shares",
+        ],
+        "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are "
+        "measured, and the iterations of the fit are decided by public numbers.": [
+            "tests/test_synthesis_tables.py::test_rules_are_public",
+            "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
+        ],
+        "The number of pairs that are selected, and which, is decided by noisy scores.": [
+            "tests/test_synthesis_tables.py::test_pairs_are_selected_by_noisy_scores_alone",
+            "tests/test_synthesis_tables.py::test_selection_takes_the_pairs_that_depend_on_each_other",
+            "tests/test_synthesis_tables.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     DPPCA: {

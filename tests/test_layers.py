@@ -26,9 +26,9 @@ FLOORS = {
         ("_distributed", "_streaming", "report"),
         ("base",),
         ("_gradient", "_least_squares", "decomposition", "preprocessing"),
-        ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline"),
+        ("datasets", "ensemble", "linear_model", "naive_bayes", "neural_network", "pipeline", "synthesis"),
         ("_search", "tabular"),
-        ("model_selection", "plotting"),
+        ("metrics", "model_selection", "plotting"),
     ),
     "accounting": (
         ("events", "numeric"),
@@ -138,11 +138,18 @@ FLOORS = {
     ),
     "ensemble": (("trees",), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
     "datasets": (("_tables", "mnist"), ("census",)),
+    "synthesis": (
+        ("generator", "levels", "tables"),
+        ("denoising", "frames", "selection"),
+        ("mixture",),
+        ("measurement",),
+        ("marginals",),
+    ),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "utility")),
     "preprocessing": (
         ("cells", "readings", "threshold", "yaml_text"),
         ("columns", "edges", "kinds", "octaves"),
-        ("buying", "draft"),
+        ("buying", "combinations", "draft"),
         ("blocks", "purchase", "schema"),
         ("bounds", "matching", "sums"),
         ("vectorizer",),
@@ -152,7 +159,7 @@ FLOORS = {
 SKLEARN = {
     *("_training", "_fitting", "base", "_gradient", "_least_squares", "decomposition", "linear_model"),
     *("neural_network", "pipeline", "_search", "model_selection", "datasets", "ensemble", "plotting", "preprocessing"),
-    *("tabular", "_report", "naive_bayes"),
+    *("tabular", "_report", "naive_bayes", "synthesis", "metrics"),
 }
 ONLY = {
     "numba": {"_kernels"},
@@ -241,7 +248,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (33, 8, 140), "accounting": (15, 8, 49)}
+    assert found == {"": (35, 8, 154), "accounting": (15, 8, 49)}
 
 
 def test_heavy_imports_stay_where_they_belong():

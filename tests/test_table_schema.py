@@ -280,3 +280,71 @@ def test_a_bunch_has_the_schema_of_its_code_book(as_frame):
 def test_a_tuple_that_is_no_pair_is_refused(given):
     with pytest.raises(ValueError, match=r"^column 'age' has a tuple of \d entries: give bounds as a pair"):
         TableSchema({"age": given})
+
+
+# --- gaps that are empty cells, and combinations that cannot occur ---
+
+
+def test_empty_cells_are_said_to_be_gaps():
+    for empty in (None, float("nan"), ""):
+        column = TableSchema({"x": {"bounds": (0, 1), "gaps": [-9, empty]}})["x"]
+        assert column.gaps == ("", "-9")
+        assert TableSchema({"x": column})["x"] == column
+        assert "gaps: empty cells, -9" in str(TableSchema({"x": column}))
+    rows = pd.DataFrame({"x": [0.5, None]})
+    plain, said = (
+        DPTableVectorizer({"x": {"bounds": (0, 1), "gaps": gaps}}, sparse_output=False) for gaps in ([], [None])
+    )
+    np.testing.assert_array_equal(plain.fit_transform(rows), said.fit_transform(rows))
+
+
+COMBINED = {"age": (0, 90), "job": ["a", "b"], "member": "flag", "since": ("2000-01-01", "2001-01-01"), "id": "drop"}
+IMPOSSIBLE = [
+    {"age": (0, 14), "job": ["a"]},
+    {"since": ("2000-01-01", "2000-02-01"), "member": [True], "job": ["a", "b"]},
+]
+
+
+def test_impossible_combinations_belong_to_the_schema(tmp_path):
+    schema = TableSchema(COMBINED, impossible=IMPOSSIBLE)
+    assert [[name for name, _ in each.conditions] for each in schema.impossible] == [
+        ["age", "job"],
+        ["since", "member", "job"],
+    ]
+    assert schema.impossible[0].conditions[0][1] == (0.0, 14.0)
+    assert schema != TableSchema(COMBINED)
+    assert schema == TableSchema(COMBINED, impossible=IMPOSSIBLE)
+    assert hash(schema) == hash(TableSchema(COMBINED, impossible=IMPOSSIBLE))
+    assert "2 combinations of cells" in str(schema)
+    for again in (
+        pickle.loads(pickle.dumps(schema)),
+        copy.deepcopy(schema),
+        TableSchema.from_json(schema.to_json(tmp_path / "schema.json")),
+        TableSchema.from_json(tmp_path / "schema.json"),
+        TableSchema.from_yaml(schema.to_yaml()),
+    ):
+        assert again == schema
+    assert "impossible" not in TableSchema(COMBINED).to_json()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (5, "schema: impossible is no list: give a list of dicts"),
+        ({"age": (0, 1), "job": ["a"]}, "schema: impossible is no list: give a list of dicts"),
+        ([{"age": (0, 1)}], "schema: an entry of impossible does not name two columns or more: give a dict"),
+        ([["age", "job"]], "schema: an entry of impossible does not name two columns or more: give a dict"),
+        ([{"age": (0, 1), "pay": (0, 1)}], "schema: impossible names 'pay', which is no column of the schema"),
+        ([{"age": (0, 1), "id": ["x"]}], "schema: impossible names 'id', which is no column of the schema"),
+        ([{"age": 3, "job": ["a"]}], "schema: impossible: column 'age' is a number; give a pair (low, high)."),
+        ([{"age": (2, 1), "job": ["a"]}], "schema: column 'age': bounds=(2, 1) do not ascend"),
+        ([{"age": (0, 1), "job": ["z"]}], "schema: impossible: column 'job' does not have all of these categories"),
+        ([{"age": (0, 1), "member": ["z"]}], "schema: impossible: column 'member' does not have all of these"),
+        ([{"age": (0, 1), "job": "a"}], "schema: column 'job': categories='a' is no list"),
+    ],
+)
+def test_a_wrong_combination_is_refused_by_one_line(given, message):
+    with pytest.raises(ValueError, match=r"^schema: ") as refusal:
+        TableSchema(COMBINED, impossible=given)
+    assert str(refusal.value).startswith(message)
+    assert "\n" not in str(refusal.value)

@@ -41,7 +41,7 @@ class Column:
         Ends of the bins, the bounds included; None for bins of equal width.
     scale : {"linear", "log"}
     gaps : tuple of str
-        Keys of cells that stand for a gap.
+        Keys of cells that stand for a gap; "" if the user says that cells may be empty.
     """
 
     kind: str
@@ -199,7 +199,7 @@ def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str,
 
 def _read_gaps(name: str, given: Any) -> tuple[str, ...]:
     keys = [_key(each) for each in _items(name, "gaps", given)]
-    return tuple(sorted({key for key in keys if key is not None}))
+    return tuple(sorted({key or "" for key in keys}))  # None, NaN and "" say that cells may be empty
 
 
 def _key(value: Any) -> str | None:

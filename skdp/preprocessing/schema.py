@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skdp._validation import check_choice
+from skdp.preprocessing.combinations import Combination, read_combinations
 from skdp.preprocessing.draft import draft_columns
 from skdp.preprocessing.kinds import Column, read_column
 from skdp.preprocessing.readings import day_text
@@ -37,10 +38,14 @@ class TableSchema:
         - a dict: ``"kind"``, which may also be ``"ordinal"``; ``"bounds"`` or ``"edges"`` (the ends of all bins) of a
           number or a date; ``"categories"`` of a category, or of an ordinal in their order; ``"scale"``, ``"linear"``
           or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"gaps"``, a list of values that stand for a
-          gap, such as -999.
+          gap, such as -999; None in it says that cells may be empty.
     others : {"error", "drop", "buy"}, default="error"
         What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
         is bought is a number, a date or a category by its type.
+    impossible : list of mapping of str to object, default=()
+        Combinations of cells that cannot occur, for synthetic tables (`skdp.synthesis.DPMarginalSynthesizer`): of two
+        columns or more, by name, a list of categories, or a pair (low, high) of a number or a date, which stands for
+        the bins within it. No row of the private table is looked at for them.
 
     Attributes
     ----------
@@ -79,9 +84,9 @@ class TableSchema:
     True
     """
 
-    __slots__ = ("_columns", "_others")
+    __slots__ = ("_columns", "_impossible", "_others")
 
-    def __init__(self, columns: Mapping[str, Any], others: str = "error") -> None:
+    def __init__(self, columns: Mapping[str, Any], others: str = "error", impossible: Any = ()) -> None:
         if isinstance(columns, TableSchema):
             columns = dict(columns.items())
         if not isinstance(columns, Mapping):
@@ -95,6 +100,7 @@ class TableSchema:
         check_choice("others", others, OTHERS)
         object.__setattr__(self, "_columns", tuple((name, read_column(name, each)) for name, each in columns.items()))
         object.__setattr__(self, "_others", others)
+        object.__setattr__(self, "_impossible", read_combinations(impossible, dict(self.items())))
 
     # --- reading ---
 
@@ -107,6 +113,17 @@ class TableSchema:
         others : {"error", "drop", "buy"}
         """
         return self._others  # type: ignore[attr-defined]
+
+    @property
+    def impossible(self) -> tuple[Combination, ...]:
+        """Combinations of cells that cannot occur.
+
+        Returns
+        -------
+        impossible : tuple of Combination
+            For each, the conditions of its columns, by name.
+        """
+        return self._impossible  # type: ignore[attr-defined]
 
     @property
     def is_complete(self) -> bool:
@@ -146,10 +163,13 @@ class TableSchema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TableSchema):
             return NotImplemented
-        return self.items() == other.items() and self.others == other.others
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.items(), self.others))
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.items(), self.others, self.impossible
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a schema cannot be changed: make another one from to_dict().")
@@ -158,7 +178,7 @@ class TableSchema:
         raise AttributeError("a schema cannot be changed: make another one from to_dict().")
 
     def __reduce__(self) -> Any:
-        return TableSchema, (dict(self.items()), self.others)
+        return TableSchema, (dict(self.items()), self.others, self.impossible)
 
     def __deepcopy__(self, memo: Any) -> TableSchema:
         return self
@@ -194,6 +214,8 @@ class TableSchema:
         rows = [(" ".join(name.split()), kind, known) for name, kind, known in self.describe()]
         if self.others != "error":
             rows.append(("(others)", self.others, "bought from the budget" if self.others == "buy" else ""))
+        if self.impossible:
+            rows.append(("(impossible)", "", f"{len(self.impossible)} combinations of cells"))
         return rows
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -205,6 +227,13 @@ class TableSchema:
             What ``TableSchema(columns, others=...)`` takes.
         """
         return {name: column.describe() for name, column in self.items()}
+
+    def _entries(self) -> dict[str, Any]:
+        """Return all that a file holds."""
+        found: dict[str, Any] = {"columns": self.to_dict(), "others": self.others}
+        if self.impossible:
+            found["impossible"] = [each.describe(dict(self.items())) for each in self.impossible]
+        return found
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the schema as JSON, and write it to a file if one is named.
@@ -219,7 +248,7 @@ class TableSchema:
         text : str
             The JSON text.
         """
-        text = json.dumps({"columns": self.to_dict(), "others": self.others}, indent=1)
+        text = json.dumps(self._entries(), indent=1)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text
@@ -239,7 +268,7 @@ class TableSchema:
         """
         from skdp.preprocessing.yaml_text import dump
 
-        text = dump({"columns": self.to_dict(), "others": self.others})
+        text = dump(self._entries())
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -304,8 +333,9 @@ class TableSchema:
     def _of_file(cls, found: Any) -> TableSchema:
         if not isinstance(found, Mapping):
             raise ValueError("schema: the file holds no mapping of columns; give what TableSchema.to_json writes.")
-        others = "error"
-        if set(found) <= {"columns", "others"} and isinstance(found.get("columns"), Mapping):
+        others, impossible = "error", ()
+        if set(found) <= {"columns", "others", "impossible"} and isinstance(found.get("columns"), Mapping):
+            impossible = found.get("impossible", ())
             found, others = found["columns"], found.get("others", "error")
         for name, given in found.items():
             if isinstance(given, list) and len(given) == 2 and not _are_words(given):
@@ -313,7 +343,7 @@ class TableSchema:
                     f"schema: column {name!r}: {given!r} may be bounds or categories; write "
                     f'{{"bounds": {given!r}}} or {{"categories": {given!r}}}.'
                 )
-        return cls(found, others)
+        return cls(found, others, impossible)
 
     @classmethod
     def draft(cls, public_frame: Any) -> TableSchema:
@@ -348,7 +378,7 @@ def _what_is_public(column: Column) -> str:
         parts.append(", ".join(listed[:6]) + (f", ... ({len(listed)})" if len(listed) > 6 else ""))
     if column.scale != "linear":
         parts.append(f"{column.scale} scale")
-    gaps = f"gaps: {', '.join(column.gaps)}" if column.gaps else ""
+    gaps = f"gaps: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""
     return "; ".join(filter(None, [", ".join(parts), gaps]))
 
 

@@ -23,6 +23,7 @@ from table import (
     search,
     selection,
     streaming,
+    synthesis,
     vectorizer,
     wide_linear,
 )
@@ -52,4 +53,5 @@ MUTANTS = [
     *wide_linear.MUTANTS,
     *grouping.MUTANTS,
     *streaming.MUTANTS,
+    *synthesis.MUTANTS,
 ]

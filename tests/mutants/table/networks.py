@@ -3,7 +3,6 @@
 from mutant import BY_PROPERTY, mutant
 from paths import DENSE, MLP, NETWORKS, SPANS, THREADS, TILES
 
-CLIP_LAYERS = "            self._clip(inputs, deltas, first, max_norm)\n"
 INFINITE = " and factor * np.sqrt(longest) <= 1.0 / tiny"
 CLIPPED = "_STABILITY, self._tiny, self._widest,\n        )  # fmt: skip\n"
 MUTE = "        if any_muted:\n            for i in range(m):\n"

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Synthetic tables: errors of marginals, models trained on synthetic rows and tested on real ones, and times.
+
+Reads Adult and Colorado's ACSIncome from the folder that SKDP_DATA names, with bins and categories of a JSON file.
+Errors are against the training rows, means over all pairs and over 100 triples. Judges, whatever the source of the
+rows: logistic regression on one-hot columns, and boosted trees. Beside them stand private models that were trained
+directly. ``--peer PYTHON`` runs the AIM and MST of smartnoise-synth, under the interpreter of an environment that has
+it, on the same codes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import OneHotEncoder
+
+from skdp import DPLogisticRegression, DPMarginalSynthesizer
+from skdp.ensemble import DPRandomTreesClassifier
+from skdp.metrics import marginal_error
+from skdp.preprocessing import DPTableVectorizer
+
+DELTA = 1e-5
+BARS = {
+    ("adult", 0.1): ".057; .877 / .867",
+    ("adult", 1.0): ".018; .908 / .897; triples .909 / .905",
+    ("adult", 4.0): ".013; .909 / .899; triples .910 / .906",
+    ("acsincome_colorado", 1.0): ".037; .869 / .861",
+}
+PEER = """
+import sys, json
+import numpy as np, pandas as pd
+from snsynth import Synthesizer
+source, target, name, epsilon, delta = sys.argv[1:]
+found = np.load(source)
+frame = pd.DataFrame(found["rows"], columns=[f"c{j}" for j in range(found["rows"].shape[1])])
+made = Synthesizer.create(name, epsilon=float(epsilon), delta=float(delta)).fit_sample(
+    frame, categorical_columns=list(frame.columns), preprocessor_eps=0.0)
+np.savez(target, rows=made.to_numpy().astype(int))
+"""
+
+
+class Codes(NamedTuple):
+    """Training and test rows as codes, the label last, and the number of levels of each column."""
+
+    train: np.ndarray
+    test: np.ndarray
+    levels: list[int]
+
+
+def read(folder: Path, spec: dict) -> Codes:
+    """Code a table by the public description of its columns."""
+    names = list(spec["columns"])
+    if "file" in spec:
+        whole = pd.read_csv(folder / spec["file"])
+        order = np.random.RandomState(0).permutation(len(whole))
+        cut = int(0.7 * len(whole))
+        train, test = whole.iloc[order[:cut]], whole.iloc[order[cut:]]
+    else:
+        train, test = (pd.read_csv(folder / spec[part], keep_default_na=False) for part in ("train", "test"))
+    columns, levels = [], []
+    for name in names:
+        column = spec["columns"][name]
+        if "edges" in column:
+            levels.append(len(column["edges"]) + 1)
+            columns.append([np.searchsorted(column["edges"], each[name], side="right") for each in (train, test)])
+        elif "levels" in column:
+            levels.append(column["levels"])
+            columns.append(
+                [
+                    np.clip(each[name].to_numpy() - column["offset"], 0, column["levels"] - 1).astype(int)
+                    for each in (train, test)
+                ]
+            )
+        else:
+            every = column["values"] == "all of the file"
+            values = sorted(train[name].unique()) if every else column["values"]
+            levels.append(len(values) + (not every))
+            columns.append(
+                [
+                    np.where((found := pd.Index(values).get_indexer(each[name])) < 0, len(values), found)
+                    for each in (train, test)
+                ]
+            )
+    return Codes(*(np.column_stack(part) for part in zip(*columns, strict=True)), levels)
+
+
+def judged(made: np.ndarray, codes: Codes) -> list[float]:
+    """AUROC on real rows of a logistic regression and of boosted trees that were trained on rows of codes."""
+    encoder = OneHotEncoder(categories=[np.arange(size) for size in codes.levels[:-1]]).fit(made[:1, :-1])
+    logistic = LogisticRegression(max_iter=60, C=0.3).fit(encoder.transform(made[:, :-1]), made[:, -1])
+    boosted = HistGradientBoostingClassifier(max_iter=80, learning_rate=0.1).fit(made[:, :-1], made[:, -1])
+    truth = codes.test[:, -1]
+    return [
+        roc_auc_score(truth, logistic.predict_proba(encoder.transform(codes.test[:, :-1]))[:, 1]),
+        roc_auc_score(truth, boosted.predict_proba(codes.test[:, :-1])[:, 1]),
+    ]
+
+
+def errors(made: np.ndarray, codes: Codes) -> list[float]:
+    """Total variation of pairs and of 100 triples against the training rows."""
+    bins = [None] * len(codes.levels)
+    return [marginal_error(codes.train, made, k, bins=bins, max_sets=most) for k, most in ((2, None), (3, 100))]
+
+
+def row(name: str, runs: list[list[float]], remark: str = "") -> None:
+    """Print means of runs: TV2, TV3, logistic, boosted, seconds."""
+    values = np.mean(runs, axis=0)
+    cells = " ".join("      -" if np.isnan(value) else f"{value:7.4f}" for value in values[:4])
+    seconds = f"{values[4]:8.2f}" if len(values) > 4 else " " * 8
+    print(f"{name:<44} {cells} {seconds}   {remark}", flush=True)
+
+
+def ours(codes: Codes, epsilon: float, seed: int, **parameters: object) -> list[float]:
+    """Fit and judge one generator."""
+    names = [f"c{j}" for j in range(len(codes.levels) - 1)]
+    schema = {name: list(range(size)) for name, size in zip(names, codes.levels, strict=False)}
+    frame, y = pd.DataFrame(codes.train[:, :-1], columns=names), codes.train[:, -1]
+    model = DPMarginalSynthesizer(schema, classes=range(codes.levels[-1]), epsilon=epsilon, delta=DELTA,
+                                  random_state=seed, **parameters)  # fmt: skip
+    start = time.perf_counter()
+    model.fit(frame, y)
+    seconds = time.perf_counter() - start
+    X, labels = model.sample(len(frame), random_state=seed)
+    made = np.column_stack([X.to_numpy(), labels])
+    return [*errors(made, codes), *judged(made, codes), seconds]
+
+
+def direct(codes: Codes, epsilon: float, seed: int) -> list[float]:
+    """AUROC of a private logistic regression and of private trees that are trained on the private rows."""
+    schema = {f"x{j}": list(range(size)) for j, size in enumerate(codes.levels[:-1])}
+    encoder = DPTableVectorizer(schema)
+    X, y = codes.train[:, :-1], codes.train[:, -1]
+    given = {"classes": range(codes.levels[-1]), "epsilon": epsilon, "delta": DELTA, "random_state": seed}
+    logistic = DPLogisticRegression(**given).fit(encoder.fit_transform(X), y)
+    trees = DPRandomTreesClassifier(schema=schema, **given).fit(X, y)
+    truth = codes.test[:, -1]
+    return [
+        np.nan,
+        np.nan,
+        roc_auc_score(truth, logistic.decision_function(encoder.transform(codes.test[:, :-1]))),
+        roc_auc_score(truth, trees.decision_function(codes.test[:, :-1])),
+    ]
+
+
+def peer(codes: Codes, python: str, name: str, epsilon: float) -> list[float] | None:
+    """Fit and judge a synthesizer of smartnoise-synth in its own environment; None where it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
+        np.savez(source, rows=codes.train)
+        start = time.perf_counter()
+        command = [python, "-c", PEER, str(source), str(target), name, str(epsilon), str(DELTA)]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+        seconds = time.perf_counter() - start
+        if done.returncode:
+            print(f"{name}: {done.stderr.strip().splitlines()[-1][:100]}")
+            return None
+        made = np.load(target)["rows"]
+    return [*errors(made, codes), *judged(made, codes), seconds]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    here = Path(__file__).resolve().parent
+    parser.add_argument("--schemas", type=Path, default=here / "synthesis_schemas.json", help="public columns")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 1.0, 4.0])
+    parser.add_argument("--tables", nargs="+", default=["adult", "acsincome_colorado"])
+    parser.add_argument("--peer", help="Python of an environment with smartnoise-synth")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    specs = json.loads(options.schemas.read_text())
+    print(f"{'':<44} {'TV2':>7} {'TV3':>7} {'logist.':>7} {'boosted':>7} {'seconds':>8}   bar")
+    for name in options.tables:
+        codes = read(Path(os.environ["SKDP_DATA"]), specs[name])
+        row(f"{name}: real training rows", [[0.0, 0.0, *judged(codes.train, codes)]])
+        row(f"{name}: real test rows", [[*errors(codes.test, codes), np.nan, np.nan]])
+        for epsilon in options.epsilons:
+            bar = BARS.get((name, epsilon), "")
+            seeds = range(options.seeds)
+            at = f"{name} at {epsilon:g}"
+            row(f"{at}: pairs", [ours(codes, epsilon, seed, triples=False) for seed in seeds], bar)
+            row(f"{at}: default", [ours(codes, epsilon, seed) for seed in seeds], bar)
+            row(f"{at}: selected pairs", [ours(codes, epsilon, seed, pairs="select") for seed in seeds])
+            row(f"{at}: private models, trained directly", [direct(codes, epsilon, seed) for seed in seeds])
+            for other in ("aim", "mst") if options.peer else ():
+                if (found := peer(codes, options.peer, other, epsilon)) is not None:
+                    row(f"{at}: smartnoise-synth, {other} (one run)", [found])
+
+
+if __name__ == "__main__":
+    main()

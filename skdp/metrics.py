@@ -1,0 +1,273 @@
+"""How good synthetic rows are, for the eyes of whoever owns the real ones.
+
+All that is here reads real rows, and none of it is paid for: what it returns must not be published along with the
+synthetic rows. Each function says so by a `PrivacyLeakWarning`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.neighbors import NearestNeighbors
+
+from skdp._config import report_leak
+from skdp._gram import Doubles
+from skdp._validation import check_count, show
+from skdp.preprocessing.columns import CellValues, Table, as_keys, as_numbers
+from skdp.synthesis.levels import Levels
+from skdp.synthesis.tables import count
+
+_MOST_SETS = 500
+
+
+def marginal_error(
+    real: Any,
+    synthetic: Any,
+    order: int = 2,
+    *,
+    bins: Any = 16,
+    max_sets: int | None = None,
+    random_state: int = 0,
+) -> float:
+    """Mean total variation between the marginals of real and of synthetic rows.
+
+    For each set of `order` columns, half the sum of the absolute differences between the shares of rows in its cells.
+    This reads the real rows, is not paid for, and warns of it.
+
+    Parameters
+    ----------
+    real : table of shape (n, d)
+        Rows of frames or arrays. Private.
+    synthetic : table of shape (m, d)
+        Rows with the same columns, in the same order.
+    order : int, default=2
+        Number of columns of a marginal.
+    bins : int or sequence of (sequence of float or None), default=16
+        Numbers with more distinct values than this are cut into so many bins of about equal mass in the real rows. Or
+        the inner edges of the bins of each column, None for a column whose values are compared as they are.
+    max_sets : int or None, default=None
+        Largest number of sets that are looked at; of more, so many are drawn. If None, all pairs, and 500 sets of
+        other orders.
+    random_state : int, default=0
+        Seed of that draw.
+
+    Returns
+    -------
+    error : float
+        From 0, equal, to 1.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Always: the result tells of the real rows. Under ``config_context(on_leak="raise")`` it is raised.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from skdp.metrics import marginal_error
+    >>> X = np.random.default_rng(0).integers(0, 2, (1000, 3))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     marginal_error(X, X)
+    0.0
+    """
+    _report_reading("marginal_error")
+    check_count("order", order, remedy="choose a whole number of columns, such as 2")
+    (one, other), levels = _as_levels(bins, real, synthetic)
+    d = len(levels)
+    if order > d:
+        raise ValueError(f"order={order} with {d} columns: choose at most {d}.")
+    sets = list(itertools.combinations(range(d), order)) if math.comb(d, order) <= 10**6 else []
+    most = max_sets if max_sets is not None else (len(sets) if order == 2 and sets else _MOST_SETS)
+    check_count("max_sets", most, remedy="choose a whole number above 0, or None")
+    if not sets or len(sets) > most:
+        rng = np.random.default_rng(random_state)
+        sets = [tuple(sorted(rng.choice(d, order, replace=False).tolist())) for _ in range(most)]
+    n, m = len(one[0]), len(other[0])
+    errors = [0.5 * float(np.abs(count(one, each, levels) / n - count(other, each, levels) / m).sum()) for each in sets]
+    return float(np.mean(errors))
+
+
+def train_on_synthetic_test_on_real(
+    estimator: Any, synthetic: tuple[Any, Any], real: tuple[Any, Any], *, scoring: Any = "roc_auc"
+) -> float:
+    """Score on real rows of a copy of an estimator that is trained on synthetic ones.
+
+    This reads the real rows, is not paid for, and warns of it.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        It is cloned. A pipeline may come first with what turns rows into numbers.
+    synthetic : (X, y)
+        Synthetic rows and their labels, as ``sample`` returns them.
+    real : (X, y)
+        Real rows and labels that the generator was not fitted to. Private.
+    scoring : str or callable, default="roc_auc"
+        What `sklearn.metrics.get_scorer` takes.
+
+    Returns
+    -------
+    score : float
+        Score of the trained copy on the real rows.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Always: the result tells of the real rows. Under ``config_context(on_leak="raise")`` it is raised.
+    """
+    _report_reading("train_on_synthetic_test_on_real")
+    X, y = _pair("synthetic", synthetic)
+    real_X, real_y = _pair("real", real)
+    fitted = clone(estimator).fit(X, y)
+    scorer = get_scorer(scoring)
+    return float(scorer(fitted, real_X, real_y))
+
+
+class MembershipCheck(NamedTuple):
+    """What `membership_check` finds.
+
+    Parameters
+    ----------
+    advantage : float
+        How much better than chance distances to synthetic rows tell training rows from held-out ones: twice the area
+        under the curve, less one. 0 if they do not.
+    p_value : float
+        Of that area, one-sided, if training rows are no closer (Mann-Whitney).
+    n_copies : int
+        Synthetic rows whose levels are those of one of the training rows that are looked at.
+    expected_copies : float
+        The same of held-out rows, scaled to the number of training rows.
+    nearest : tuple of float
+        Median distance of training and of held-out rows to the nearest synthetic row.
+    """
+
+    advantage: float
+    p_value: float
+    n_copies: int
+    expected_copies: float
+    nearest: tuple[float, float]
+
+
+def membership_check(
+    train: Any, held_out: Any, synthetic: Any, *, bins: Any = 16, max_rows: int = 2000, random_state: int = 0
+) -> MembershipCheck:
+    """Tell whether synthetic rows are closer to the rows that were trained on than to others of the same kind.
+
+    A generator that copies its rows is seen here. One that is not seen may leak nevertheless: the guarantee is
+    `epsilon_`, and not this. It reads the real rows, is not paid for, and warns of it.
+
+    Parameters
+    ----------
+    train : table of shape (n, d)
+        Rows that the generator was fitted to. Private.
+    held_out : table of shape (m, d)
+        Rows of the same kind that it has not seen. Private.
+    synthetic : table of shape (k, d)
+        Synthetic rows.
+    bins : int or sequence of (sequence of float or None), default=16
+        As for `marginal_error`, by the training rows. The distance of two rows is the number of columns in which their
+        levels differ.
+    max_rows : int, default=2000
+        Training and held-out rows that are looked at, each.
+    random_state : int, default=0
+        Seed of the choice of these rows.
+
+    Returns
+    -------
+    check : MembershipCheck
+        Figures for the owner's eyes.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Always: the result tells of the real rows. Under ``config_context(on_leak="raise")`` it is raised.
+    """
+    _report_reading("membership_check")
+    most = check_count("max_rows", max_rows, remedy="choose a whole number of rows above 0")
+    tables, _ = _as_levels(bins, train, held_out, synthetic)
+    rng = np.random.default_rng(random_state)
+    inside, outside, made = (np.column_stack(columns) for columns in tables)
+    inside, outside = (rows[rng.permutation(len(rows))[:most]] for rows in (inside, outside))
+    search = NearestNeighbors(n_neighbors=1, metric="hamming", algorithm="brute").fit(made)
+    near, far = (made.shape[1] * search.kneighbors(each)[0][:, 0] for each in (inside, outside))
+    test = stats.mannwhitneyu(near, far, alternative="less")
+    area = 1.0 - float(test.statistic) / (len(near) * len(far))
+    return MembershipCheck(
+        2.0 * area - 1.0,
+        float(test.pvalue),
+        _n_copies(made, inside),
+        _n_copies(made, outside) * len(inside) / len(outside),
+        (float(np.median(near)), float(np.median(far))),
+    )
+
+
+def _n_copies(made: NDArray[Any], rows: NDArray[Any]) -> int:
+    """Return how many rows of `made` are among `rows`."""
+    known = {row.tobytes() for row in rows}
+    return sum(row.tobytes() in known for row in made)
+
+
+def _as_levels(bins: Any, *tables: Any) -> tuple[list[list[Levels]], list[int]]:
+    """Return the columns of each table as levels, and their numbers; the first table decides on bins."""
+    read = [Table(table) for table in tables]
+    d = read[0].shape[1]
+    if any(table.shape[1] != d for table in read):
+        shown = " and ".join(str(table.shape[1]) for table in read)
+        raise ValueError(f"the tables have {shown} columns: give tables of the same columns, in the same order.")
+    if isinstance(bins, int | np.integer):
+        check_count("bins", bins, remedy="choose a whole number, or inner edges, one list a column")
+    elif not isinstance(bins, list | tuple) or len(bins) != d:
+        raise ValueError(f"bins={show(bins)} is no number: give one, or a list of inner edges for each of {d} columns.")
+    columns = [
+        _levels_of([table.cells(j) for table in read], bins if isinstance(bins, int | np.integer) else bins[j])
+        for j in range(d)
+    ]
+    return [[column[k] for column, _ in columns] for k in range(len(read))], [size for _, size in columns]
+
+
+def _levels_of(cells: list[CellValues], bins: Any) -> tuple[list[Levels], int]:
+    """Return one column of each table as levels, and how many there are; the last level is that of gaps."""
+    if bins is not None and all(each.kind == "number" for each in cells):
+        numbers = [as_numbers(each) for each in cells]
+        inner = _inner_edges(numbers[0], int(bins)) if isinstance(bins, int | np.integer) else np.asarray(bins, float)
+        if inner is not None:
+            gap = len(inner) + 1
+            binned = [np.where(np.isnan(each), gap, np.searchsorted(inner, each, side="right")) for each in numbers]
+            return [each.astype(np.int32) for each in binned], gap + 1
+    keyed = [as_keys(each) for each in cells]
+    index = {key: place for place, key in enumerate(dict.fromkeys(key for _, keys in keyed for key in keys))}
+    gap = len(index)
+    return [np.array([*(index[key] for key in keys), gap], np.int32)[codes] for codes, keys in keyed], gap + 1
+
+
+def _inner_edges(values: Doubles, bins: int) -> Doubles | None:
+    """Return inner edges of bins of about equal mass; None if the values are few enough to be compared as such."""
+    values = values[~np.isnan(values)]
+    if len(np.unique(values)) <= bins:
+        return None
+    return np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
+
+
+def _pair(name: str, given: Any) -> tuple[Any, Any]:
+    if isinstance(given, tuple | list) and len(given) == 2:
+        return given[0], given[1]
+    raise ValueError(f"{name}={show(given)} is no pair (X, y): give rows and their labels.")
+
+
+def _report_reading(name: str) -> None:
+    report_leak(
+        f"{name} reads real rows, and what it returns is not paid for: keep it to those who may see the rows, or give "
+        "public rows."
+    )
+
+
+__all__ = ["MembershipCheck", "marginal_error", "membership_check", "train_on_synthetic_test_on_real"]

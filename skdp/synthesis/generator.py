@@ -1,0 +1,186 @@
+"""What private generators share: a fit to rows and perhaps labels, and samples, which cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._fitting.leaks import report_classes_read
+from skdp._fitting.rows import check_classes, check_labels, classes_of, encode_labels
+from skdp._gram import Doubles
+from skdp._validation import check_count, show
+from skdp.accounting.events import read_real
+from skdp.base import PrivateEstimator, refuse_fit_params
+
+LABEL_SHARES = ("bought", "uniform")
+
+
+class PrivateGenerator(PrivateEstimator):
+    """Base class of private generators.
+
+    Subclasses have the parameters of `PrivateEstimator`, and ``classes`` and ``label_shares``. They write `_draw`, and
+    `_bought_shares` where labels can be drawn by noisy counts.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it is
+      called. Noise of the fit is not drawn from that `random_state`.
+    - Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never by
+      exact counts.
+    """
+
+    classes: Any
+    label_shares: Any
+    classes_: NDArray[Any]
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the generator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels. With them, ``sample`` returns labels too.
+
+        Returns
+        -------
+        self : object
+            Fitted generator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y)
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Any:
+        """Draw synthetic rows. This costs nothing.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows, 0 or more.
+        random_state : int, RandomState instance, Generator instance or None, default=None
+            Source of the draws. It has nothing to do with the noise of the fit, and may be published.
+
+        Returns
+        -------
+        X : ndarray or frame of shape (n_samples, n_features)
+            Synthetic rows.
+        y : ndarray of shape (n_samples,)
+            Their labels. Returned only if the generator was fitted with labels.
+        """
+        check_is_fitted(self)
+        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
+        rng = _generator_of(random_state)
+        if not hasattr(self, "classes_"):
+            return self._draw(n, None, rng)[0]
+        X, codes = self._draw(n, rng.choice(len(self.classes_), n, p=self._label_probabilities()), rng)
+        return X, self.classes_[codes]
+
+    def sample_blocks(self, n_samples: int, block_size: int = 100_000, random_state: Any = None) -> Iterator[Any]:
+        """Draw synthetic rows in blocks, for more than fit in memory. This costs nothing.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows of all blocks together.
+        block_size : int, default=100_000
+            Largest number of rows of a block.
+        random_state : int, RandomState instance, Generator instance or None, default=None
+            Source of the draws, as for ``sample``.
+
+        Returns
+        -------
+        blocks : iterator
+            Of what ``sample`` returns.
+        """
+        check_is_fitted(self)
+        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
+        step = check_count("block_size", block_size, remedy="choose a whole number of rows above 0")
+        rng = _generator_of(random_state)
+        return (self.sample(min(step, n - start), rng) for start in range(0, n, step))
+
+    # --- what a subclass says ---
+
+    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
+        """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""
+        raise NotImplementedError(f"{type(self).__name__} draws nothing: write _draw.")
+
+    def _bought_shares(self) -> Doubles:
+        """Return the noisy shares of the classes."""
+        raise NotImplementedError(f"{type(self).__name__} buys no shares of classes: write _bought_shares.")
+
+    # --- labels ---
+
+    def _check_label_parameters(self) -> None:
+        """Refuse `classes` and `label_shares` that fit no labels."""
+        classes = None if self.classes is None else check_classes("classes", self.classes)
+        if not isinstance(self.label_shares, str):
+            shares = _read_shares(self.label_shares)
+            if classes is None or len(shares) != len(classes):
+                raise ValueError(
+                    f"label_shares has {len(shares)} shares: give one for each of the classes, which are named by "
+                    "classes, in ascending order."
+                )
+        elif self.label_shares not in LABEL_SHARES:
+            raise ValueError(
+                f"label_shares={show(self.label_shares)} is not known: use 'bought', 'uniform' or a list of public "
+                "shares, one a class."
+            )
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+        """See `PrivateEstimator`: the classes and the number of the class of each row, or None without labels."""
+        refuse_fit_params(fit_params)
+        if y is None:
+            return None
+        if self.classes is not None:
+            classes = check_classes("classes", self.classes)
+            return classes, encode_labels(check_labels(y, n_samples, classes=classes), classes)
+        report_classes_read(self)
+        labels = check_labels(y, n_samples)
+        classes = classes_of(labels)
+        return classes, encode_labels(labels, classes)
+
+    def _label_probabilities(self) -> Doubles:
+        n_classes = len(self.classes_)
+        if not isinstance(self.label_shares, str):
+            return _read_shares(self.label_shares)
+        return np.full(n_classes, 1.0 / n_classes) if self.label_shares == "uniform" else self._bought_shares()
+
+
+def _read_shares(given: Any) -> Doubles:
+    """Return public shares that sum to one."""
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    shares = [read_real(each) for each in values] if isinstance(values, list | tuple) else [None]
+    found = np.array([-1.0 if share is None else share for share in shares])
+    if not len(found) or not (found >= 0).all() or not 0 < found.sum() < np.inf:
+        raise ValueError(
+            f"label_shares={show(given)} is no list of shares: give numbers of 0 or more, one a class, not all 0."
+        )
+    return found / found.sum()
+
+
+def _generator_of(random_state: Any) -> np.random.Generator:
+    """Return a generator for samples, which are public."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    if random_state is None:
+        return np.random.default_rng()
+    remedy = "pass None, an int of 0 or more, a RandomState or a Generator"
+    return np.random.default_rng(check_count("random_state", random_state, at_least=0, remedy=remedy))
+
+
+__all__ = ["LABEL_SHARES", "PrivateGenerator"]

@@ -1,0 +1,115 @@
+"""Mistakes in private synthetic tables."""
+
+from mutant import BY_PROPERTY, mutant
+from paths import MARGINALS, MEASUREMENT, METRICS, SELECTION, SYNTHETIC_FRAMES, TABLE_SUMS
+
+TESTS = "synthesis_tables"
+
+MUTANTS = [
+    mutant(
+        "synthesis: the sensitivity of one set of columns",
+        (TABLE_SUMS, "        return math.sqrt(total)\n", "        return math.sqrt(total / len(self.sets))\n"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: the sensitivity of centred tables for counts as they are",
+        (
+            TABLE_SUMS,
+            "weight * centred(count(codes, columns, self.levels)).ravel()",
+            "weight * count(codes, columns, self.levels).ravel()",
+        ),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: an exchanged row priced as half of one that is added",
+        (TABLE_SUMS, "math.prod(parts[1:]) / 2.0 if adjacency", "math.prod(parts) / 2.0 if adjacency"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: an added row priced as one that is exchanged",
+        (TABLE_SUMS, 'if adjacency == "replace_one" else math.prod(parts)', "if True else math.prod(parts)"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: scores with the sensitivity of one pair",
+        (SELECTION, "    return math.sqrt(n_pairs)\n", "    return 1.0\n"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: pairs selected by exact scores",
+        (MEASUREMENT, "selection.best_pairs(found, open_pairs", "selection.best_pairs(exact, open_pairs"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: scores that are not paid for",
+        (
+            MEASUREMENT,
+            "of_tables = (1.0 - sum(ROUND_SHARES)) / self.n_rounds\n",
+            "of_tables = (1.0 - ROUND_SHARES[0]) / self.n_rounds\n",
+        ),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: tables released with the noise of the whole budget in each round",
+        (MEASUREMENT, "noisy |= self._interactions(of_tables, sums", "noisy |= self._interactions(1.0, sums"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: one noise for all releases",
+        (MEASUREMENT, 'stream.spawn("scores", t)', "stream"),
+        (MEASUREMENT, 'stream.spawn("tables", t)', 'stream.spawn("tables")'),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: released without noise",
+        (
+            MEASUREMENT,
+            "return mechanism.release(vector, stream), mechanism.standard_deviation",
+            "return vector, mechanism.standard_deviation",
+        ),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: the number of rows of the table in the rules",
+        (
+            MARGINALS,
+            "Measurement(noise, n_rounds, self.adjacency, self._public_n_samples(n_samples))",
+            "Measurement(noise, n_rounds, self.adjacency, n_samples)",
+        ),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: labels drawn by exact shares",
+        (
+            MARGINALS,
+            "        self.noise_multiplier_, self.n_samples_ =",
+            "        if targets is not None:\n"
+            "            self.marginals_[-1] = np.bincount(targets[1], minlength=2) / len(targets[1])\n"
+            "        self.noise_multiplier_, self.n_samples_ =",
+        ),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "synthesis: categories of a type are kept",
+        (SYNTHETIC_FRAMES, 'return "category" if hasattr(dtype, "categories") else dtype', "return dtype"),
+        tests=TESTS,
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "metrics: real rows read in silence",
+        (METRICS, '    _report_reading("membership_check")\n', ""),
+        tests="metrics",
+    ),
+]

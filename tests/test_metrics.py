@@ -1,0 +1,118 @@
+"""Metrics of synthetic rows: their figures, and that they say what they read."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skdp import PrivacyLeakWarning, config_context
+from skdp.metrics import marginal_error, membership_check, train_on_synthetic_test_on_real
+
+QUIET = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+
+
+def table(n, seed=0, p=0.5):
+    rng = np.random.default_rng(seed)
+    x = rng.random(n) < p
+    return pd.DataFrame({"x": x, "y": np.where(rng.random(n) < 0.8, x, ~x), "z": rng.choice(list("abc"), n)})
+
+
+CALLS = {
+    "marginal_error": lambda: marginal_error(table(20), table(20, 1)),
+    "membership_check": lambda: membership_check(table(20), table(20, 1), table(20, 2)),
+    "train_on_synthetic_test_on_real": lambda: train_on_synthetic_test_on_real(
+        LogisticRegression(), (np.eye(4), [0, 1, 0, 1]), (np.eye(4), [0, 1, 0, 1])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_metric_says_that_it_reads_real_rows(name):
+    with pytest.warns(
+        PrivacyLeakWarning, match=rf"^{name} reads real rows, and what it returns is not paid for"
+    ) as told:
+        CALLS[name]()
+    assert told[0].filename == __file__
+    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=name):
+        CALLS[name]()
+
+
+@QUIET
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_error_is_that_of_the_plain_reading(order):
+    one, other = table(200), table(150, 1, p=0.3)
+    errors = []
+    for names in itertools.combinations("xyz", order):
+        shares = [frame.groupby(list(names)).size() / len(frame) for frame in (one, other)]
+        errors.append(0.5 * shares[0].sub(shares[1], fill_value=0).abs().sum())
+    assert marginal_error(one, other, order) == pytest.approx(np.mean(errors))
+    assert marginal_error(one, one, order) == 0.0
+    polars = pl.from_pandas(other)
+    assert marginal_error(one, polars, order) == marginal_error(one, other, order)
+
+
+@QUIET
+def test_numbers_are_cut_into_bins():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(5000, 2)), rng.normal(size=(5000, 2))
+    one[:50] = np.nan
+    assert marginal_error(one, other, 1) < 0.05
+    assert marginal_error(one, other + 3.0, 1) > 0.7
+    edges = [[0.0], [0.0]]
+    np.testing.assert_allclose(
+        marginal_error(np.array([[1.0, 1], [-1, -1]]), np.array([[1.0, -1], [-1, 1]]), 2, bins=edges), 1.0
+    )
+    assert marginal_error(np.array([[1.0, 1], [-1, -1]]), np.array([[9.0, 2], [-7, -3]]), 2, bins=edges) == 0.0
+    assert marginal_error(one, other, 2, max_sets=1) >= 0
+
+
+@QUIET
+def test_training_on_synthetic_rows():
+    rng = np.random.default_rng(0)
+    X, real = rng.normal(size=(500, 2)), rng.normal(size=(500, 2))
+    y, real_y = (X[:, 0] > 0).astype(int), (real[:, 0] > 0).astype(int)
+    model = LogisticRegression()
+    assert train_on_synthetic_test_on_real(model, (X, y), (real, real_y)) > 0.99
+    assert train_on_synthetic_test_on_real(model, (X, 1 - y), (real, real_y)) < 0.01
+    assert train_on_synthetic_test_on_real(model, (X, y), (real, real_y), scoring="accuracy") > 0.9
+    assert not hasattr(model, "coef_")
+
+
+@QUIET
+def test_copies_are_seen_and_fresh_rows_are_not():
+    rng = np.random.default_rng(0)
+    train, held_out, fresh = (rng.integers(0, 6, (1500, 8)) for _ in range(3))
+    honest = membership_check(train, held_out, fresh)
+    assert abs(honest.advantage) < 0.1
+    assert honest.p_value > 1e-6
+    copied = np.where(rng.random((1500, 1)) < 0.2, train, fresh)
+    found = membership_check(train, held_out, copied)
+    assert found.advantage > 0.1
+    assert found.p_value < 1e-6
+    assert found.n_copies > 200 > found.expected_copies + 100
+    assert membership_check(train, held_out, train, max_rows=100).nearest[0] == 0.0
+
+
+@QUIET
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: marginal_error(np.eye(2), np.eye(3)), "2 and 3 columns"),
+        (lambda: marginal_error(np.eye(2), np.eye(2), 0), "order=0"),
+        (lambda: marginal_error(np.eye(2), np.eye(2), 3), "choose at most 2"),
+        (lambda: marginal_error(np.eye(2), np.eye(2), bins=0), "bins=0"),
+        (lambda: marginal_error(np.eye(2), np.eye(2), bins=[[0.0]]), "for each of 2 columns"),
+        (lambda: train_on_synthetic_test_on_real(LogisticRegression(), 5, 5), "synthetic=5 is no pair"),
+        (lambda: membership_check(np.eye(2), np.eye(2), np.eye(2), max_rows=0), "max_rows=0"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, words):
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=words) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)
