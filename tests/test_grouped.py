@@ -16,7 +16,6 @@ from test_one_hot import geometry_of, rows_of
 import skdp._gradient.estimator
 import skdp._training.groups
 from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
-from skdp._fitting.sources import RowSource
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._random import SecretStream
 from skdp._sampling import FullBatch, PoissonSampling, sampling_at
@@ -446,14 +445,12 @@ def test_another_choice_is_refused_before_any_charge(draw, kind, value):
     assert len(accountant.history) == 0
 
 
-def test_rows_that_are_not_in_memory_are_not_grouped(monkeypatch):
-    class Elsewhere(RowSource):
-        n_rows, n_features, dtype, names = 100, 3, np.dtype(np.float64), None
-
-    monkeypatch.setattr(skdp._gradient.estimator, "is_elsewhere", lambda *given: True)
-    monkeypatch.setattr(skdp._gradient.estimator, "source_of", lambda *given: Elsewhere())
+def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
+    X = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100, 3))
+    accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match=r"\Agroup_rows=True with rows that are not in memory.*False\.\Z"):
-        seeded(group_rows=True).fit(np.ones((3, 3)), "y")
+        seeded(group_rows=True, classes=[0, 1], accountant=accountant).fit(X, np.arange(100) % 2)
+    assert len(accountant.history) == 0
 
 
 def test_an_old_pickle_groups_by_itself(draw):
