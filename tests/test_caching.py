@@ -28,7 +28,7 @@ import numpy as np
 from skdp import DPLogisticRegression
 X = np.random.default_rng(0).random((200, 3)); y = (X[:, 0] > .5).astype(int)
 print(DPLogisticRegression(classes=[0, 1], epsilon=5, delta=1e-5).fit(X, y).coef_.shape)
-from skdp._kernels.linear import add_all_rows as kernel
+from skdp._kernels.linear import add_all_columns as kernel
 print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()), kernel.stats.cache_path)
 """
 KERNEL = """
