@@ -579,23 +579,30 @@ KERNELS = sorted(pathlib.Path(skdp._kernels.__file__).parent.glob("*.py"))
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
-def test_kernels_stand_alone_and_keep_ieee_arithmetic(path):
-    """No fastmath (it let NaN past a guard), no parallel order of sums, no kernel from another file (stale caches)."""
+def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_call(path):
+    """No fastmath (it let NaN past a guard), no parallel order of sums, and no stale cache of another file's kernel."""
+    called, held = set(), set()
     for node in ast.walk(ast.parse(path.read_text())):
+        names = set()
         if isinstance(node, ast.Dict):
             names = {key.value for key in node.keys if isinstance(key, ast.Constant)}
         elif isinstance(node, ast.Call):
             names = {keyword.arg for keyword in node.keywords}
+            if getattr(node.func, "id", "") == "text_of":
+                held |= {each.id for each in node.args}
         elif isinstance(node, ast.Import):
             assert not any(alias.name.startswith("skdp") for alias in node.names)
-            continue
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0
-            assert not (node.module or "").startswith("skdp") or node.module == "skdp._kernels.caching"
-            continue
-        else:
-            continue
+            package, _, module = (node.module or "").rpartition(".")
+            if node.module == "skdp._kernels":
+                called |= {alias.name for alias in node.names}
+            elif package == "skdp._kernels":
+                called.add(module)
+            else:
+                assert not (node.module or "").startswith("skdp")
         assert not names & {"fastmath", "parallel"}
+    assert called - {"caching"} == held
 
 
 @pytest.mark.compiled

@@ -8,7 +8,7 @@ MUTANTS = [
         "a kernel that calls one in another file",
         (KERNEL, "import njit\n", "import njit\nfrom skdp._kernels.bits import BLOCK\n"),
         tests="linear_kernels",
-        select="stand_alone",
+        select="hold_the_texts",
     ),
     mutant(
         "accounting that leans on the top floor",
