@@ -86,8 +86,9 @@ def test_close_ends_the_threads():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [1, 2, 4, 5, 11, 12, 13, 20, 28, 29, 60])
-def test_rows_of_lots_lie_in_cache_lines_of_their_own(d, dtype):
+def test_rows_of_lots_lie_in_cache_lines_of_their_own(d, dtype, monkeypatch):
     """Two lines at most; wider rows are left where they are. The sum has the very bits of rows and facts apart."""
+    monkeypatch.setattr(linear, "_FEW_COLUMNS", 0)  # full batches by rows, too
     rows = np.random.default_rng(1).normal(size=(300, d)).astype(dtype)
     labels, geometry = np.arange(300) % 2, LinearGeometry(1.0, True)
     model = LinearModel(rows, labels, 1.0, 1, geometry, by_lot=True)
@@ -107,10 +108,24 @@ def test_rows_of_lots_lie_in_cache_lines_of_their_own(d, dtype):
 
 def test_records_are_bounded_in_memory(monkeypatch):
     rows = np.zeros((100, 11), np.float32)
-    monkeypatch.setattr(linear, "_MAX_RECORDS", 100 * 64)
+    monkeypatch.setattr(linear, "_MAX_COPY", 100 * 64)
     assert linear._empty_records(rows).shape == (100, 16)
-    monkeypatch.setattr(linear, "_MAX_RECORDS", 100 * 64 - 1)
+    monkeypatch.setattr(linear, "_MAX_COPY", 100 * 64 - 1)
     assert linear._empty_records(rows) is None
+
+
+def test_columns_are_a_copy_of_bounded_size(monkeypatch):
+    """Of few columns, and none of the rows that are multiplied as they are, or drawn by lot."""
+    rows, geometry = np.random.default_rng(0).normal(size=(100, 11)), LinearGeometry(1.0, True)
+
+    def stored(X, **options):
+        return LinearModel(X, np.zeros(100, int), 1.0, 1, geometry, **options)._X
+
+    np.testing.assert_array_equal(stored(rows, by_lot=False), rows.T)
+    monkeypatch.setattr(linear, "_MAX_COPY", rows.nbytes - 1)
+    assert stored(rows, by_lot=False) is rows
+    wide = np.ones((100, linear._FEW_COLUMNS + 1), np.float32)
+    assert stored(wide, by_lot=False) is wide
 
 
 def test_records_hold_zeros_for_rows_that_are_lost():
