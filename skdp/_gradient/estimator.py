@@ -22,6 +22,7 @@ from skdp._fitting.sources import (
     BlockRecipe,
     RowSource,
     cast_weights,
+    is_elsewhere,
     refuse_rows_elsewhere,
     source_to_fit,
     source_to_predict,
@@ -243,6 +244,8 @@ class GradientEstimator(PrivateEstimator):
         if not self._streams:
             refuse_rows_elsewhere(type(self).__name__, X)
             return None
+        if not is_elsewhere(X, y):
+            return None  # before the outputs are looked at, which rows in memory may decide
         are_named = warm or named is not None or self._named_outputs() is not None
         source = source_to_fit(
             X, y, sample_weight, self._outputs_parameter, are_named=are_named, n_samples_public=self.n_samples_public
