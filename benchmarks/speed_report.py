@@ -140,7 +140,7 @@ def overview(found: Found, everyone: dict[str, Contestant]) -> str:
             continue
         here = found[key]
         others = {role: fastest(here, _of(everyone, role, task)) for role in ("plain", "private")}
-        ours = here.get(fastest(here, _of(everyone, "ours", task)) or "")
+        ours = here.get(task.of or fastest(here, _of(everyone, "ours", task)) or "")
         cells = [task.title, time_text(here[task.limit].ms) if task.limit in here else ""]
         cells += [f"{name}: {time_text(here[name].ms)}" if name else "" for name in others.values()]
         cells += [time_text(ours.ms) if ours else "", ratio_text(ratio(ours, here.get(others["private"] or "")))]

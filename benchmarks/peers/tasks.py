@@ -35,6 +35,8 @@ class Task(NamedTuple):
         Target: at most so many ms.
     beside : int
         Processes that keep a core busy meanwhile.
+    of : str
+        Contestant that the target is of, where it is not the fastest one of skdp.
     idle : str
         Task that is the same without them; the target is then in times of that.
     unit : {"step", "fit", "draw", "start", "call"}
@@ -52,6 +54,7 @@ class Task(NamedTuple):
     times: float | None = None
     at_most: float | None = None
     beside: int = 0
+    of: str = ""
     idle: str = ""
     unit: str = "step"
 
@@ -72,7 +75,15 @@ class Task(NamedTuple):
 _SMALL = Task("108-64-2, lot 256", "lots", 48_842, (108, 64, 1), 256, "coded", at_most=0.12)
 _MIDDLE = Task("60-1000-10, lot 600", "lots", 60_000, (60, 1000, 10), 600, times=1.5)
 _LARGE = Task("784-1000-10, lot 2,048", "lots", 60_000, (784, 1000, 10), 2048, times=1.3)
-_FULL = Task("full batch, 1,000,000 x 11", "full", 1_000_000, (11, 1), values="uniform", limit="np.copyto", times=1.4)
+_FULL = Task(
+    "full batch, 1,000,000 x 11",
+    "full",
+    1_000_000,
+    (11, 1),
+    values="uniform",
+    limit="np.copyto, two threads",
+    times=1.4,
+)
 _PCA = Task("PCA, 60,000 x 784, 60 components", "pca", 60_000, (784, 60), limit="scikit-learn PCA", unit="fit")
 _FIT = Task("logistic regression by default, 1,000,000 x 11", "fit", 1_000_000, (11, 1), values="uniform")
 
@@ -93,7 +104,7 @@ TASKS: dict[str, Task] = {
     "11-repeated-100k": _FULL._replace(title="full batch, 100,000 x 11 of 0 and 1", n=100_000, values="coded",
                                        times=None),
     "11-stored": _FULL._replace(title="full batch, 10,000,000 x 11 from Parquet", kind="stored", n=10_000_000,
-                                limit="reading Parquet", times=1.3),
+                                limit="reading Parquet", of="skdp, from Parquet", times=1.3),
     "100-dask": _FULL._replace(title="full batch, 1,000,000 x 100 by Dask", kind="dask", widths=(100, 1),
                                limit="skdp, Dask, one worker", times=1 / 1.7),
     "pca-float32": _PCA._replace(title="PCA, 60,000 x 784, 60 components, float32", times=1.1),
@@ -113,12 +124,10 @@ def decades(first: int, last: int) -> list[int]:
     return powers
 
 
-_COPIED = _FULL._replace(limit="np.copyto, two threads")
-
 SCALING: dict[str, Task] = {
-    **{f"rows/{n}": _COPIED._replace(title=f"full batch, {n:,} x 11", n=n) for n in decades(10_000, 10_000_000)},
+    **{f"rows/{n}": _FULL._replace(title=f"full batch, {n:,} x 11", n=n) for n in decades(10_000, 10_000_000)},
     **{f"lots/{n}": TASKS["11-lot"]._replace(title=f"{n:,} x 11, lot 1,024", n=n) for n in decades(10_000, 10_000_000)},
-    **{f"columns/{d}": _COPIED._replace(title=f"full batch, 10,000 x {d:,}", n=10_000, widths=(d, 1))
+    **{f"columns/{d}": _FULL._replace(title=f"full batch, 10,000 x {d:,}", n=10_000, widths=(d, 1))
        for d in decades(10, 10_000)},
     **{f"width/{w}": _MIDDLE._replace(title=f"60-{w:,}-10, lot 600", widths=(60, w, 10)) for w in decades(10, 10_000)},
 }  # fmt: skip
