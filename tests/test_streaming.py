@@ -716,6 +716,7 @@ def test_an_interrupt_at_any_line_ends_the_thread(tmp_path):
         def at_call(frame, event, _, at_line=at_line):
             return at_line if frame.f_code is read_ahead.__code__ else None
 
+        before = sys.gettrace()  # coverage's, or a debugger's
         sys.settrace(at_call)
         try:
             with warnings.catch_warnings(action="ignore"):
@@ -723,7 +724,7 @@ def test_an_interrupt_at_any_line_ends_the_thread(tmp_path):
         except KeyboardInterrupt:
             pass
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
         deadline = time.monotonic() + 5.0
         while reader_threads() and time.monotonic() < deadline:
             time.sleep(0.01)
