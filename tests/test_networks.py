@@ -166,6 +166,18 @@ def test_rows_and_parameters_are_only_read_and_a_sum_is_the_callers(sparse):
 # --- property 3: chunks change nothing but rounding ---
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_each_step_multiplies_by_its_own_tables(activation):
+    """Which a model keeps packed from step to step: their room, and not what is in it."""
+    net = network((6, 4), activation=activation)
+    X, targets, weights, theta = people(60, net)
+    used = model_of(X, targets, weights, net, "flat")
+    sums = [used.clipped_gradient_sum(each, None, 0.4) for each in (theta, -theta)]
+    fresh = model_of(X, targets, weights, net, "flat").clipped_gradient_sum(-theta, None, 0.4)
+    np.testing.assert_array_equal(sums[1], fresh)
+    assert not np.allclose(sums[0], sums[1])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", CLIPPINGS)
 def test_chunks_change_nothing_but_rounding(kind, dtype):

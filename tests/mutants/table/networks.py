@@ -198,6 +198,7 @@ MUTANTS = [
             "            spans.pack_tables(theta, self._widths, self._packed, self._packed_back)\n",
         ),
         tests="networks",
+        select="own_tables",
     ),
     mutant(
         "network: machine code that outlives a change of the clip",
