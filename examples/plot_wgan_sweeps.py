@@ -146,14 +146,15 @@ def draw(found: dict[Choices, list[Point]], real: float, quick: bool, title: str
             points = found[MIDDLE._replace(**{name: value})]
             epsilons, scores = [point.epsilon for point in points], [point.score for point in points]
             ax.plot(epsilons, scores, "o-", color=colour, label=f"{value:g}")
-        ax.axhline(found[NOT_PRIVATE][-1].score, color="black", linestyle="--", label="not private")
-        ax.axhline(real, color="grey", linestyle=":", label="real test images")
+        ax.legend(fontsize=8, frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+        without = ax.axhline(found[NOT_PRIVATE][-1].score, color="black", linestyle="--", label="not private")
+        unit = ax.axhline(real, color="grey", linestyle=":", label="real test images")
         ax.set(xscale="log", xlabel=f"epsilon at delta = {DELTA:g}", title=LABELS[name])
         ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.grid(alpha=0.25)
-        ax.legend(fontsize=8)
+    figure.legend(handles=[without, unit], fontsize=8, frameon=False, ncols=2, loc="outside lower center")
     axes[0].set_ylabel("inception score")
     figure.suptitle(title)
     figure.savefig(output)
