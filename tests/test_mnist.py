@@ -116,5 +116,5 @@ def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch):
     path = tmp_path / "mnist.npz"
     np.savez_compressed(path, **{**PARTS, "x_train": np.zeros((400_000, 28, 28), np.uint8)})
     monkeypatch.setattr(np.lib.format, "read_array", lambda *args, **kwargs: pytest.fail("it was read"))
-    with pytest.raises(ValueError, match="is no .npz"):
+    with pytest.raises(ValueError, match="is no"):
         load_mnist(path)
