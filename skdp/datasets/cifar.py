@@ -134,7 +134,8 @@ class _Stored:
     """What a pickle hands to NumPy. `numpy.ndarray` itself would take its bytes for addresses of objects."""
 
     def __init__(self, *given: Any) -> None:
-        self.given, self.state = given, ()
+        self.given = given
+        self.state: Any = ()
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
@@ -179,6 +180,8 @@ def _read_pickle(path: Path) -> _Part:
 def _read_archive(path: Path) -> _Part:
     """See the README of the archives: the sums of differences, then green is added to red and blue."""
     found = read_arrays(path, ("x_diff", "y"), _MOST_BYTES)
+    planes: NDArray[Any]
+    labels: NDArray[Any]
     planes, labels = found or (np.zeros(0), np.zeros(0))
     intact = planes.dtype == np.uint8 and planes.shape[1:] == _PLANES and labels.dtype.kind in "iu"
     intact = intact and labels.shape == planes.shape[:1]
