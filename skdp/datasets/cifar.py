@@ -180,8 +180,6 @@ def _read_pickle(path: Path) -> _Part:
 def _read_archive(path: Path) -> _Part:
     """See the README of the archives: the sums of differences, then green is added to red and blue."""
     found = read_arrays(path, ("x_diff", "y"), _MOST_BYTES)
-    planes: NDArray[Any]
-    labels: NDArray[Any]
     planes, labels = found or (np.zeros(0), np.zeros(0))
     intact = planes.dtype == np.uint8 and planes.shape[1:] == _PLANES and labels.dtype.kind in "iu"
     intact = intact and labels.shape == planes.shape[:1]
@@ -193,7 +191,7 @@ def _read_archive(path: Path) -> _Part:
         planes[..., place] += planes[..., place - 1]
     planes[:, 0] += planes[:, 1]
     planes[:, 2] += planes[:, 1]
-    return planes, labels.astype(np.int64)
+    return planes.astype(np.uint8, copy=False), labels.astype(np.int64)
 
 
 _TRAINING = [f"data_batch_{part}" for part in range(1, 6)]
