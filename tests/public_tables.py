@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp._fitting.row_wise import row_wise
+from skdp.image import ScatteringTransformer
 
 N, D = 40, 4
 ROWS = (0, 7, N - 1)
@@ -140,6 +141,15 @@ NUMERIC = {
     ),
     "ColumnTransformer(remainder)": Case(
         ColumnTransformer([("a", Normalizer(), [0])], remainder=PolynomialFeatures(), sparse_threshold=0)
+    ),
+    **{
+        f"ScatteringTransformer({way})": Case(
+            ScatteringTransformer(J=1, L=2, normalization=way), dtypes=("uint8",), positive=True
+        )
+        for way in ("whitened", "groups", None)
+    },
+    "ScatteringTransformer(symmetric)": Case(
+        ScatteringTransformer((2, 2), J=1, L=3, value_range=(0, 255), symmetric=True), dtypes=("uint8",), positive=True
     ),
 }  # fmt: skip
 if "handle_missing" in inspect.signature(SplineTransformer).parameters:  # scikit-learn 1.8 and later

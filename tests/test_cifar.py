@@ -131,14 +131,77 @@ def test_a_pickle_that_would_run_code_runs_none(place, tmp_path):
     assert not Runs.folder.exists()
 
 
+class Addresses:
+    """An array of objects whose addresses are bytes of the pickle."""
+
+    def __reduce__(self):
+        return np.ndarray, ((1,), "O", struct.pack("P", id(Witness.one)))
+
+
+class Shaped:
+    def __reduce__(self):
+        return np.ndarray, (Addresses(),)
+
+
+class Witness:
+    """Says when somebody asks for it as a number."""
+
+    asked = False
+
+    def __index__(self):
+        Witness.asked = True
+        return 1
+
+
+Witness.one = Witness()
+
+
+def test_bytes_of_a_pickle_become_no_objects(tmp_path):
+    """Or else whoever wrote the file would choose what is run."""
+    part = {b"data": Shaped(), b"labels": []}
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps(part, protocol=2))
+    with pytest.raises(ValueError, match=r"data_batch_1.*no pickle of 10,000 images"):
+        load_cifar10(tmp_path)
+    assert not Witness.asked
+
+
+def test_lists_that_hold_one_another_are_not_unfolded(tmp_path, monkeypatch):
+    """A list of ten of ten, nine times, is a pickle of some bytes and an array of ten thousand million numbers."""
+    nested = [0] * 10
+    for _ in range(9):
+        nested = [nested] * 10
+    monkeypatch.setattr(np, "asarray", lambda *args, **kwargs: pytest.fail("it was unfolded"))
+    monkeypatch.setattr(np, "array", lambda given, *args: given and pytest.fail("it was unfolded"))
+    for part in ({b"data": nested, b"labels": [0]}, {b"data": np.zeros((RECORDS, 3072), np.uint8), b"labels": nested}):
+        (tmp_path / "data_batch_1").write_bytes(pickle.dumps(part, protocol=2))
+        with pytest.raises(ValueError, match=r"data_batch_1.*no pickle of 10,000 images"):
+            load_cifar10(tmp_path)
+
+
+def test_pickles_of_python_2(tmp_path):
+    """Its strings are bytes here, and its arrays are those of a module that was renamed."""
+    write_pickles(tmp_path)
+    for name in NAMES[:2]:
+        whole = pickle.loads((tmp_path / name).read_bytes())
+        whole[b"data"] = np.array(whole[b"data"], order="F" if name == NAMES[0] else "C")
+        stored = pickle.dumps(whole, protocol=2)
+        stored = stored.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+        assert stored.count(b"X\x02\x00\x00\x00u1") == 1
+        (tmp_path / name).write_bytes(stored.replace(b"X\x02\x00\x00\x00u1", b"U\x02u1"))
+    found = load_cifar10(tmp_path)
+    np.testing.assert_array_equal(found.images[::RECORDS], np.moveaxis(PLANES, 1, 3)[:5])
+
+
 @pytest.mark.parametrize(
     "part",
     [
         [1, 2], {b"data": np.zeros((3, 3072), np.uint8), b"labels": [0, 0, 0]}, {b"labels": [0]},
         {b"data": np.zeros((RECORDS, 3072), np.float32), b"labels": [0] * RECORDS},
         {b"data": np.zeros((RECORDS, 3072), np.uint8), b"labels": ["frog"] * RECORDS},
+        {b"data": np.zeros((RECORDS, 3072), np.uint8), b"labels": [10**40] * RECORDS},
+        {b"data": [[0] * 3072] * RECORDS, b"labels": [0] * RECORDS},
     ],
-    ids=["list", "few", "no images", "floats", "names"],
+    ids=["list", "few", "no images", "floats", "names", "huge labels", "lists"],
 )  # fmt: skip
 def test_a_pickle_of_another_kind(part, tmp_path):
     (tmp_path / "data_batch_1").write_bytes(pickle.dumps(part, protocol=2))
@@ -159,6 +222,18 @@ def test_an_archive_of_another_kind(part, tmp_path):
     write_archives(tmp_path)
     np.savez(tmp_path / "cifar10_test1000.npz", **part)
     with pytest.raises(ValueError, match=r"cifar10_test1000\.npz.*no \.npz with images x_diff"):
+        load_cifar10(tmp_path)
+
+
+def test_an_archive_that_is_an_array_or_larger_than_a_part(tmp_path):
+    write_archives(tmp_path)
+    path = tmp_path / "cifar10_train_2.npz"
+    with path.open("wb") as file:
+        np.save(file, PLANES)
+    with pytest.raises(ValueError, match=r"cifar10_train_2\.npz.*is truncated or no \.npz"):
+        load_cifar10(tmp_path)
+    np.savez_compressed(path, x_diff=np.zeros((RECORDS + 2, 3, 32, 32), np.uint8), y=np.zeros(RECORDS + 2, np.uint8))
+    with pytest.raises(ValueError, match=r"cifar10_train_2\.npz.*is truncated or no \.npz"):
         load_cifar10(tmp_path)
 
 

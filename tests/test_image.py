@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import pathlib
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -157,9 +159,15 @@ def test_small_shifts_change_little():
         {"symmetric": True},
     ],
 )
-@pytest.mark.parametrize("images", [GREY, COLOURED], ids=["grey", "coloured"])
+@pytest.mark.parametrize(
+    "images",
+    [GREY, COLOURED, GREY[:, :6, :7], GREY[:, :2], GREY[:, :, :3]],
+    ids=["grey", "coloured", "small", "low", "thin"],
+)
 def test_an_image_alone_is_the_image_among_others(images, parameters):
-    """In every bit, whatever its place, and with any number of threads."""
+    """In every bit, whatever its place, and with any number of threads; maps may be a point high or wide."""
+    if 2 ** parameters.get("J", 2) > min(images.shape[1:3]):
+        parameters = {**parameters, "J": min(images.shape[1:3]).bit_length() - 1}
     transformer = ScatteringTransformer(**parameters).fit(images)
     rows = transformer.transform(images)
     for i, image in enumerate(images):
@@ -184,20 +192,17 @@ def test_one_image_changes_its_own_row_and_nothing_else(parameters):
 
 
 def test_a_fit_reads_no_pixel_and_costs_nothing():
-    class Untouched(np.ndarray):
-        def __getitem__(self, key):
-            raise AssertionError("a pixel was read")
-
-        def __array_ufunc__(self, *args, **kwargs):
-            raise AssertionError("a pixel was read")
-
-    transformer = ScatteringTransformer().fit(COLOURED.view(Untouched))
+    """Whatever the pixels are, gaps included: all that is kept of a fit is the same, bit by bit."""
+    transformer = ScatteringTransformer().fit(COLOURED)
     assert (transformer.epsilon_, transformer.delta_) == (0.0, 0.0)
     assert transformer.image_shape_ == (12, 8, 3)
     assert transformer.maps_shape_ == (243, 3, 2)
     assert transformer.n_features_in_ == 12 * 8 * 3
-    wild = np.full((2, 12, 8, 3), np.nan)
-    assert transformer.fit(wild).image_shape_ == (12, 8, 3)
+    kept = pickle.dumps(transformer)
+    for other in (COLOURED[::-1], COLOURED // 2, 0 * COLOURED, 255 - 0 * COLOURED, COLOURED % 7 + 8, COLOURED / 255):
+        assert pickle.dumps(ScatteringTransformer().fit(other)) == kept
+    for gap in (np.nan, -np.inf, 1e300):
+        assert pickle.dumps(ScatteringTransformer().fit(np.full(COLOURED.shape, gap))) == kept
 
 
 def test_layouts_of_one_image_give_one_row():
@@ -344,6 +349,62 @@ def test_a_file_holds_the_rows(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), made)
 
 
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    """It takes the place of another once it is complete, even of the one that images are read from."""
+    path = tmp_path / "rows.npy"
+    np.save(path, COLOURED)
+    transformer = ScatteringTransformer(normalization="groups").fit(COLOURED)
+    write = transformer._fitted_features.write
+
+    def write_some(planes, out):
+        if write_some.calls == 1:
+            raise KeyboardInterrupt
+        write_some.calls += 1
+        write(planes, out)
+
+    write_some.calls = 0
+    monkeypatch.setattr(transformer._fitted_features, "write", write_some)
+    with pytest.raises(KeyboardInterrupt):
+        transformer.transform_to(COLOURED, path)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="outside of 0 to 1"):
+        transformer.transform_to(COLOURED + 0.5, path)
+    np.testing.assert_array_equal(np.load(path), COLOURED)
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
+    rows = transformer.transform_to(np.load(path, mmap_mode="r"), path)
+    np.testing.assert_array_equal(rows, transformer.transform(COLOURED))
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_nobody_else_reads_the_file(tmp_path):
+    path = tmp_path / "rows.npy"
+    ScatteringTransformer(normalization="groups").fit(COLOURED).transform_to(COLOURED, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("normalization", ["whitened", "groups", None])
+def test_small_pixels_raise_nothing_whatever_numpy_is_told(normalization):
+    """An error of arithmetic would tell of the image that has them."""
+    images = np.zeros((2, 12, 9))
+    images[1, 3, 4], images[1, 5, 5] = 1e-42, 1e-310
+    with np.errstate(all="raise"):
+        rows = ScatteringTransformer(normalization=normalization).fit_transform(images)
+    np.testing.assert_allclose(rows[1], rows[0], atol=1e-30)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("f2", (-6e4, 6e4)), ("f2", (0, 1e6)), ("f4", (-1e30, 1e30)), ("f8", (0, 1e-30))]
+)
+def test_ranges_that_a_type_just_holds(kind, ends):
+    images = np.clip((ends[0] + GREY / 255 * (ends[1] - ends[0])), -6e4, 6e4).astype(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = plain(value_range=ends).fit_transform(images)
+    expected = plain().fit_transform((images.astype(float) - ends[0]) / (ends[1] - ends[0]))
+    np.testing.assert_allclose(rows, expected, rtol=0, atol=2e-6)
+
+
 # --- in pipelines ---
 
 
@@ -434,6 +495,11 @@ GAP[0, 3, 3] = np.nan
         ({"value_range": (1, 1)}, GREY, r"is no range"),
         ({"value_range": "bytes"}, GREY, r"value_range='bytes' is no range"),
         ({"value_range": (0, math.inf)}, GREY, r"is no range"),
+        ({"value_range": (0, 10**400)}, GREY, r"is no range"),
+        ({"value_range": (-3e38, 3e38)}, GREY, r"is no range.*within 1e\+30"),
+        ({"value_range": (0, 1e-300)}, GREY, r"is no range.*at least 1e-30"),
+        ({"value_range": np.array([0, 255])}, GREY, r"value_range=<ndarray> is no range"),
+        ({"value_range": (np.complex64(0), np.complex64(255))}, GREY, r"is no range"),
         ({}, GAP, r"contains NaN"),
         ({}, np.where(np.isnan(GAP), -np.inf, GAP), r"infinity"),
         ({}, np.zeros((2, 10)), r"10 pixels are no square"),

@@ -145,7 +145,7 @@ FLOORS = {
         ("reported",),
     ),
     "ensemble": (("trees",), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
-    "datasets": (("_tables", "cifar", "mnist"), ("census",)),
+    "datasets": (("_archives", "_tables"), ("cifar", "mnist"), ("census",)),
     "image": (("filters", "public_images", "reading"), ("scattering",), ("rows",), ("features",), ("transformer",)),
     "synthesis": (
         ("adversaries", "clipped_normals", "generator", "levels", "row_blocks", "tables"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -50,15 +52,69 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"y_test": None}, "is no .npz with x_train"), ({"x_test": np.ones((10, 5))}, "28 x 28")]
+    ("changes", "message"),
+    [
+        ({"y_test": None}, "is no .npz with x_train"),
+        ({"x_test": np.ones((10, 5))}, "28 x 28"),
+        ({"x_test": PARTS["x_test"] / 255}, "of type uint8"),
+        ({"x_train": np.full((30, 28, 28), "7")}, "of type uint8"),
+        ({"x_train": np.uint8(7)}, "28 x 28"),
+        ({"y_test": PARTS["y_test"] + 1}, "digits from 0 to 9"),
+        ({"y_train": PARTS["y_train"] - 0.5}, "digits from 0 to 9"),
+        ({"y_train": PARTS["y_train"][:9]}, "one for each image"),
+        ({"y_train": PARTS["y_train"][:, None]}, "one for each image"),
+        ({"x_train": np.array([None])}, "is no .npz with x_train"),
+    ],
 )
 def test_a_file_of_another_kind(changes, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         load_mnist(written(tmp_path, **changes))
+    assert "\n" not in str(caught.value)
 
 
-def test_what_is_no_archive(tmp_path):
+def a_header(shape):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def damaged():
+    """Files that are no archives, or whose entries are damaged, encrypted, or much larger than the file."""
+    whole = io.BytesIO()
+    np.savez(whole, **PARTS)
+    intact, array = whole.getvalue(), io.BytesIO()
+    np.save(array, PARTS["x_train"])
+    yield "text", b"digits"
+    yield "array", array.getvalue()
+    for cut in (0, 1, 30, len(intact) // 2, len(intact) - 1):
+        yield f"cut at {cut}", intact[:cut]
+    yield "flipped", intact[:300] + bytes([intact[300] ^ 255]) + intact[301:]
+    locked = bytearray(intact)
+    locked[intact.find(b"PK\x01\x02") + 8] |= 1
+    yield "encrypted", bytes(locked)
+    for name, entry in (("header", b"\x93NUMPY\x01\x00\x30\x00" + b"(" * 48), ("huge", a_header((10**12, 28, 28)))):
+        file = io.BytesIO(intact)
+        with zipfile.ZipFile(file, "w") as archive:
+            for field in PARTS:
+                archive.writestr(f"{field}.npy", entry)
+        yield name, file.getvalue()
+
+
+DAMAGED = dict(damaged())
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_what_is_no_archive(kind, tmp_path):
     path = tmp_path / "mnist.npz"
-    path.write_text("digits")
-    with pytest.raises(ValueError, match=r"is no \.npz"):
+    path.write_bytes(DAMAGED[kind])
+    with pytest.raises(ValueError, match=r"is no \.npz.*or is damaged") as caught:
+        load_mnist(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "mnist.npz"
+    np.savez_compressed(path, **{**PARTS, "x_train": np.zeros((400_000, 28, 28), np.uint8)})
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *args, **kwargs: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match="is no"):
         load_mnist(path)

@@ -611,9 +611,20 @@ def test_the_charge_stands_before_the_rows_are_summed(monkeypatch):
     assert not hasattr(model, "mixture_")
 
 
+@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
+def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
+    """Shares that were not bought are not there, and others may be of other classes."""
+    model = generator(label_shares=shares).fit(*rows_of(300))
+    expected = model.sample(200, random_state=0)[1]
+    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
+        model.set_params(label_shares=changed, classes=[7])
+        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
+
+
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 PUBLISHED = {
     "classes_": "the parameter `classes`; read from the labels only with a warning",
+    "label_shares_": "public shares, or post-processing of a release",
     "class_count_": "post-processing of the releases",
     "mixture_": "post-processing of the releases",
     "bounds_": "the parameter `bounds`",

@@ -933,10 +933,22 @@ def test_the_charge_stands_before_the_rows_are_counted(monkeypatch):
     assert not hasattr(model, "components_")
 
 
+@pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1]])
+def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
+    """Shares that were not bought are not there, and others may be of other classes."""
+    frame = people(60)
+    model = synthesizer(label_shares=shares).fit(frame, labels(frame))
+    expected = model.sample(200, random_state=0)[1]
+    for changed in ("bought", "uniform", [0, 1], [0.5]):
+        model.set_params(label_shares=changed, classes=[7])
+        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
+
+
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 PUBLISHED = {
     "schema_": "the parameter `schema` or `bounds`",
     "classes_": "the parameter `classes`; read from the labels only with a warning",
+    "label_shares_": "public shares, or post-processing of a release",
     "marginals_": "post-processing of the releases",
     "pairs_": "all of them, or post-processing of the releases",
     "components_": "post-processing of the releases",

@@ -489,6 +489,16 @@ def test_the_bar_shows_the_price_so_far(capsys):
     assert f"epsilon so far {model.epsilon_:.4g}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
+def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
+    """Shares that were not bought are not there, and others may be of other classes."""
+    model = wgan(label_shares=shares).fit(*rows_of())
+    expected = model.sample(200, random_state=0)[1]
+    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
+        model.set_params(label_shares=changed, classes=[7])
+        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
+
+
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 PUBLISHED = {
     "coefs_": "post-processing of the releases",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from skdp.datasets._archives import read_arrays
+
 _SIDE, _COLOURS, _RECORDS = 32, 3, 10_000
 _PLANES = (_COLOURS, _SIDE, _SIDE)
 _PIXELS = _COLOURS * _SIDE * _SIDE
+_MOST_BYTES = _RECORDS * _PIXELS + 4096  # of an array in an archive, and its header
 _NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 _Part = tuple[NDArray[np.uint8], NDArray[np.int64]]
@@ -119,20 +120,39 @@ def _read_binary(path: Path) -> _Part:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Builds arrays of NumPy and what Python's own syntax can write, and nothing else."""
+    """Builds what Python's own syntax can write, and notes of arrays what is stored of them, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in _BUILT:
+        if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes where Python 2 should be able to read
             return super().find_class(module, name)
+        if (module, name) in _NOTED:
+            return _Stored
         raise _Damaged(f"it holds {module}.{name}, which no part of CIFAR-10 does, and was not read on")
 
 
-_BUILT = {
+class _Stored:
+    """What a pickle hands to NumPy. `numpy.ndarray` itself would take its bytes for addresses of objects."""
+
+    def __init__(self, *given: Any) -> None:
+        self.given = given
+        self.state: Any = ()
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def as_bytes(self) -> NDArray[np.uint8]:
+        """Return the array, which raises anything if it is none of bytes."""
+        _, shape, kind, by_columns, raw = self.state
+        if kind.given[0] not in ("u1", b"u1"):
+            raise TypeError("an array of another type")
+        return np.frombuffer(raw, np.uint8).reshape(shape, order="F" if by_columns else "C")
+
+
+_NOTED = {
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy", "ndarray"),
     ("numpy", "dtype"),
-    ("_codecs", "encode"),  # how Python 3 writes bytes where Python 2 should be able to read them
 }
 
 
@@ -143,9 +163,11 @@ def _read_pickle(path: Path) -> _Part:
         with path.open("rb") as file:
             found = _ArraysOnly(file, encoding="bytes").load()
         found = {key.decode() if isinstance(key, bytes) else key: value for key, value in found.items()}
-        pixels, labels = np.asarray(found["data"]), np.asarray(found["labels"])
-        intact = pixels.dtype == np.uint8 and pixels.shape == (_RECORDS, _PIXELS)
-        intact = intact and labels.shape == (_RECORDS,) and labels.dtype.kind in "iu"
+        pixels, given = found["data"].as_bytes(), found["labels"]
+        intact = pixels.shape == (_RECORDS, _PIXELS) and isinstance(given, list) and len(given) == _RECORDS
+        intact = intact and all(type(label) is int for label in given)  # nested lists could be of any size
+        labels = np.array(given if intact else [])
+        intact = intact and labels.dtype.kind in "iu"
     except _Damaged:
         raise
     except Exception:  # a damaged pickle raises almost anything
@@ -157,14 +179,10 @@ def _read_pickle(path: Path) -> _Part:
 
 def _read_archive(path: Path) -> _Part:
     """See the README of the archives: the sums of differences, then green is added to red and blue."""
-    intact = False
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            planes, labels = file["x_diff"], file["y"]
-        intact = planes.dtype == np.uint8 and planes.shape[1:] == _PLANES and labels.dtype.kind in "iu"
-        intact = intact and labels.shape == planes.shape[:1]
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
-        intact = False
+    found = read_arrays(path, ("x_diff", "y"), _MOST_BYTES)
+    planes, labels = found or (np.zeros(0), np.zeros(0))
+    intact = planes.dtype == np.uint8 and planes.shape[1:] == _PLANES and labels.dtype.kind in "iu"
+    intact = intact and labels.shape == planes.shape[:1]
     if not intact:
         raise _Damaged("it is truncated or no .npz with images x_diff of 3 x 32 x 32 and labels y")
     for place in range(1, _SIDE):  # `cumsum` takes several times as long
@@ -173,7 +191,7 @@ def _read_archive(path: Path) -> _Part:
         planes[..., place] += planes[..., place - 1]
     planes[:, 0] += planes[:, 1]
     planes[:, 2] += planes[:, 1]
-    return planes, labels.astype(np.int64)
+    return planes.astype(np.uint8, copy=False), labels.astype(np.int64)
 
 
 _TRAINING = [f"data_batch_{part}" for part in range(1, 6)]

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
+from skdp.datasets._archives import read_arrays
+
 _PIXELS, _TRAINING = 28 * 28, 60_000
+_MOST_BYTES = 2**28  # of an array in a file: several times that of the training images
 _FIELDS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -37,7 +41,7 @@ def load_mnist(path: str | Path | None = None) -> Bunch:
     FileNotFoundError
         The file does not exist.
     ValueError
-        The file does not have this format.
+        The file is truncated, damaged or of another kind.
     """
     images, labels, test_images, test_labels = _from_openml() if path is None else _from_file(Path(path))
     return Bunch(
@@ -56,14 +60,21 @@ def _from_file(path: Path) -> tuple[Any, ...]:
         raise FileNotFoundError(
             f"path={str(path)!r}: there is no such file; give an .npz of MNIST, or None to fetch it."
         )
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            parts = tuple(file[name] for name in _FIELDS)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError(f"path={str(path)!r} is no .npz with {', '.join(_FIELDS)} ({error}).") from None
-    if any(part.size != len(part) * _PIXELS for part in parts[::2]):
-        raise ValueError(f"path={str(path)!r}: images are not of 28 x 28 pixels.")
-    return parts
+    parts = read_arrays(path, _FIELDS, _MOST_BYTES)
+    fault = f"is no .npz with {', '.join(_FIELDS)}, or is damaged" if parts is None else _fault_in(*parts)
+    if parts is None or fault:
+        raise ValueError(f"path={str(path)!r} {fault}: get the file again, or give None to fetch it.")
+    return tuple(parts)
+
+
+def _fault_in(*parts: NDArray[Any]) -> str:
+    """Say what is wrong with images and labels, if anything is."""
+    for images, labels in (parts[:2], parts[2:]):
+        if images.ndim < 2 or images.size != len(images) * _PIXELS or images.dtype != np.uint8:
+            return "has images that are not of 28 x 28 pixels of type uint8"
+        if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu" or not np.isin(labels, range(10)).all():
+            return "has labels that are not digits from 0 to 9, one for each image"
+    return ""
 
 
 def _from_openml() -> tuple[Any, ...]:

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from skdp._fitting.cells import refuse_not_finite
 from skdp._validation import show
+from skdp.accounting.events import read_real
 
 _MOST_CHANNELS = 4
+_LEAST_WIDTH, _FARTHEST_END = 1e-30, 1e30
+"""Of a range of pixels, so that float32 holds pixels, their differences and the scale."""
 
 
 class ImageLayout(NamedTuple):
@@ -123,11 +126,14 @@ def range_of(value_range: Any, dtype: np.dtype[Any]) -> tuple[float, float]:
             f"value_range=None: pixels of type {dtype} have no public range; give it, such as (0, 255), or uint8 or "
             "floats from 0 to 1."
         )
-    pair = isinstance(value_range, tuple | list) and len(value_range) == 2
-    numbers = pair and all(isinstance(x, int | float | np.number) and math.isfinite(x) for x in value_range)
-    if not numbers or not value_range[0] < value_range[1]:
-        raise ValueError(f"value_range={show(value_range)} is no range: give (lowest, highest), such as (0, 255).")
-    return float(value_range[0]), float(value_range[1])
+    found = [read_real(each) for each in value_range] if isinstance(value_range, tuple | list) else []
+    low, high = [math.nan if each is None else each for each in found] if len(found) == 2 else [math.nan, math.nan]
+    if not (high - low >= _LEAST_WIDTH and max(abs(low), abs(high)) <= _FARTHEST_END):
+        raise ValueError(
+            f"value_range={show(value_range)} is no range: give (lowest, highest), such as (0, 255), of at least "
+            f"{_LEAST_WIDTH:g} and within {_FARTHEST_END:g}."
+        )
+    return low, high
 
 
 def check_pixels(pixels: NDArray[Any], ends: tuple[float, float], *, asked: bool) -> None:

@@ -72,7 +72,8 @@ class Scattering:
         out : ndarray of shape (n_planes, n_paths, *map_shape)
             C-contiguous.
         """
-        padded = planes[:, self._places[0][:, None], self._places[1]]
+        # NumPy gathers with the planes last; products of one plane alone would round in another order then.
+        padded = np.ascontiguousarray(planes[:, self._places[0][:, None], self._places[1]])
         self._smooth(padded[:, None], 0, out, 0)
         spectra = _spectra(padded)
         n_angles, place = self.n_angles, 1 + self.n_scales * self.n_angles

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -219,11 +221,12 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 f"J={n_scales} is too large for images of {layout.size[0]} x {layout.size[1]} pixels: 2**J pixels are "
                 f"averaged; choose at most {min(layout.size).bit_length() - 1}."
             )
-        return ImageFeatures(
-            Scattering(layout.size, n_scales, n_angles, int(self.max_order)), layout.n_channels,
-            colours=self.colors == "opponent",
-            normalization=self.normalization, public_images=self.public_images, symmetric=bool(self.symmetric),
-        )  # fmt: skip
+        with np.errstate(all="ignore"):  # tails of wavelets underflow
+            return ImageFeatures(
+                Scattering(layout.size, n_scales, n_angles, int(self.max_order)), layout.n_channels,
+                colours=self.colors == "opponent",
+                normalization=self.normalization, public_images=self.public_images, symmetric=bool(self.symmetric),
+            )  # fmt: skip
 
     def _note_columns(self, X: Any, table: NDArray[Any], *, reset: bool) -> None:
         """Set or check the number of pixels, and the names of columns if there are any."""
@@ -263,7 +266,8 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
             Images, in memory or a memory map.
         path : str or Path
-            Name of a ``.npy`` file. An existing file is replaced. It holds private rows: keep it as safe as `X`.
+            Name of a ``.npy`` file. It holds private rows, and nobody but its owner may read it. An existing file is
+            replaced once all rows are written; until then, and after an interrupt, it stays as it is.
 
         Returns
         -------
@@ -273,13 +277,22 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Raises
         ------
         ValueError
-            As for ``transform``. What was written until then remains.
+            As for ``transform``.
         """
         table = self._check_images(X)
-        made = np.lib.format.open_memmap(path, "w+", np.float32, (len(table), self._n_features_out))
-        self._write(table, made)
-        made.flush()
-        return np.load(path, mmap_mode="r")
+        target = Path(path)
+        # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".part")
+        try:
+            os.close(handle)
+            made = np.lib.format.open_memmap(part, "w+", np.float32, (len(table), self._n_features_out))
+            self._write(table, made)
+            made.flush()
+            del made
+            os.replace(part, target)
+        finally:
+            Path(part).unlink(missing_ok=True)
+        return np.load(target, mmap_mode="r")
 
     def _check_images(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
@@ -295,7 +308,9 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         starts = range(0, len(table), step)
 
         def write(start: int) -> None:
-            self._fitted_features.write(self._planes(table[start : start + step], layout), out[start : start + step])
+            with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a pixel
+                planes = self._planes(table[start : start + step], layout)
+                self._fitted_features.write(planes, out[start : start + step])
 
         with single_threaded_blas():
             n_threads = min(count_threads(self.n_jobs), max(1, len(starts)))
@@ -312,6 +327,8 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ends = range_of(self.value_range, rows.dtype)
         check_pixels(rows, ends, asked=self.value_range is not None)
         planes = layout.planes(np.asarray(rows))
+        if planes.dtype == np.float16:  # which may not hold the width of the range
+            planes = planes.astype(np.float32)
         if ends != (0.0, 1.0):
             planes = (planes - ends[0] if ends[0] else planes) * np.float32(1.0 / (ends[1] - ends[0]))
         return np.ascontiguousarray(planes, np.float32)

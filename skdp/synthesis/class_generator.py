@@ -95,6 +95,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
+    label_shares_ : ndarray of shape (n_classes,)
+        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
     class_count_ : ndarray of shape (n_classes,)
         Noisy numbers of rows of each class, 0 or more; of all rows where there are no labels.
     mixture_ : ClassMixture
@@ -255,6 +257,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
             blocks = ClassRows(rows, codes, Box.of(self.bounds_))
             self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
         self.class_count_, self._fitted_dtype = counts.of_classes, np.dtype(blocks.dtype).name
+        if targets is not None:
+            self.label_shares_ = self._chosen_shares()
         self.noise_multiplier_, self.n_samples_ = plan.noise_multiplier, plan.n_public
         self._set_price(plan.price)
         return ""

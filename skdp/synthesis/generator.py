@@ -23,7 +23,8 @@ class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
     Subclasses have the parameters of `PrivateEstimator`, and ``classes`` and ``label_shares``. They write `_draw`, and
-    `_bought_shares` where labels can be drawn by noisy counts.
+    `_bought_shares` where labels can be drawn by noisy counts; with labels, `_learn` keeps `_chosen_shares` as
+    ``label_shares_``.
 
     Notes
     -----
@@ -32,12 +33,13 @@ class PrivateGenerator(PrivateEstimator):
     - ``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it is
       called. Noise of the fit is not drawn from that `random_state`.
     - Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never by
-      exact counts.
+      exact counts. They are those of the fit, whatever becomes of the parameters.
     """
 
     classes: Any
     label_shares: Any
     classes_: NDArray[Any]
+    label_shares_: Doubles
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
@@ -87,7 +89,7 @@ class PrivateGenerator(PrivateEstimator):
         rng = _generator_of(random_state)
         if not self._fitted_with_labels:
             return self._draw(n, None, rng)[0]
-        X, codes = self._draw(n, rng.choice(len(self.classes_), n, p=self._label_probabilities()), rng)
+        X, codes = self._draw(n, rng.choice(len(self.classes_), n, p=self.label_shares_), rng)
         return X, self.classes_[codes]
 
     def sample_blocks(self, n_samples: int, block_size: int = 100_000, random_state: Any = None) -> Iterator[Any]:
@@ -157,7 +159,8 @@ class PrivateGenerator(PrivateEstimator):
         classes = classes_of(labels)
         return classes, encode_labels(labels, classes)
 
-    def _label_probabilities(self) -> Doubles:
+    def _chosen_shares(self) -> Doubles:
+        """Return the shares by which labels are drawn, once those that are bought are released."""
         n_classes = len(self.classes_)
         if not isinstance(self.label_shares, str):
             return _read_shares(self.label_shares)

@@ -132,6 +132,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
         Public schema of all columns.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
+    label_shares_ : ndarray of shape (n_classes,)
+        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
     marginals_ : list of ndarray
         Noisy probabilities of the levels of each column, and of the classes last if there are any.
     pairs_ : list of (str, str)
@@ -346,6 +348,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
         found, mixture = measurement.measure(codes, terms, plan.stream)
         names = [*rows.form.names, "y"]
         self.marginals_, self.components_ = found.ones, mixture.probabilities
+        if targets is not None:
+            self.label_shares_ = self._chosen_shares()
         self.pairs_ = [(names[i], names[j]) for i, j in found.pairs]
         known = {each.block.name: each.block.column for each in rows.form.columns}
         self.schema_ = TableSchema(known, impossible=rows.schema.impossible)

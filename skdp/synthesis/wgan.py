@@ -222,7 +222,6 @@ class DPWGAN(PrivateGenerator):
     coefs_: list[NDArray[np.floating]]
     intercepts_: list[NDArray[np.floating]]
     bounds_: Doubles
-    label_shares_: Doubles
     _fitted_dtype: Any
 
     def __init__(
@@ -361,7 +360,7 @@ class DPWGAN(PrivateGenerator):
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
             noisy = plan.counts.release(counts, plan.stream.spawn("counts"))
             self.label_shares_ = onto_simplex(noisy / plan.n_public)
-        self.label_shares_ = self._label_probabilities()
+        self.label_shares_ = self._chosen_shares()
         return self.label_shares_
 
     # --- rules in public quantities, and checks ---

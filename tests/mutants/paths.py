@@ -22,6 +22,7 @@ JOINT_FIT, PRIVATE_STEP = "skdp/_fitting/joint_fit.py", "skdp/_fitting/private_s
 PAYMENT = "skdp/_fitting/payment.py"
 CLASS_WEIGHT = "skdp/_fitting/class_weight.py"
 CELLS = "skdp/_fitting/cells.py"
+ARCHIVES = "skdp/datasets/_archives.py"
 CIFAR = "skdp/datasets/cifar.py"
 CHECKPOINT = "skdp/_training/checkpoint.py"
 COMPOSITIONS, FINDINGS = "skdp/_fitting/compositions.py", "skdp/_fitting/findings.py"

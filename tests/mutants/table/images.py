@@ -1,7 +1,7 @@
 """Mistakes in features of images: rows that follow other images, and pickles that run code."""
 
 from mutant import mutant
-from paths import CIFAR, IMAGE_FEATURES, IMAGE_ROWS, IMAGE_TRANSFORMER
+from paths import ARCHIVES, CIFAR, IMAGE_FEATURES, IMAGE_ROWS, IMAGE_TRANSFORMER
 
 MUTANTS = [
     mutant(
@@ -57,9 +57,21 @@ MUTANTS = [
     ),
     mutant(
         "a pickle that may build anything",
-        (CIFAR, "if (module, name) in _BUILT:", "if module:"),
+        (CIFAR, 'if (module, name) == ("_codecs", "encode"):', "if module:"),
         tests="cifar",
         select="runs_none",
+    ),
+    mutant(
+        "arrays of a pickle that NumPy builds",
+        (CIFAR, "            return _Stored\n", "            return super().find_class(module, name)\n"),
+        tests="cifar",
+        select="become_no_objects",
+    ),
+    mutant(
+        "an archive of any size",
+        (ARCHIVES, "if entry.file_size > most_bytes:", "if entry.file_size < 0:"),
+        tests="mnist",
+        select="fill_the_memory",
     ),
     mutant(
         "a truncated file of records",
