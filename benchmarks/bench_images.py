@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Private linear models on scattering features of images, with the settings of the examples: accuracy and times.
+"""Private linear models on fixed features of images, with the settings of the examples: accuracy and times.
 
     python benchmarks/bench_images.py --data FOLDER [--repeats 3] [--only mnist|cifar10]
 
@@ -45,7 +45,7 @@ def fits(name: str, model_of: Callable[[float], Any], epsilon: float, train: Any
     row(f"{name}, epsilon {epsilon:g}", accuracies, (time.perf_counter() - start) / repeats)
 
 
-def transformed(transformer: ScatteringTransformer, images: Any) -> Any:
+def transformed(transformer: Any, images: Any) -> Any:
     start = time.perf_counter()
     rows = transformer.transform(images)
     print(f"{len(rows):,} images to {rows.shape[1]:,} features: {time.perf_counter() - start:.1f} s", flush=True)
@@ -65,7 +65,7 @@ def mnist(folder: Path, repeats: int) -> None:
 def cifar10(folder: Path, repeats: int) -> None:
     example = runpy.run_path(str(EXAMPLES / "plot_cifar10_abadi.py"))
     cifar = load_cifar10(folder)
-    transformer = ScatteringTransformer(symmetric=True, n_jobs=-1).fit(cifar.images)
+    transformer = example["features"]().fit(cifar.images)
     X, y = transformed(transformer, cifar.images), cifar.target
     X_test = transformer.transform(cifar.test_images)
     kept = len(y) * 9 // 10

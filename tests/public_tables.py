@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp._fitting.row_wise import row_wise
-from skdp.image import ScatteringTransformer
+from skdp.image import PatchTransformer, ScatteringTransformer
 
 N, D = 40, 4
 ROWS = (0, 7, N - 1)
@@ -150,6 +150,9 @@ NUMERIC = {
     },
     "ScatteringTransformer(symmetric)": Case(
         ScatteringTransformer((2, 2), J=1, L=3, value_range=(0, 255), symmetric=True), dtypes=("uint8",), positive=True
+    ),
+    "PatchTransformer": Case(
+        PatchTransformer((2, 2), n_filters=3, patch_size=2), dtypes=("uint8",), positive=True
     ),
 }  # fmt: skip
 if "handle_missing" in inspect.signature(SplineTransformer).parameters:  # scikit-learn 1.8 and later

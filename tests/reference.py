@@ -855,3 +855,25 @@ def scattering(plane, n_scales, n_angles, max_order=2) -> np.ndarray:
                 second = abs(sampled_convolution(first, band_limited(other, 2**j), 2 ** (k - j)))
                 orders[2].append(local_mean(second, k))
     return np.array([*itertools.chain(*orders)])
+
+
+# --- filters of patches ---
+
+
+def patch_features(image, filters, offset, threshold, size, stride) -> np.ndarray:
+    """Rectified responses of an image of shape (channels, height, width), averaged over its quarters, patch by patch.
+
+    The result has the shape (2 * n_filters, 2, 2): responses above the threshold, then those below its negative.
+    """
+    _, height, width = image.shape
+    tops, lefts = range(0, height - size + 1, stride), range(0, width - size + 1, stride)
+    found = np.zeros((2 * filters.shape[1], 2, 2))
+    for i, j in itertools.product(range(2), range(2)):
+        rows = tops[: (len(tops) + 1) // 2] if i == 0 else tops[len(tops) // 2 :]
+        columns = lefts[: (len(lefts) + 1) // 2] if j == 0 else lefts[len(lefts) // 2 :]
+        for top, left in itertools.product(rows, columns):
+            patch = image[:, top : top + size, left : left + size].ravel().astype(float)
+            response = filters.T @ ((patch - patch.mean()) / math.sqrt(patch.var() + 0.003)) - offset
+            found[:, i, j] += np.maximum(np.concatenate([response, -response]) - threshold, 0.0)
+        found[:, i, j] /= len(rows) * len(columns)
+    return found

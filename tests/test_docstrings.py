@@ -30,7 +30,7 @@ from skdp import (
 )
 from skdp.accounting import GaussianDpEvent
 from skdp.ensemble import PublicTreesEmbedding
-from skdp.image import ScatteringTransformer
+from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.plotting import AccountantComparisonDisplay, BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
@@ -166,6 +166,7 @@ FITTED = {
     "DPClassMixtureGenerator": lambda: DPClassMixtureGenerator(bounds=(-1, 1), classes=[0, 1]).fit(X, Y),
     "DPWGAN": lambda: DPWGAN((-1, 1), classes=[0, 1], max_iter=1).fit(X, Y),
     "PublicTreesEmbedding": lambda: PublicTreesEmbedding(3, bounds=(-1, 1)).fit(X),
+    "PatchTransformer": lambda: PatchTransformer(n_filters=2, patch_size=2, stride=1).fit(PIXELS),
     "ScatteringTransformer": lambda: ScatteringTransformer().fit(PIXELS),
     "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(

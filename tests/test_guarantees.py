@@ -34,7 +34,7 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.wide_linear import WideLinearModel
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
-from skdp.image import ScatteringTransformer
+from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import GaussianMechanism
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
@@ -159,6 +159,35 @@ SENTENCES = {
         "A refusal is one line without a cell.": [
             "tests/test_ensemble.py::test_a_bad_table_is_refused_by_one_line_without_a_cell",
             "tests/test_ensemble.py::test_a_bad_parameter_is_refused_by_one_line",
+        ],
+    },
+    PatchTransformer: {
+        "``fit`` reads shape, names and types of the table and no pixel.": [
+            "tests/test_patches.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+        ],
+        "The transformer is a public step: it has no event, and is free.": [
+            "tests/test_patches.py::test_it_is_a_step_that_reads_nothing",
+            "tests/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
+        ],
+        "``transform`` treats images one by one: a row of the output is a function of that image and of the "
+        "parameters, in every bit.": [
+            "tests/test_patches.py::test_one_image_changes_its_own_row_and_nothing_else",
+            "tests/test_patches.py::test_an_image_alone_is_the_image_among_others",
+        ],
+        "Filters are drawn from the seed, and whitening is learned from images that are made up.": [
+            "tests/test_patches.py::test_filters_follow_the_seed",
+            "tests/test_patches.py::test_filters_are_white_on_made_up_patches",
+        ],
+        "Every row has the norm sqrt(n_features), within rounding; it is 0 for an image without any response above the "
+        "threshold.": [
+            "tests/test_patches.py::test_rows_have_one_norm",
+            "tests/test_patches.py::test_an_image_without_contrast_is_a_row_of_zeros",
+        ],
+        "The norm is the default clip of private estimators, whether or not they stand in a pipeline.": [
+            "tests/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
+        ],
+        "A refusal is one line without a pixel.": [
+            "tests/test_patches.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
         ],
     },
     ScatteringTransformer: {

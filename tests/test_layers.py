@@ -146,7 +146,13 @@ FLOORS = {
     ),
     "ensemble": (("trees",), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
     "datasets": (("_archives", "_tables"), ("cifar", "mnist"), ("census",)),
-    "image": (("filters", "public_images", "reading"), ("scattering",), ("rows",), ("features",), ("transformer",)),
+    "image": (
+        ("filters", "public_images", "reading"),
+        ("base", "scattering"),
+        ("rows",),
+        ("features", "patches"),
+        ("patch_transformer", "transformer"),
+    ),
     "synthesis": (
         ("adversaries", "clipped_normals", "generator", "levels", "row_blocks", "tables"),
         ("class_mixture", "denoising", "frames", "row_sums", "selection"),

@@ -5,18 +5,19 @@ A public name is loaded when it is first used.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-__all__ = ["ScatteringTransformer"]
+_PLACES = {"PatchTransformer": "patch_transformer", "ScatteringTransformer": "transformer"}
+
+__all__ = ["PatchTransformer", "ScatteringTransformer"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from skdp.image.transformer import ScatteringTransformer
-
-    globals()[name] = ScatteringTransformer
-    return ScatteringTransformer
+    globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import os
-import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from skdp._blas import single_threaded_blas
-from skdp._fitting.cells import values_of
-from skdp._fitting.private_step import is_private
 from skdp._fitting.public_rules import register
-from skdp._fitting.releases import forget, publish
-from skdp._fitting.rows import check_schema, column_names
-from skdp._validation import check_choice, check_count, count_threads, show
+from skdp._validation import check_choice, check_count, show
+from skdp.image.base import ImageTransformer, every_value_is_public
 from skdp.image.features import ImageFeatures
-from skdp.image.public_images import PUBLIC_IMAGES
-from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
+from skdp.image.reading import ImageLayout
 from skdp.image.scattering import Scattering
 
-_BLOCK_PLANES = 6  # whose intermediate results stay in cache
 
-
-class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ScatteringTransformer(ImageTransformer):
     """Scattering coefficients of images: features for a private linear model that are not learned and cost nothing.
 
     An image is filtered by Morlet wavelets of J scales and L directions; the modulus is filtered again by the coarser
@@ -170,40 +152,6 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.symmetric = symmetric
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Make the filters. No pixel is read.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
-            Private images, of which shape, names and type are looked at.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : ScatteringTransformer
-            Fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            A parameter is invalid, or the table does not have images of that shape.
-        """
-        work = copy(self)
-        forget(work)
-        table = _table(X)
-        layout = layout_of(self.image_shape, table.shape)
-        range_of(self.value_range, table.dtype)
-        work._fitted_features = work._make_features(layout)
-        work._fitted_layout = layout
-        work._note_columns(X, table, reset=True)
-        work.image_shape_ = layout.shape
-        work.maps_shape_ = work._fitted_features.maps_shape
-        work.epsilon_, work.delta_ = 0.0, 0.0
-        publish(self, work)
-        return self
-
     def _make_features(self, layout: ImageLayout) -> ImageFeatures:
         n_scales = check_count("J", self.J, remedy="choose a whole number of scales, such as 2")
         n_angles = check_count("L", self.L, remedy="choose a whole number of directions, such as 8")
@@ -212,10 +160,7 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         check_choice("colors", self.colors, ("opponent", "given"))
         if self.normalization is not None:
             check_choice("normalization", self.normalization, ("whitened", "groups"))
-        check_choice("public_images", self.public_images, tuple(PUBLIC_IMAGES))
-        if not isinstance(self.symmetric, bool | np.bool_):
-            raise ValueError(f"symmetric={show(self.symmetric)} is no truth value: choose True or False.")
-        count_threads(self.n_jobs)
+        self._check_common_parameters()
         if n_scales > 32 or 1 << n_scales > min(layout.size):
             raise ValueError(
                 f"J={n_scales} is too large for images of {layout.size[0]} x {layout.size[1]} pixels: 2**J pixels are "
@@ -228,144 +173,7 @@ class ScatteringTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 normalization=self.normalization, public_images=self.public_images, symmetric=bool(self.symmetric),
             )  # fmt: skip
 
-    def _note_columns(self, X: Any, table: NDArray[Any], *, reset: bool) -> None:
-        """Set or check the number of pixels, and the names of columns if there are any."""
-        named = column_names(X) is not None
-        check_schema(self, X if named else table.reshape(len(table), math.prod(table.shape[1:])), reset=reset)
 
-    # --- rows ---
-
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the coefficients of images.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
-            Images of the shape seen during ``fit``. Their type may be another.
-
-        Returns
-        -------
-        X_new : ndarray of shape (n_samples, n_features_out)
-            Of float32.
-
-        Raises
-        ------
-        ValueError
-            Images have another shape, NaN, infinity, or pixels outside of their range. The message holds no pixel.
-        """
-        table = self._check_images(X)
-        made = np.empty((len(table), self._n_features_out), np.float32)
-        self._write(table, made)
-        return made
-
-    def transform_to(self, X: Any, path: str | Path) -> NDArray[np.float32]:
-        """Write the coefficients of images to a file, block by block, for tables that do not fit in memory.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
-            Images, in memory or a memory map.
-        path : str or Path
-            Name of a ``.npy`` file. It holds private rows, and nobody but its owner may read it. An existing file is
-            replaced once all rows are written; until then, and after an interrupt, it stays as it is.
-
-        Returns
-        -------
-        X_new : memmap of shape (n_samples, n_features_out)
-            The file, read-only. Private linear models read it block by block (see ``docs/large_tables.md``).
-
-        Raises
-        ------
-        ValueError
-            As for ``transform``.
-        """
-        table = self._check_images(X)
-        target = Path(path)
-        # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".part")
-        try:
-            os.close(handle)
-            made = np.lib.format.open_memmap(part, "w+", np.float32, (len(table), self._n_features_out))
-            self._write(table, made)
-            made.flush()
-            del made
-            os.replace(part, target)
-        finally:
-            Path(part).unlink(missing_ok=True)
-        return np.load(target, mmap_mode="r")
-
-    def _check_images(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        table = _table(X)
-        layout_of(self.image_shape_, table.shape)
-        range_of(self.value_range, table.dtype)
-        self._note_columns(X, table, reset=False)
-        return table
-
-    def _write(self, table: NDArray[Any], out: NDArray[np.float32]) -> None:
-        layout: ImageLayout = self._fitted_layout
-        step = max(1, _BLOCK_PLANES // layout.n_channels)
-        starts = range(0, len(table), step)
-
-        def write(start: int) -> None:
-            with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a pixel
-                planes = self._planes(table[start : start + step], layout)
-                self._fitted_features.write(planes, out[start : start + step])
-
-        with single_threaded_blas():
-            n_threads = min(count_threads(self.n_jobs), max(1, len(starts)))
-            if n_threads == 1:
-                for start in starts:
-                    write(start)
-                return
-            with ThreadPoolExecutor(n_threads) as pool:
-                for _ in pool.map(write, starts, chunksize=1):  # raises errors
-                    pass
-
-    def _planes(self, rows: NDArray[Any], layout: ImageLayout) -> NDArray[np.float32]:
-        """Check a block of images, and return its planes with pixels from 0 to 1."""
-        ends = range_of(self.value_range, rows.dtype)
-        check_pixels(rows, ends, asked=self.value_range is not None)
-        planes = layout.planes(np.asarray(rows))
-        if planes.dtype == np.float16:  # which may not hold the width of the range
-            planes = planes.astype(np.float32)
-        if ends != (0.0, 1.0):
-            planes = (planes - ends[0] if ends[0] else planes) * np.float32(1.0 / (ends[1] - ends[0]))
-        return np.ascontiguousarray(planes, np.float32)
-
-    def _fault_behind(self, step: Any) -> str:
-        """See `PrivateEstimator`: pixels have a public range, which the rows of a private step do not keep."""
-        return "images come first: what a private step makes of them has no public range." if is_private(step) else ""
-
-    @property
-    def _n_features_out(self) -> int:
-        return math.prod(self.maps_shape_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-def _table(X: Any) -> NDArray[Any]:
-    """Return images as an array of numbers, without copying one."""
-    if sp.issparse(X):
-        raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
-    table = values_of("X", X) if column_names(X) is None else np.asarray(X)
-    if table.dtype.kind not in "buif":
-        raise ValueError(f"X is of type {table.dtype}: give pixels as uint8, or as floats from 0 to 1.")
-    if len(table.shape) < 2 or 0 in table.shape:
-        raise ValueError(f"X has the shape {table.shape}: give at least one image, and pixels of each.")
-    return table
-
-
-def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._fitting.public_rules`: every parameter is a plain value."""
-    yield from ()
-
-
-register(ScatteringTransformer, _rule)
+register(ScatteringTransformer, every_value_is_public)
 
 __all__ = ["ScatteringTransformer"]

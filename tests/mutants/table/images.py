@@ -1,7 +1,7 @@
 """Mistakes in features of images: rows that follow other images, and pickles that run code."""
 
 from mutant import mutant
-from paths import ARCHIVES, CIFAR, IMAGE_FEATURES, IMAGE_ROWS, IMAGE_TRANSFORMER
+from paths import ARCHIVES, CIFAR, IMAGE_BASE, IMAGE_FEATURES, IMAGE_PATCHES, IMAGE_ROWS
 
 MUTANTS = [
     mutant(
@@ -37,7 +37,7 @@ MUTANTS = [
     mutant(
         "a fit that looks at the pixels",
         (
-            IMAGE_TRANSFORMER,
+            IMAGE_BASE,
             "        range_of(self.value_range, table.dtype)\n        work._fitted_features",
             "        range_of(self.value_range, table.dtype)\n        work._fitted_top = table.max()\n"
             "        work._fitted_features",
@@ -46,9 +46,25 @@ MUTANTS = [
         select="reads_no_pixel or changes_its_own",
     ),
     mutant(
+        "patches whitened by the private images",
+        (
+            IMAGE_PATCHES,
+            "        self._respond(planes, out)\n",
+            "        self._offset = self._offset + planes[0].mean()\n        self._respond(planes, out)\n",
+        ),
+        tests="patches",
+        select="among_others or changes_its_own",
+    ),
+    mutant(
+        "rows of patches that are not brought to one norm",
+        (IMAGE_PATCHES, "        bring_to_norm(out)\n", ""),
+        tests="patches",
+        select="one_norm or plain_reading",
+    ),
+    mutant(
         "pixels outside of their range",
         (
-            IMAGE_TRANSFORMER,
+            IMAGE_BASE,
             "        check_pixels(rows, ends, asked=self.value_range is not None)\n",
             "",
         ),
