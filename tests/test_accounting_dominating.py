@@ -327,6 +327,21 @@ def test_statements_on_samples(delta):
         )
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.01])
+def test_two_statements_on_samples(delta):
+    """Losses that are infinite count in full when they are composed too."""
+    epsilon, q = 0.9, 0.3
+    rest = (1.0 - delta) / (1.0 + math.exp(epsilon))
+    p = np.array([delta, 0.0, rest * math.exp(epsilon), rest])
+    r = np.array([0.0, delta, rest, rest * math.exp(epsilon)])
+    mixed = (1 - q) * r + q * p
+    twice, none = np.multiply.outer(mixed, mixed).ravel(), np.multiply.outer(r, r).ravel()
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(q, EpsilonDeltaDpEvent(epsilon, delta)), 2)
+    for at in (0.0, 0.1, 0.4, 0.7):
+        exact = max(hockey(twice, none, at), hockey(none, twice, at))
+        assert exact * (1.0 - 1e-12) <= get_delta(event, at) <= exact * 1.01 + 1e-9
+
+
 # --- random allocation, and trees ---------------------------------------------------------------------------------
 
 
