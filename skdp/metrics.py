@@ -18,13 +18,16 @@ from sklearn.metrics import get_scorer
 from sklearn.neighbors import NearestNeighbors
 
 from skdp._config import report_leak
+from skdp._fitting.cells import values_of
 from skdp._gram import Doubles
 from skdp._validation import check_count, show
+from skdp.accounting.events import read_real
 from skdp.preprocessing.columns import CellValues, Table, as_keys
 from skdp.synthesis.levels import Levels
 from skdp.synthesis.tables import count
 
 _MOST_SETS = 500
+_SQUARED = 1e150  # squares of larger features, summed, may be infinite
 
 
 def marginal_error(
@@ -51,8 +54,8 @@ def marginal_error(
         Number of columns of a marginal.
     bins : int or sequence of (sequence of float or None), default=16
         Numbers and dates with more distinct values than this are cut into so many bins of about equal mass in the real
-        rows. Or the inner edges of the bins of each column, of dates in days since 1970; None for a column whose values
-        are compared as they are.
+        rows. Or the ascending inner edges of the bins of each column, of dates in days since 1970; None for a column
+        whose values are compared as they are.
     max_sets : int or None, default=None
         Largest number of sets that are looked at; of more, so many are drawn. If None, all pairs, and 500 sets of
         other orders.
@@ -366,7 +369,7 @@ def _levels_of(cells: list[CellValues], bins: Any) -> tuple[list[Levels], int]:
     kinds = {each.kind for each in cells}
     if bins is not None and kinds in ({"number"}, {"date"}):
         numbers = [each.values for each in cells]  # dates as days
-        inner = _inner_edges(numbers[0], int(bins)) if isinstance(bins, int | np.integer) else np.asarray(bins, float)
+        inner = _inner_edges(numbers[0], int(bins)) if isinstance(bins, int | np.integer) else _given_edges(bins)
         if inner is not None:
             gap = len(inner) + 1
             binned = [np.where(np.isnan(each), gap, np.searchsorted(inner, each, side="right")) for each in numbers]
@@ -379,17 +382,30 @@ def _levels_of(cells: list[CellValues], bins: Any) -> tuple[list[Levels], int]:
 
 def _inner_edges(values: Doubles, bins: int) -> Doubles | None:
     """Return inner edges of bins of about equal mass; None if the values are few enough to be compared as such."""
-    values = values[~np.isnan(values)]
+    values = values[np.isfinite(values)]
     if len(np.unique(values)) <= bins:
         return None
     return np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1]))
 
 
+def _given_edges(given: Any) -> Doubles:
+    """Return the inner edges of the bins of a column."""
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    listed = values if isinstance(values, list | tuple) else [None]
+    edges = np.array([math.nan if edge is None else edge for edge in map(read_real, listed)])
+    if not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+        raise ValueError(f"bins holds {show(given)} for a column: give ascending inner edges for each, or None.")
+    return edges
+
+
 def _features(name: str, given: Any) -> Doubles:
     """Return rows of finite numbers; what is wrong is not quoted."""
-    rows = np.asarray(given)
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf" or len(rows) < 2 or not np.isfinite(rows).all():
-        raise ValueError(f"{name} is no table of finite numbers with 2 rows or more: give features, one row a sample.")
+    rows = values_of(name, given)
+    if rows.ndim != 2 or rows.dtype.kind not in "biuf" or len(rows) < 2 or not (np.abs(rows) < _SQUARED).all():
+        raise ValueError(
+            f"{name} is no table of finite numbers, below {_SQUARED:g}, with 2 rows or more: give features, one row a "
+            "sample."
+        )
     return rows.astype(np.float64)
 
 

@@ -80,6 +80,16 @@ def test_numbers_are_cut_into_bins():
 
 
 @QUIET
+def test_infinite_numbers_are_beyond_all_edges():
+    X = np.linspace(0.0, 1.0, 50)[:, None]
+    wild = np.vstack([X, [[np.inf]], [[-np.inf]], [[1e308]], [[-1e308]]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert marginal_error(wild, wild, 1) == 0.0
+        assert marginal_error(wild, X, 1) < 0.2
+
+
+@QUIET
 def test_dates_are_cut_into_bins():
     days = np.random.default_rng(0).integers(0, 3000, (2, 2000)).astype("datetime64[D]")
     one, other = (pd.DataFrame({"day": each}) for each in days)
@@ -171,6 +181,13 @@ def test_copies_are_seen_and_fresh_rows_are_not():
         (lambda: marginal_error(np.eye(2), np.eye(2), 3), "choose at most 2"),
         (lambda: marginal_error(np.eye(2), np.eye(2), bins=0), "bins=0"),
         (lambda: marginal_error(np.eye(2), np.eye(2), bins=[[0.0]]), "for each of 2 columns"),
+        (lambda: marginal_error(np.eye(2), np.eye(2), bins=[0.5, 0.5]), "bins holds 0.5 for a column"),
+        (
+            lambda: marginal_error(np.eye(2), np.eye(2), bins=[[0.9, 0.1]] * 2),
+            "bins holds <list> for a column: give asc",
+        ),
+        (lambda: marginal_error(np.eye(2), np.eye(2), bins=[np.array([np.nan])] * 2), "bins holds <ndarray>"),
+        (lambda: marginal_error(np.eye(2), np.eye(2), bins=[["half"]] * 2), "bins holds <list>"),
         (lambda: train_on_synthetic_test_on_real(LogisticRegression(), 5, 5), "synthetic=5 is no pair"),
         (lambda: membership_check(np.eye(2), np.eye(2), np.eye(2), max_rows=0), "max_rows=0"),
         (lambda: inception_score(np.ones((4, 3))), r"shape \(4, 3\) are no probabilities"),
@@ -179,6 +196,8 @@ def test_copies_are_seen_and_fresh_rows_are_not():
         (lambda: inception_score(np.eye(4), 0), "n_splits=0"),
         (lambda: frechet_distance(np.eye(3), np.eye(4)), "4 columns for 3"),
         (lambda: frechet_distance([[np.nan]] * 3, np.eye(3)), "real is no table of finite numbers"),
+        (lambda: frechet_distance(np.eye(3), 1e200 * np.eye(3)), "synthetic is no table of finite numbers, below"),
+        (lambda: frechet_distance([[1.0, 2.0], [3.0]], np.eye(2)), "real is no array of numbers"),
         (lambda: frechet_distance(np.eye(3), np.eye(3)[:1]), "synthetic is no table"),
     ],
 )
