@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 10.0])
     parser.add_argument("--generators", nargs="+", default=["class mixture", "dense WGAN"])
+    parser.add_argument("--verbose", action="store_true", help="print each fit too")
     parser.add_argument("--share-only", action="store_true", help="train no classifiers on synthetic digits")
     parser.add_argument("--torch", help="Python of an environment with PyTorch")
     options = parser.parse_args()
@@ -119,9 +120,11 @@ def main() -> None:
         print(f"{'':<28} {'network':>15} {'logistic':>15} {'share':>15} {'seconds':>8}   bar")
         for epsilon in options.epsilons:
             for name in options.generators:
-                models = [generator(name, epsilon, seed) for seed in range(options.seeds)]
-                learn = None if options.share_only else train
-                runs = [scores(model, mnist, learn, judge, unit) for model in models]
+                learn, runs = None if options.share_only else train, []
+                for seed in range(options.seeds):
+                    runs.append(scores(generator(name, epsilon, seed), mnist, learn, judge, unit))
+                    if options.verbose:
+                        print(f"  seed {seed}: {runs[-1]}", flush=True)
                 means, spreads = np.mean(runs, axis=0), np.std(runs, axis=0)
                 cells = " ".join(f"{mean:.4f} ± {sd:.4f}" for mean, sd in zip(means, spreads[:3], strict=False))
                 bar = BARS.get((name, epsilon), "")
