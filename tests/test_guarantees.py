@@ -317,6 +317,10 @@ SENTENCES = {
         "by exact counts.": [
             "tests/test_synthesis_tables.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
+        "They are those of the fit, whatever becomes of the parameters.": [
+            f"tests/test_synthesis_{kind}.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters"
+            for kind in ("tables", "mixture", "wgan")
+        ],
     },
     TableSums: {
         "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [

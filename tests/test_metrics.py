@@ -82,11 +82,11 @@ def test_numbers_are_cut_into_bins():
 @QUIET
 def test_infinite_numbers_are_beyond_all_edges():
     X = np.linspace(0.0, 1.0, 50)[:, None]
-    wild = np.vstack([X, [[np.inf]], [[-np.inf]], [[1e308]], [[-1e308]]])
+    wild = np.vstack([X, *[[[np.inf]], [[-np.inf]]] * 8])
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         assert marginal_error(wild, wild, 1) == 0.0
-        assert marginal_error(wild, X, 1) < 0.2
+        assert 0.1 < marginal_error(wild, X, 1) < 0.3
 
 
 @QUIET

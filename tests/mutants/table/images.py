@@ -1,9 +1,29 @@
 """Mistakes in features of images: rows that follow other images, and pickles that run code."""
 
 from mutant import mutant
-from paths import ARCHIVES, CIFAR, IMAGE_BASE, IMAGE_FEATURES, IMAGE_PATCHES, IMAGE_ROWS
+from paths import ARCHIVES, CIFAR, IMAGE_BASE, IMAGE_FEATURES, IMAGE_PATCHES, IMAGE_ROWS, IMAGE_SCATTERING
 
 MUTANTS = [
+    mutant(
+        "planes that lie in memory as NumPy gathers them",
+        (
+            IMAGE_SCATTERING,
+            "np.ascontiguousarray(planes[:, self._places[0][:, None], self._places[1]])",
+            "planes[:, self._places[0][:, None], self._places[1]]",
+        ),
+        tests="image",
+        select="among_others",
+    ),
+    mutant(
+        "a file of rows that is written in its place",
+        (
+            IMAGE_BASE,
+            "np.lib.format.open_memmap(part,",
+            "np.lib.format.open_memmap(target,",
+        ),
+        tests="image",
+        select="whole_or_not_there",
+    ),
     mutant(
         "maps whitened by the private images",
         (

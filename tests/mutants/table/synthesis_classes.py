@@ -11,6 +11,10 @@ def planted(name, *changes):
 
 
 MUTANTS = [
+    planted(
+        "labels drawn by shares of the parameters of now",
+        (GENERATOR, "n, p=self.label_shares_)", "n, p=self._chosen_shares())"),
+    ),
     planted("the sensitivity of one column", (CLASS_SUMS, "return math.sqrt(d) / 2.0", "return 0.5")),
     planted(
         "the sensitivity of a count of one table of two",
