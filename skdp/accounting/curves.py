@@ -35,6 +35,8 @@ _OPEN = ProfilePair(Profile(np.zeros(1), np.ones(1)), 1)
 class RenyiCurve:
     """Rényi divergence between neighbours' outputs, by order.
 
+    Of groups on a sample, numbers of its records that have a probability below 1e-300 are left out.
+
     Parameters
     ----------
     event : DpEvent

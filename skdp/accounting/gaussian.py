@@ -18,10 +18,13 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from .numeric import Floats, bisect
 
-__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
+__all__ = ["NEARLY_ALL", "gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
 
 # Relative slack that covers the rounding of what is computed here; results are moved by it to the safe side.
 _SAFE = 1e-11
+NEARLY_ALL = 0.99
+"""Sampling probability from which on 1 - q is small beside the rounding of q."""
+
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -174,6 +177,8 @@ def mixture_loss(q: float, m: float, z: Floats) -> Floats:
     if q == 1.0:
         return y
     near = np.log1p(q * np.expm1(np.minimum(y, 30.0)))
+    if q > NEARLY_ALL:  # 1 - q is known exactly, and lost in q e^y - q
+        near = np.where(y < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(y, 0.0))), near)
     if y.size and y.max() <= 30.0:
         return near
     far = y + math.log(q) + np.log1p((1.0 - q) / q * np.exp(-np.maximum(y, 30.0)))
