@@ -71,8 +71,8 @@ from .noise import (
 )
 
 __all__ = [
-    "COPIES_TAIL", "Directions", "adjacency_refusal", "copies", "cut_share", "dominating", "fixed_gaussian", "is_priced",
-    "name_of", "pair_refusal", "sampled_form",
+    "COPIES_TAIL", "Directions", "adjacency_refusal", "copies", "cut_share", "dominating", "fixed_gaussian",
+    "is_priced", "name_of", "pair_refusal", "sampled_form",
 ]  # fmt: skip
 
 Directions = tuple[LossAtoms, ...]
