@@ -790,3 +790,26 @@ def test_noise_of_a_group_below_the_least_is_none():
     for event in (GaussianDpEvent(1e-99), LaplaceDpEvent(1e-99)):
         assert get_epsilon(event, 1e-5, group_size=1000) == math.inf
         assert get_epsilon(event, 1e-5, group_size=10) < math.inf
+
+
+@pytest.mark.parametrize(
+    ("event", "delta", "above"),
+    [
+        (S(RandomizedResponseDpEvent(1.7406345985711546e-06, 2), 31), 1.55e-12, 1e-6),
+        (S(RandomizedResponseDpEvent(2.209241374698535e-06, 2), 152), 1.43e-11, 1e-6),
+        (S(RandomizedResponseDpEvent(5.335905288374274e-05, 2), 2635), 8.3e-6, 0.1),
+        (S(PoissonSampledDpEvent(0.9998945624823414, EpsilonDeltaDpEvent(16.65946319736866, 0.0)), 5344), 7.6e-5, 1e-6),
+        (
+            S(PoissonSampledDpEvent(0.49162489346995397, EpsilonDeltaDpEvent(23.377914486161423, 0.0)), 659),
+            1.1e-5,
+            0.01,
+        ),
+    ],
+    ids=str,
+)
+def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delta, above):
+    """Losses below the least that matters were raised beyond the largest, and delta came out as 1."""
+    adjacency = "replace_one" if isinstance(event.event, RandomizedResponseDpEvent) else "zero_out"
+    epsilon = get_epsilon(event, delta, adjacency=adjacency)
+    assert epsilon > 300.0
+    assert get_delta(event, epsilon, adjacency=adjacency) <= delta * (1.0 + above)

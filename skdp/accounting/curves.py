@@ -26,6 +26,7 @@ from .releases import releases
 
 __all__ = ["PrivacyProfile", "RenyiCurve"]
 
+_LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
 _POINTS = 200
 _FAR = 1e6  # nats, beyond which delta is not looked at
 _FLAT = ProfilePair(Profile(np.zeros(1), np.zeros(1)), 1)
@@ -84,9 +85,14 @@ class RenyiCurve:
         if self._found.empty:
             values = np.zeros(at.shape)
         else:
-            each = [rdp(self._found, float(alpha), replace_one=self._replace_one) for alpha in at.ravel()]
-            values = np.array(each).reshape(at.shape)
+            values = np.array([self._at(float(alpha)) for alpha in at.ravel()]).reshape(at.shape)
         return values if at.ndim else float(values)
+
+    def _at(self, order: float) -> float:
+        if order > _LARGEST_ORDER:
+            return math.inf
+        # divergences rise with the order; nearer to 1 they are differences of numbers that are nearly the same
+        return rdp(self._found, max(order, _LEAST_ORDER), replace_one=self._replace_one)
 
     def epsilon(self, delta: float) -> float:
         """Return `get_epsilon` at `delta` by method "rdp".

@@ -25,7 +25,8 @@ _NEAR = 2.0  # the same for a guess that was good
 _LOOKS = 5  # at most, after the first
 _BENT = 3e-5  # share of epsilon that the width of the grid may cost before a finer one is tried
 _LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
-_LAST_PLACES = 4e-15  # relative rounding of a loss that is read off as it is
+_LARGE, _DOUBTFUL = 300.0, 0.2  # epsilon, and log of delta above its guess, from which on another look is taken
+_LAST_PLACES = 1e-15  # relative rounding of a loss that is read off as it is
 
 
 class Solved(NamedTuple):
@@ -207,4 +208,11 @@ def read_delta(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> f
             break
         # the guess by which it was looked at was too high
         tilt = find_tilt(pairs, log_delta, epsilon)
+    # at an end of the losses the saddle point may be far from any tilt that suits: look as `read_epsilon` does
+    guess = min(tilt.log_delta + 3.0, math.log(best) if best > 0.0 else LEAST_LOG_DELTA)
+    if guess > LEAST_LOG_DELTA and (epsilon > _LARGE or math.log(best) > guess + _DOUBTFUL):
+        tilt = find_tilt(pairs, guess)
+        error = accuracy * max(tilt.epsilon, _LEAST_EPSILON)
+        for look in (tilt, find_tilt(pairs, guess, epsilon)):
+            best = min(best, delta_of(solve(look, min(epsilon, look.epsilon), error), epsilon))
     return best
