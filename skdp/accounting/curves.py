@@ -221,7 +221,9 @@ class PrivacyProfile:
         """Compute the least share of false negatives of any test whether a record is there.
 
         Of the data sets with and without it, a test with false positives a has false negatives of at least 1 - delta -
-        e^epsilon a and e^-epsilon (1 - delta - a), for every epsilon (Dong, Roth & Su 2022, Proposition 2.12).
+        e^epsilon a and e^-epsilon (1 - delta - a), for every epsilon (Wasserman & Zhou 2010): what it finds has a
+        chance of at most e^epsilon a + delta, and with the data sets exchanged 1 - a is at most e^epsilon times the
+        false negatives + delta.
 
         Parameters
         ----------

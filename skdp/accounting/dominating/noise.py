@@ -13,7 +13,7 @@ within these bounds:
 *Many dimensions.* For the Gaussian, shifts of norm a are one dimension along the shift. For (discrete) Laplace noise
 on each coordinate and shifts of L1 norm a, go from the one law to the other coordinate by coordinate: if the best
 tests of two steps have power functions g and f (power as a function of size), the power of both together is at most
-g(f(.)), as the power of the first step is the size of the second (Dong, Roth & Su 2022, Lemma 2.13 on groups). In one
+g(f(.)), as the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
 dimension that is attained, by the half-line itself: so one coordinate with the sum of all shifts dominates.
 
 *Bounded range* (`bounded_range`). A mechanism whose losses lie between t - epsilon and t, for a t that may depend on

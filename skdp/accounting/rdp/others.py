@@ -5,7 +5,10 @@ that dominates in every hockey-stick divergence does so in Rényi's, whose momen
 losses are followed to 14 standard deviations beyond the peak of the integrand; what is left out is below e^-90 of the
 whole.
 
-*Discrete Gaussian*: alpha shift^2 / (2 s^2), as of the continuous one (Canonne, Kamath & Steinke 2020, Proposition 5).
+*Discrete Gaussian*: alpha shift^2 / (2 s^2), as of the continuous one (Canonne, Kamath & Steinke 2020; restated and
+proved here). For a shift of d, E_Q[(P/Q)^alpha] is e^{alpha (alpha-1) d^2 / (2 s^2)} times the sum of e^{-(x - alpha
+d)^2 / (2 s^2)} over whole x, by that of e^{-x^2 / (2 s^2)}. The latter is the larger: as a function of the centre the
+sum is a Fourier series with coefficients above 0 (Poisson), largest at whole numbers.
 
 *Bounded range*: with the loss in [t - epsilon, t], K(alpha) = log E_Q[(P/Q)^alpha] is 0 at 0 and 1, and its second
 derivative is the variance of the loss under a tilted law, at most epsilon^2 / 4. So K(alpha) <= epsilon^2 alpha
