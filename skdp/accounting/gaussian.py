@@ -16,15 +16,12 @@ import sys
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from .numeric import Floats, bisect
+from .numeric import NEARLY_ALL, Floats, bisect
 
-__all__ = ["NEARLY_ALL", "gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
+__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
 
 # Relative slack that covers the rounding of what is computed here; results are moved by it to the safe side.
 _SAFE = 1e-11
-NEARLY_ALL = 0.99
-"""Sampling probability from which on 1 - q is small beside the rounding of q."""
-
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 

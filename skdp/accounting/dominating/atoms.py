@@ -37,8 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..gaussian import NEARLY_ALL
-from ..numeric import Floats
+from ..numeric import NEARLY_ALL, Floats
 
 __all__ = ["REVEALED", "LossAtoms", "mix", "sampled_loss"]
 
