@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -344,3 +345,33 @@ def test_trade_offs_are_drawn(plt):
     assert list(one.lines_) == [""]
     with pytest.raises(TypeError, match="ZCDpEvent has no price"):
         TradeOffDisplay.from_events(ZCDpEvent(0.1))
+
+
+@pytest.mark.parametrize(
+    ("event", "adjacency"),
+    [
+        (G, "zero_out"),
+        (RUN, "zero_out"),
+        (LaplaceDpEvent(1.0), "zero_out"),
+        (ExponentialMechanismDpEvent(1.0), "zero_out"),
+        (PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0)), "zero_out"),
+        (RandomAllocationDpEvent(1.0, 30), "zero_out"),
+        (FIXED, "replace_one"),
+    ],
+)
+def test_renyi_curves_are_infinite_at_orders_that_are_too_large(event, adjacency):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = RenyiCurve(event, adjacency=adjacency)([1.0 + 1e-9, 1e9, 1e300, math.inf])
+    assert values[2:].tolist() == [math.inf, math.inf]
+    assert 0.0 < values[0] <= values[1]
+
+
+def test_renyi_curves_near_order_1_are_above_the_divergence_of_kullback_and_leibler():
+    q = law(0.0, 1.0)
+    p = 0.9 * q + 0.1 * law(1.0, 1.0)
+    kept = q > 1e-290
+    truth = float((p[kept] * np.log(p[kept] / q[kept])).sum())
+    for order in (1.0 + 1e-12, 1.0 + 1e-9, 1.0 + 1e-6):
+        value = RenyiCurve(PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0)))(order)
+        assert truth * (1.0 - 1e-9) <= value <= truth * (1.0 + 1e-4)

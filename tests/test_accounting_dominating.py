@@ -673,3 +673,158 @@ def test_refusals_of_pairs_name_a_substitute():
     ):
         with pytest.raises(TypeError, match="has no price here by any method"):
             get_epsilon(event, 1e-5, adjacency="replace_one")
+
+
+# --- what was wrong -----------------------------------------------------------------------------------------------
+
+LOUD = LaplaceDpEvent(1e-10)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        PoissonSampledDpEvent(0.01, LOUD),
+        PoissonSampledDpEvent(0.01, ExponentialMechanismDpEvent(2e9)),
+        SampledWithoutReplacementDpEvent(100, 1, LOUD),
+        SampledWithReplacementDpEvent(100, 1, LOUD),
+        SampledWithReplacementDpEvent(1000, 300_000, LaplaceDpEvent(3.0)),
+        MixtureOfGaussiansDpEvent(1e-5, (0.0, 1.0), (0.99, 0.01)),
+    ],
+    ids=str,
+)
+def test_what_is_revealed_is_not_free_by_renyi(event):
+    """A record that takes part shows: delta is at least its chance, 1 %, and no finite Rényi divergence says so."""
+    options = {"adjacency": "replace_one", "method": "rdp"}
+    assert get_epsilon(event, 1e-5, **options) > 20.0
+    assert get_delta(event, 1.0, **options) >= 0.01
+    assert rdp(releases(event), 1.0001, replace_one=True) > 1e4 / 2
+
+
+def test_a_bounded_range_beside_what_is_revealed_costs_what_that_does():
+    """The composition asks Rényi divergences too, and takes the lesser price."""
+    event = ComposedDpEvent((ExponentialMechanismDpEvent(1.0), PoissonSampledDpEvent(0.01, LOUD)))
+    assert get_epsilon(event, 1e-5) == math.inf
+    assert get_delta(event, 3.0) >= 0.01
+
+
+@pytest.mark.parametrize(("n", "size", "sigma"), [(1000, 50, 1.0), (1000, 20, 1.0), (100, 5, 2.0), (10, 9, 8.0)])
+@pytest.mark.parametrize("alpha", [1.1, 1.3, 2.0, 5.0])
+def test_renyi_divergences_count_every_copy_of_a_record(n, size, sigma, alpha):
+    """Ten copies are all but impossible, and yet at some orders they are nearly all of the divergence."""
+    z = np.arange(-60.0, 60.0 + 2.0 * alpha * size / sigma, 0.01)
+    k = np.arange(size + 1.0)
+    logs = np.array([math.log(math.comb(size, int(j))) for j in k]) - k * math.log(n)
+    logs += (size - k) * math.log1p(-1.0 / n)
+    ratio = np.full(z.size, -np.inf)
+    for j, log_share in zip(k, logs, strict=True):  # all others lie at the other end
+        ratio = np.logaddexp(ratio, log_share + 2.0 * j / sigma * z - 2.0 * (j / sigma) ** 2)
+    base = -0.5 * z * z + math.log(0.01) - 0.5 * math.log(2.0 * math.pi)
+    truth = float(np.logaddexp.reduce(alpha * ratio + base)) / (alpha - 1.0)
+    event = SampledWithReplacementDpEvent(n, size, GaussianDpEvent(sigma))
+    assert rdp(releases(event), alpha, replace_one=True) >= truth * (1.0 - 1e-9)
+
+
+def test_the_number_of_copies_keeps_its_digits_in_large_samples():
+    from scipy.special import gammaln
+
+    from skdp.accounting.dominating.pairs import copies
+
+    for size, n in ((10**12, 10**12), (10**10, 3 * 10**9), (50, 100)):
+        mass, beyond, drawn = copies(SampledWithReplacementDpEvent(n, size, GaussianDpEvent(1.0)))
+        k = np.arange(1.0, mass.size + 1.0)
+        if size > 10**9:  # a Poisson number but for a share of 1 / n
+            poisson = np.exp(k * math.log(size / n) - size / n - gammaln(k + 1.0)) / drawn
+            np.testing.assert_allclose(mass, poisson, rtol=1e-6)
+        assert math.fsum(mass) + beyond == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_renyi_divergence_of_a_narrow_range_at_low_orders_is_not_rounded_down():
+    from skdp.accounting.rdp.others import _bounded_range
+
+    # to the fourth power of epsilon, log E is epsilon^2 alpha (alpha-1) / 8 and a smaller share of that
+    for epsilon in (0.0010099891056123325, 0.00146, 0.0039):
+        for alpha in (1.000348247340614, 1.00015, 1.02165):
+            assert _bounded_range(alpha, epsilon) >= 0.125 * alpha * epsilon**2 * (1.0 - epsilon**2)
+
+
+@pytest.mark.parametrize("q", [1.0 - 4.1e-14, 1.0 - 2.2e-13, 1.0 - 1e-15])
+def test_a_sample_of_nearly_all_records_costs_its_closed_form(q):
+    """1 - q is exact, and was lost beside q e^l - q."""
+    event, size, a = PoissonSampledDpEvent(q, DiscreteLaplaceDpEvent(17.854651636253568, 2)), 2, 17.854651636253568
+    top = math.log(1.0 - q + q * math.exp(a * size)) - math.log(1.0 - q + q * math.exp(-a * size))
+    mass = math.exp(-a * size) / (1.0 + math.exp(-a)) * (1.0 - q + q * math.exp(a * size))
+    for part in (1e-6, 0.5):
+        epsilon = top + math.log1p(-part)
+        assert get_delta(event, epsilon, adjacency="replace_one") >= mass * part * (1.0 - 1e-9)
+    assert get_epsilon(event, 1e-6 * mass, adjacency="replace_one") >= (top + math.log1p(-1e-6)) * (1.0 - 1e-12)
+
+
+def test_delta_at_a_corner_is_not_rounded_down():
+    """Just below a loss that has a mass of its own, delta is in proportion to how far below."""
+    q, a = 0.9999883250587227, 26.575215831023332
+    event = PoissonSampledDpEvent(q, DiscreteLaplaceDpEvent(a, 2))
+    assert get_delta(event, 64.50848577087035, adjacency="replace_one") >= 3.70819484722607e-10 * (1.0 - 1e-9)
+
+
+def test_negative_moments_of_an_allocation_are_integrated_to_the_last():
+    """At high orders the integrand is narrow, and the mean of e^-x below what a double holds."""
+    from skdp.accounting.rdp.allocation import _log_inverse_moments, _log_moments
+
+    for m in (0.3, 0.5, 1.0):  # of one step S^-b is a log-normal number
+        found = _log_inverse_moments(m, 1)
+        b = np.arange(float(found.size))
+        np.testing.assert_allclose(found[1:], (0.5 * b * (b + 1.0) * m * m)[1:], rtol=1e-9)
+    for m, steps in ((0.01, 1000), (0.1, 1000), (0.1, 10)):
+        found, moments = _log_inverse_moments(m, steps), _log_moments(m, steps)
+        # both are log moments of nearly normal losses; log E[S^-b] is convex in b
+        np.testing.assert_allclose(found[1:480], moments[2:481], rtol=1e-2)
+        assert np.all(np.diff(found, 2) >= 0.0)
+
+
+@pytest.mark.parametrize(
+    "sampled",
+    [
+        lambda event: PoissonSampledDpEvent(0.1, event),
+        lambda event: SampledWithoutReplacementDpEvent(10, 2, event),
+        lambda event: SampledWithReplacementDpEvent(10, 2, event),
+    ],
+)
+def test_a_wide_discrete_gaussian_on_a_sample_is_refused_by_name(sampled):
+    for method in ("pld", "rdp"):
+        with pytest.raises(TypeError, match=r"DiscreteGaussianDpEvent with standard_deviation above 20000 has no") as e:
+            get_epsilon(sampled(DiscreteGaussianDpEvent(1e8, 1)), 1e-5, adjacency="replace_one", method=method)
+        assert "\n" not in str(e.value)
+
+
+def test_so_many_integers_that_they_do_not_fit_count_as_revealed():
+    event = SampledWithReplacementDpEvent(100, 20, DiscreteGaussianDpEvent(2e4, 10**6))
+    assert get_epsilon(event, 1e-5, adjacency="replace_one") > 5000.0
+
+
+def test_noise_of_a_group_below_the_least_is_none():
+    for event in (GaussianDpEvent(1e-99), LaplaceDpEvent(1e-99)):
+        assert get_epsilon(event, 1e-5, group_size=1000) == math.inf
+        assert get_epsilon(event, 1e-5, group_size=10) < math.inf
+
+
+@pytest.mark.parametrize(
+    ("event", "delta", "above"),
+    [
+        (S(RandomizedResponseDpEvent(1.7406345985711546e-06, 2), 31), 1.55e-12, 1e-6),
+        (S(RandomizedResponseDpEvent(2.209241374698535e-06, 2), 152), 1.43e-11, 1e-6),
+        (S(RandomizedResponseDpEvent(5.335905288374274e-05, 2), 2635), 8.3e-6, 0.1),
+        (S(PoissonSampledDpEvent(0.9998945624823414, EpsilonDeltaDpEvent(16.65946319736866, 0.0)), 5344), 7.6e-5, 1e-6),
+        (
+            S(PoissonSampledDpEvent(0.49162489346995397, EpsilonDeltaDpEvent(23.377914486161423, 0.0)), 659),
+            1.1e-5,
+            0.01,
+        ),
+    ],
+    ids=str,
+)
+def test_delta_at_a_large_epsilon_is_near_the_delta_it_was_found_for(event, delta, above):
+    """Losses below the least that matters were raised beyond the largest, and delta came out as 1."""
+    adjacency = "replace_one" if isinstance(event.event, RandomizedResponseDpEvent) else "zero_out"
+    epsilon = get_epsilon(event, delta, adjacency=adjacency)
+    assert epsilon > 300.0
+    assert get_delta(event, epsilon, adjacency=adjacency) <= delta * (1.0 + above)

@@ -26,6 +26,7 @@ from .releases import releases
 
 __all__ = ["PrivacyProfile", "RenyiCurve"]
 
+_LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
 _POINTS = 200
 _FAR = 1e6  # nats, beyond which delta is not looked at
 _FLAT = ProfilePair(Profile(np.zeros(1), np.zeros(1)), 1)
@@ -34,6 +35,8 @@ _OPEN = ProfilePair(Profile(np.zeros(1), np.ones(1)), 1)
 
 class RenyiCurve:
     """Rényi divergence between neighbours' outputs, by order.
+
+    Of groups on a sample, numbers of its records that have a probability below 1e-300 are left out.
 
     Parameters
     ----------
@@ -82,9 +85,14 @@ class RenyiCurve:
         if self._found.empty:
             values = np.zeros(at.shape)
         else:
-            each = [rdp(self._found, float(alpha), replace_one=self._replace_one) for alpha in at.ravel()]
-            values = np.array(each).reshape(at.shape)
+            values = np.array([self._at(float(alpha)) for alpha in at.ravel()]).reshape(at.shape)
         return values if at.ndim else float(values)
+
+    def _at(self, order: float) -> float:
+        if order > _LARGEST_ORDER:
+            return math.inf
+        # divergences rise with the order; nearer to 1 they are differences of numbers that are nearly the same
+        return rdp(self._found, max(order, _LEAST_ORDER), replace_one=self._replace_one)
 
     def epsilon(self, delta: float) -> float:
         """Return `get_epsilon` at `delta` by method "rdp".
@@ -213,7 +221,9 @@ class PrivacyProfile:
         """Compute the least share of false negatives of any test whether a record is there.
 
         Of the data sets with and without it, a test with false positives a has false negatives of at least 1 - delta -
-        e^epsilon a and e^-epsilon (1 - delta - a), for every epsilon (Dong, Roth & Su 2022, Proposition 2.12).
+        e^epsilon a and e^-epsilon (1 - delta - a), for every epsilon (Wasserman & Zhou 2010): what it finds has a
+        chance of at most e^epsilon a + delta, and with the data sets exchanged 1 - a is at most e^epsilon times the
+        false negatives + delta.
 
         Parameters
         ----------

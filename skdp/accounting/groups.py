@@ -3,11 +3,20 @@
 Neighbours of a group of k differ in k records. A sum moves by at most k C, so noise counts as divided by k (of the
 Gaussian, the Laplace, both discrete ones and the nodes of a tree). On a Poisson sample each of the k is drawn on its
 own: the shift is as long as the number of those that are, binomial, in norm, and by the proof in `dominating.noise`
-the mixture over that number dominates, which is `MixtureOfGaussiansDpEvent`. Ranges of losses add up along a chain of
-neighbours, and so do pure epsilons; of (epsilon, delta) follows delta (1 + e^epsilon + .. + e^((k-1) epsilon)), of rho
-zero-concentrated k^2 rho (Bun & Steinke 2016, Proposition 27). Each of k randomised responses is its own.
-Compositions, selections and the worst of several hold for any relation between data sets, so they are made of what
-their parts are.
+the mixture over that number dominates, which is `MixtureOfGaussiansDpEvent`, but for numbers with a probability below
+1e-300, which are left out. Ranges of losses add up along a chain of neighbours, and so do pure epsilons; of (epsilon,
+delta) follows delta (1 + e^epsilon + .. + e^((k-1) epsilon)), of rho zero-concentrated k^2 rho. Each of k randomised
+responses is its own. Compositions, selections and the worst of several hold for any relation between data sets, so they
+are made of what their parts are.
+
+*k^2 rho* is Bun & Steinke's (2016), restated and proved here. With a = (k alpha - 1) / (k - 1), p = a / alpha and 1 / p
++ 1 / p' = 1, P^alpha Q^(1-alpha) is the product of P^alpha R^((1-a)/p) and R^((a-1)/p) Q^(1-alpha). Hölder's inequality
+with p and p' makes of it, after division by alpha - 1,
+
+    D_alpha(P, Q) <= k alpha / (k alpha - 1) D_a(P, R) + D_(k alpha)(R, Q).
+
+If R differs from P in k - 1 records and from Q in one, the first term is (k-1) k rho alpha at most, by induction, and
+the second k rho alpha: in all k^2 rho alpha.
 """
 
 from __future__ import annotations
@@ -51,12 +60,16 @@ MOST_IN_GROUP = 1000
 _MOST_SENSITIVE = 10**6
 _MOST_PARTS = 1000
 _FAINT = 1e-300
+_LEAST_NOISE = 1e-100
 
 Grouped = Callable[[Any, int], DpEvent | None]
 
 
 def _noise(event: Any, k: int) -> DpEvent:
-    grouped: DpEvent = replace(event, noise_multiplier=max(event.noise_multiplier / k, 1e-100))
+    noise = event.noise_multiplier / k
+    if noise < _LEAST_NOISE:
+        return NonPrivateDpEvent()
+    grouped: DpEvent = replace(event, noise_multiplier=noise)
     return grouped
 
 

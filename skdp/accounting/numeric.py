@@ -11,9 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "Secant", "bisect", "least_delta", "minimize"]
+__all__ = ["NEARLY_ALL", "Floats", "Secant", "bisect", "least_delta", "minimize"]
 
 Floats = NDArray[np.float64]
+
+NEARLY_ALL = 0.99
+"""Sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q."""
 
 Function = Callable[[float], float]
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)

@@ -6,7 +6,7 @@ from .classic.composition import kinds_of_steps
 from .classic.moments import asymptotic_refusal
 from .dominating.pairs import adjacency_refusal, name_of, pair_refusal
 from .pld.epsilon import PLD_KINDS
-from .rdp.others import other_refusal
+from .rdp.others import event_refusal
 from .rdp.rdp import rdp_refusal
 from .releases import Releases
 
@@ -72,8 +72,7 @@ def _by_event(found: Releases, method: str) -> Exception | None:
         lacking = ((name_of(each.event), pair_refusal(each.event)) for each in found.others)
         return next((_no_price(f"{name}{why}", method) for name, why in lacking if why is not None), None)
     if method == "rdp":
-        refused = (other_refusal(each.whole, replace_one=True) for each in found.sampled_pure)
-        return next(filter(None, refused), None)
+        return next(filter(None, (event_refusal(each.event) for each in found.paired)), None)
     if method == "optimal_exact" and kinds_of_steps(found) > 1:
         return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
     return None

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numeric import Floats
+from ..numeric import NEARLY_ALL, Floats
 
 __all__ = ["REVEALED", "LossAtoms", "mix", "sampled_loss"]
 
@@ -49,6 +49,8 @@ def sampled_loss(q: float, loss: Floats) -> Floats:
     if q == 1.0:
         return loss
     near = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
+    if q > NEARLY_ALL:  # 1 - q is known exactly, and lost in q e^loss - q
+        near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
     far = loss + math.log(q) + np.log1p((1.0 - q) / q * np.exp(-np.maximum(loss, 30.0)))
     result: Floats = np.where(loss <= 30.0, near, far)
     return result

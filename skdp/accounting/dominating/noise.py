@@ -13,7 +13,7 @@ within these bounds:
 *Many dimensions.* For the Gaussian, shifts of norm a are one dimension along the shift. For (discrete) Laplace noise
 on each coordinate and shifts of L1 norm a, go from the one law to the other coordinate by coordinate: if the best
 tests of two steps have power functions g and f (power as a function of size), the power of both together is at most
-g(f(.)), as the power of the first step is the size of the second (Dong, Roth & Su 2022, Lemma 2.13 on groups). In one
+g(f(.)), as the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
 dimension that is attained, by the half-line itself: so one coordinate with the sum of all shifts dominates.
 
 *Bounded range* (`bounded_range`). A mechanism whose losses lie between t - epsilon and t, for a t that may depend on
@@ -49,6 +49,7 @@ _FURTHER = 14.0  # beyond where an integrand of a Rényi divergence has its peak
 _WIDTH, _RELATIVE = 0.01, 0.1  # of a cell: in standard deviations, and in nats
 _MOST_CELLS = 1 << 17
 _MOST_INTEGERS = 1 << 23
+_MOST_FAR = 1 << 24  # integers on which Gaussian noise is laid; beyond, all counts as revealed
 _MOST_SHIFT, _MOST_LOSS = 2.0e4, 1.0e9  # in standard deviations, and in nats: beyond, all counts as revealed
 _LONG = 1.0e3  # shift in units of Laplace noise
 _OUTSIDE = 1e-300  # above the mass of integers that are left out
@@ -189,7 +190,7 @@ def discrete_laplace(a: float, shift: int) -> LossAtoms:
     if left < shift:  # the rest is deep down: moved up to the last value that was counted
         log_weight[-1] = np.logaddexp(log_weight[-1], end - a * left)
         log_weight[1] = -math.inf
-        gone = -math.expm1(end - a * (shift - left)) - math.exp(end - a * left - loss[-1])
+        gone = -math.expm1(end - a * (shift - left + 1)) - math.exp(end - a * left - loss[-1])
         return LossAtoms.of(loss, log_weight, 0.0, max(0.0, gone)).thinned()
     return LossAtoms.of(loss, log_weight).thinned()
 
@@ -212,14 +213,21 @@ def discrete_gaussian(spread: float, shift: int, order: float = 1.0) -> LossAtom
     -------
     LossAtoms
     """
+    if 2.0 * (_reach(spread, shift, order) + shift) > _MOST_FAR:
+        return REVEALED
     x, log_weight = _integer_gaussian(spread, shift, order)
     loss = shift * (shift - 2.0 * x) / (2.0 * spread * spread)
     return LossAtoms.of(loss, log_weight, _OUTSIDE, _OUTSIDE).thinned()
 
 
+def _reach(spread: float, shift: int, order: float) -> int:
+    """How far from 0 integers are followed, before any shift."""
+    return math.ceil(max(REACH * spread, (order - 1.0) * 2.0 * shift + _FURTHER * spread)) + 1
+
+
 def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[Floats, Floats]:
     """Integers, `shift` more to the right, and their log masses."""
-    reach = math.ceil(max(REACH * spread, (order - 1.0) * 2.0 * shift + _FURTHER * spread)) + 1
+    reach = _reach(spread, shift, order)
     x = np.arange(-reach - shift, shift + reach + 1, dtype=np.float64)
     squares = -0.5 * (x / spread) ** 2
     return x, squares - math.log(float(np.exp(squares).sum()))
@@ -237,6 +245,8 @@ def _both_ways(q: float, log_mass: Floats, ahead: Floats, behind: Floats) -> tup
 @lru_cache(maxsize=256)
 def sampled_discrete_gaussian(q: float, spread: float, shift: int, order: float = 1.0) -> LossAtoms:
     """`discrete_gaussian` on a Poisson sample, shifted to the one side against the other: a record is replaced."""
+    if 2.0 * (_reach(spread, shift, order) + shift) > _MOST_FAR:
+        return REVEALED
     x, log_mass = _integer_gaussian(spread, shift, order)
     ahead = shift * (2.0 * x - shift) / (2.0 * spread * spread)
     loss, log_weight = _both_ways(q, log_mass, ahead, ahead[::-1])

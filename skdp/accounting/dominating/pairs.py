@@ -31,7 +31,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, gammaln
+from scipy.special import betainc
 
 from ..events import (
     DpEvent,
@@ -48,6 +48,7 @@ from ..noise_events import (
     MixtureOfGaussiansDpEvent,
     RandomizedResponseDpEvent,
 )
+from ..numeric import Floats
 from ..sampling_events import (
     RandomAllocationDpEvent,
     SampledWithReplacementDpEvent,
@@ -70,15 +71,17 @@ from .noise import (
 )
 
 __all__ = [
-    "Directions", "adjacency_refusal", "cut_share", "dominating", "fixed_gaussian", "is_priced", "name_of",
-    "pair_refusal", "sampled_form",
+    "COPIES_TAIL", "Directions", "adjacency_refusal", "copies", "cut_share", "dominating", "fixed_gaussian",
+    "is_priced", "name_of", "pair_refusal", "sampled_form",
 ]  # fmt: skip
 
 Directions = tuple[LossAtoms, ...]
 
 _ADDITIVE = (GaussianDpEvent, LaplaceDpEvent, DiscreteLaplaceDpEvent, DiscreteGaussianDpEvent)
 _STATEMENTS = (EpsilonDeltaDpEvent, ExponentialMechanismDpEvent, RandomizedResponseDpEvent)
-_TAIL = 1e-24  # of the number of copies of a record in a sample: what is beyond counts as revealed
+COPIES_TAIL = 1e-24
+"""Of the number of copies of a record in a sample: what is beyond counts as revealed."""
+
 _MOST_COPIES = 200
 
 
@@ -183,22 +186,43 @@ def _replaced_in_poisson(event: DpEvent, share: float, order: float) -> LossAtom
     return sampled_discrete_gaussian(share, event.standard_deviation, event.sensitivity, order)
 
 
-def _with_replacement(event: SampledWithReplacementDpEvent, order: float) -> LossAtoms:
-    """The number of copies of a record in the sample, given that there is one, and the shift of so many."""
+def copies(event: SampledWithReplacementDpEvent) -> tuple[Floats, float, float]:
+    """How often a record is in a sample that was drawn with replacement.
+
+    Parameters
+    ----------
+    event : SampledWithReplacementDpEvent
+
+    Returns
+    -------
+    mass : array
+        Probabilities of 1, 2, .. copies, given that there is one.
+    beyond : float
+        Probability of more.
+    drawn : float
+        Probability that there is one.
+    """
     places, rate = event.sample_size, 1.0 / event.source_dataset_size
-    copies = np.arange(1.0, min(places, _MOST_COPIES) + 1.0)
-    logs = gammaln(places + 1.0) - gammaln(copies + 1.0) - gammaln(places - copies + 1.0) + copies * math.log(rate)
-    logs += (places - copies) * math.log1p(-rate) if rate < 1.0 else np.where(copies == places, 0.0, -math.inf)
+    number = np.arange(1.0, min(places, _MOST_COPIES) + 1.0)
+    # the coefficient as a product: log factorials of large numbers would cancel
+    logs = np.cumsum(np.log((places - number + 1.0) / number)) + number * math.log(rate)
+    logs += (places - number) * math.log1p(-rate) if rate < 1.0 else np.where(number == places, 0.0, -math.inf)
     drawn = -math.expm1(places * math.log1p(-rate)) if rate < 1.0 else 1.0
     mass = np.exp(logs) / drawn
-    more = _at_least(int(copies[-1]) + 1, places, rate) / drawn
+    more = _at_least(int(number[-1]) + 1, places, rate) / drawn
     beyond = np.append(np.cumsum(mass[::-1])[::-1][1:], 0.0) + more
-    last = int(np.argmax(beyond < _TAIL)) if beyond.min() < _TAIL else mass.size - 1
-    parts = [(float(mass[k]), _shifted(event.event, 2 * (k + 1), order).thinned(8000)) for k in range(last + 1)]
-    lost = max(float(beyond[last]), 0.0)
+    last = int(np.argmax(beyond < COPIES_TAIL)) if beyond.min() < COPIES_TAIL else mass.size - 1
+    return mass[: last + 1], max(float(beyond[last]), 0.0), drawn
+
+
+def _with_replacement(event: SampledWithReplacementDpEvent, order: float) -> LossAtoms:
+    """The number of copies of a record in the sample, given that there is one, and the shift of so many."""
+    mass, lost, drawn = copies(event)
     if lost >= 1.0 - 1e-9:
         return REVEALED.fixed_sample(drawn)
+    parts = [(float(p), _shifted(event.event, 2 * (k + 1), order).thinned(8000)) for k, p in enumerate(mass)]
     mixed = mix(parts)
+    lost = lost if order == 1.0 else 0.0  # of a Rényi divergence they are added in `rdp.others`
     whole = LossAtoms(mixed.loss, mixed.log_weight, mixed.infinite + lost, mixed.missing + lost)
     return whole.thinned().fixed_sample(drawn)
 

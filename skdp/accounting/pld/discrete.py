@@ -73,17 +73,20 @@ class AtomsPair:
         return math.exp(float(above[last])), math.exp(float(other[last]))
 
     def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
-        """`span` without losses below `loss`."""
-        return max(span[0], min(loss, span[1])), span[1]
+        """`span` without losses below the last that is at most `loss`, to which those are raised."""
+        last = int(np.searchsorted(self.pair.loss, loss, side="right")) - 1
+        return max(span[0], min(float(self.pair.loss[max(last, 0)]), span[1])), span[1]
 
     def atoms(self, low: float, high: float) -> Atoms:
-        """The losses from `low` to `high`."""
+        """The losses from `low` to `high`; those below are raised to the first."""
         first = int(np.searchsorted(self.pair.loss, low, side="left"))
         last = int(np.searchsorted(self.pair.loss, high, side="right"))
         first = min(first, last - 1)
         below, above, _ = self._log_tails
         lost = self.pair.infinite + math.exp(float(above[last - 1]))
-        return Atoms(self.pair.loss[first:last], self.pair.log_weight[first:last], math.exp(float(below[first])), lost)
+        weight = self.pair.log_weight[first:last].copy()
+        weight[0] = np.logaddexp(weight[0], below[first])
+        return Atoms(self.pair.loss[first:last], weight, 0.0, lost)
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
         """The same, as there is nothing to integrate."""

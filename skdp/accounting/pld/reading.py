@@ -25,6 +25,8 @@ _NEAR = 2.0  # the same for a guess that was good
 _LOOKS = 5  # at most, after the first
 _BENT = 3e-5  # share of epsilon that the width of the grid may cost before a finer one is tried
 _LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
+_LARGE, _DOUBTFUL = 300.0, 0.2  # epsilon, and log of delta above its guess, from which on another look is taken
+_LAST_PLACES = 1e-15  # relative rounding of a loss that is read off as it is
 
 
 class Solved(NamedTuple):
@@ -190,7 +192,8 @@ def read_delta(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> f
     That of a single release of weighted losses is a sum, and needs no grid.
     """
     if len(pairs) == 1 and pairs[0].count == 1 and isinstance(pairs[0], AtomsPair):
-        return min(pairs[0].pair.profile(epsilon) * (1.0 + 1e-11), 1.0)
+        # losses are known to some units of their last place
+        return min(pairs[0].pair.profile(epsilon * (1.0 - _LAST_PLACES)) * (1.0 + 1e-11), 1.0)
     tilt = find_tilt(pairs, None, epsilon)
     if tilt.log_delta <= LEAST_LOG_DELTA:
         # Chernoff's bound is below e^-692, and that on what was cut off far below
@@ -205,4 +208,11 @@ def read_delta(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> f
             break
         # the guess by which it was looked at was too high
         tilt = find_tilt(pairs, log_delta, epsilon)
+    # at an end of the losses the saddle point may be far from any tilt that suits: look as `read_epsilon` does
+    guess = min(tilt.log_delta + 3.0, math.log(best) if best > 0.0 else LEAST_LOG_DELTA)
+    if guess > LEAST_LOG_DELTA and (epsilon > _LARGE or math.log(best) > guess + _DOUBTFUL):
+        tilt = find_tilt(pairs, guess)
+        error = accuracy * max(tilt.epsilon, _LEAST_EPSILON)
+        for look in (tilt, find_tilt(pairs, guess, epsilon)):
+            best = min(best, delta_of(solve(look, min(epsilon, look.epsilon), error), epsilon))
     return best

@@ -38,7 +38,7 @@ __all__ = ["allocation_rdp"]
 _LARGEST = 512
 _MOST_SHIFT = 20.0
 _FURTHEST = 60.0  # nats
-_STEP = 1.0 / 8.0
+_STEP = 0.7  # of the integral over log u, in units of 1 / sqrt(b), at most 1/8
 
 
 def _times(first: Floats, second: Floats) -> Floats:
@@ -76,20 +76,24 @@ def _log_inverse_moments(m: float, steps: int) -> Floats:
     # under the tilt of S^-b each z_i moves by about -b m / t, and log S by m times that
     moved = most * m / steps
     top = math.log(most) + m * moved + 0.5 * m * m + 14.0 * m + 5.0
-    v = np.arange(-36.0, top, _STEP)
+    # at its peak the log of the integrand bends by b at most: its width is 1 / sqrt(b) or more
+    step = min(1.0 / 8.0, _STEP / math.sqrt(most))
+    v = np.arange(-36.0, top, step)
     z = np.arange(-14.0 - 2.0 * moved - m, 14.0, min(1.0 / 16.0, 0.25 / m))
     log_x, weight = m * z - 0.5 * m * m - math.log(steps), np.exp(-0.5 * z * z)
+    log_weight = -0.5 * z * z - math.log(float(weight.sum()))
     weight /= weight.sum()
     log_phi = np.empty(v.size)
     for k in range(0, v.size, 256):
         x = np.exp(np.minimum(v[k : k + 256, None] + log_x, 700.0))
-        lost, kept = -np.expm1(-x) @ weight, np.exp(-x) @ weight
-        with np.errstate(divide="ignore"):
-            log_phi[k : k + 256] = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), np.log(kept))
+        lost, logs = -np.expm1(-x) @ weight, log_weight - x
+        peak = logs.max(axis=1)  # the mean of e^-x may be far below what a double holds
+        kept = peak + np.log(np.exp(logs - peak[:, None]).sum(axis=1))
+        log_phi[k : k + 256] = np.where(lost < 0.5, np.log1p(-np.minimum(lost, 0.5)), kept)
     b = np.arange(1.0, most + 1.0)[:, None]
     logs = b * v + steps * log_phi
     peak = logs.max(axis=1)
-    total = peak + np.log(np.exp(logs - peak[:, None]).sum(axis=1) * _STEP) - gammaln(b[:, 0])
+    total = peak + np.log(np.exp(logs - peak[:, None]).sum(axis=1) * step) - gammaln(b[:, 0])
     return np.concatenate([[0.0], np.maximum(total, 0.0) + 1e-12 * (3.0 + b[:, 0])])
 
 
