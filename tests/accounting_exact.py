@@ -262,6 +262,11 @@ def lattice_delta(parts: tuple[Part, ...], epsilon: float, delta: float, replace
     worst = 0.0
     for direction in ("replace",) if replace_one else ("remove", "add"):
         found, points = losses_of(parts, direction), _COARSEST
+        if len(found) == 1 and found[0].count == 1:  # nothing to convolve: a sum over the steps of the noise
+            (only,) = found
+            over = np.maximum(only.mass - math.exp(min(epsilon, 700.0)) * only.other, 0.0)
+            worst = max(worst, only.infinite + float(over.sum()))
+            continue
         last = Lattice(found, epsilon, delta, points).delta
         while points < _FINEST:
             points *= 4

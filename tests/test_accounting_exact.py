@@ -279,3 +279,11 @@ def test_randomised_response_in_closed_form(epsilon):
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(size, revealed), count)
         exact = binomial_delta((("response", (size, revealed), count),), epsilon)
         assert exact * (1.0 - 1e-9) <= get_delta(event, epsilon) <= exact * (1.0 + 1e-8)
+
+
+def test_a_statement_that_delta_covers_is_free():
+    """In every way of asking, to the last bit: delta at epsilon 0 is .0163."""
+    event, delta = EpsilonDeltaDpEvent(0.032587332815781696, 1.1028112710672291e-05), 0.01991902856143515
+    assert get_delta(event, 0.0) < delta
+    assert get_epsilon(event, delta) <= 1e-300
+    assert get_epsilon_bounds(event, delta)[1] == get_epsilon(event, delta)

@@ -71,7 +71,7 @@ def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> flo
     within = math.exp(under_p[cell] + off) - delta
     value = math.log(within) - float(under_q[cell]) + off if within > 0.0 else float(loss[cell - 1])
     value = min(max(value, float(loss[cell - 1])), float(loss[cell]))
-    return min(count * epsilon, max(0.0, value) * (1.0 + _ROUNDING) + _ROUNDING * epsilon)
+    return min(count * epsilon, max(0.0, value + _ROUNDING * (abs(value) + epsilon)))
 
 
 def _tail_rounding(loss: Floats, count: int, epsilon: float) -> float:
