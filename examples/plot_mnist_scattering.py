@@ -165,7 +165,8 @@ def draw(
     right.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
     right.minorticks_off()
     right.grid(alpha=0.25)
-    right.legend(fontsize="small", frameon=False, loc="lower right")
+    right.set_ylim(top=min(100.0, baseline + 1.0))
+    right.legend(fontsize="small", frameon=False, loc="center right")
     figure.savefig(output)
     plt.close(figure)
     return figure
