@@ -129,7 +129,7 @@ class _Losses(NamedTuple):
 
 
 _NODES = 1 << 18
-_COARSEST, _FINEST = 1 << 15, 1 << 21  # points of a lattice
+_COARSEST, _FINEST = 1 << 15, 1 << 23  # points of a lattice
 
 
 def _gaussian_losses(q: float, sigma: float, direction: str, count: int) -> _Losses:
