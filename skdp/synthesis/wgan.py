@@ -28,7 +28,7 @@ from skdp.synthesis.generator import PrivateGenerator
 COUNT_NOISE = 10.0
 """Noise multiplier of the counts of classes, divided by that of the steps: they take a hundredth of the budget."""
 
-_STEPS = 10_000
+_STEPS = 5_000
 _DRAWN_ROWS = 8192
 
 
@@ -92,7 +92,7 @@ class DPWGAN(PrivateGenerator):
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     max_iter : int or None, default=None
-        Number of epochs of the critic. If None, as many as make 10,000 steps.
+        Number of epochs of the critic. If None, as many as make 5,000 steps.
     learning_rate_init : float, default=1e-3
         Step size of Adam, for both networks.
     beta_1 : float, default=0.5
