@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.image.public_images import PUBLIC_IMAGES
-from skdp.image.rows import bring_to_norm
+from skdp.image.rows import bring_to_norm, inverse_root
 
 _N_PUBLIC = 400
 _PUBLIC_SIDE = 32  # patches of larger images are much the same
@@ -50,13 +50,11 @@ class PatchFeatures:
         made = self._patches(PUBLIC_IMAGES[public_images](_N_PUBLIC, (height, width), n_channels))
         patches = made.reshape(-1, made.shape[-1]).astype(np.float64)
         mean = patches.mean(axis=0)
-        variances, axes = np.linalg.eigh(np.cov(patches.T, bias=True).reshape(len(mean), -1))
-        ridge = max(_RIDGE * float(variances.mean()), 1e-12)
-        whitening = (axes * (np.maximum(variances, 0.0) + ridge) ** -0.5) @ axes.T
+        covariance = np.cov(patches.T, bias=True)
         drawn = np.random.default_rng(seed).normal(size=(len(mean), n_filters))
-        filters = whitening @ (drawn / np.linalg.norm(drawn, axis=0))
+        filters = inverse_root(covariance, _RIDGE) @ (drawn / np.linalg.norm(drawn, axis=0))
         self._filters, self._offset = filters.astype(np.float32), (mean @ filters).astype(np.float32)
-        deviation = np.sqrt(np.einsum("ij,ij->j", filters, np.cov(patches.T, bias=True) @ filters).mean())
+        deviation = np.sqrt(np.einsum("ij,ij->j", filters, covariance @ filters).mean())
         self._threshold = np.float32(_THRESHOLD * deviation)
 
     def write(self, planes: NDArray[np.float32], out: NDArray[np.float32]) -> None:

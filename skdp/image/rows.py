@@ -67,6 +67,14 @@ def bring_to_norm(rows: NDArray[np.float32]) -> None:
             row *= np.float32(math.sqrt(len(row)) / norm)
 
 
+def inverse_root(covariance: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+    """Return ``(S + ridge v I) ** -.5`` for a covariance S, v being the mean variance."""
+    variances, axes = np.linalg.eigh(covariance)
+    scales = (np.maximum(variances, 0.0) + ridge * variances.mean()) ** -0.5
+    root: NDArray[np.float64] = (axes * scales) @ axes.T
+    return root
+
+
 class Whitening(NamedTuple):
     """What turns the maps of an image to maps of mean 0 that hardly depend on one another, place by place.
 
@@ -89,9 +97,8 @@ class Whitening(NamedTuple):
         """
         values = maps.transpose(1, 0, 2).reshape(maps.shape[1], -1).astype(np.float64)
         mean = values.mean(axis=1, keepdims=True)
-        variances, axes = np.linalg.eigh(np.cov(values, bias=True).reshape(len(values), -1))
-        scales = (np.maximum(variances, 0.0) + RIDGE * variances.mean()) ** -0.5
-        return cls(mean.astype(np.float32), ((axes * scales) @ axes.T).astype(np.float32))
+        covariance = np.cov(values, bias=True).reshape(len(values), -1)
+        return cls(mean.astype(np.float32), inverse_root(covariance, RIDGE).astype(np.float32))
 
     def apply(self, maps: NDArray[np.float32]) -> None:
         """Whiten maps of shape (n_images, n_maps, size) in place, each image by a product of its own."""
@@ -99,4 +106,4 @@ class Whitening(NamedTuple):
             image[:] = self.matrix @ (image - self.mean)
 
 
-__all__ = ["Whitening", "bring_to_norm", "groups_of", "in_opponent_colours", "standardize"]
+__all__ = ["Whitening", "bring_to_norm", "groups_of", "in_opponent_colours", "inverse_root", "standardize"]
