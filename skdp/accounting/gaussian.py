@@ -16,7 +16,7 @@ import sys
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from .numeric import NEARLY_ALL, Floats, bisect
+from .numeric import Floats, bisect, sampled_loss
 
 __all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
 
@@ -170,13 +170,4 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 def mixture_loss(q: float, m: float, z: Floats) -> Floats:
     """log(1 - q + q e^{m z - m^2/2}), to full relative accuracy near 0 and without overflow."""
-    y = m * z - 0.5 * m * m
-    if q == 1.0:
-        return y
-    near = np.log1p(q * np.expm1(np.minimum(y, 30.0)))
-    if q > NEARLY_ALL:  # 1 - q is known exactly, and lost in q e^y - q
-        near = np.where(y < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(y, 0.0))), near)
-    if y.size and y.max() <= 30.0:
-        return near
-    far = y + math.log(q) + np.log1p((1.0 - q) / q * np.exp(-np.maximum(y, 30.0)))
-    return np.where(y <= 30.0, near, far)
+    return sampled_loss(q, m * z - 0.5 * m * m)

@@ -1,4 +1,4 @@
-"""Arrays of doubles, and searches in one dimension: `bisect`, `Secant`, `minimize`.
+"""Arrays of doubles, losses of sampled releases, and searches in one dimension: `bisect`, `Secant`, `minimize`.
 
 Whole numbers are searched by `bisect` of the standard library, over a `range`.
 """
@@ -11,16 +11,28 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEARLY_ALL", "Floats", "Secant", "bisect", "least_delta", "minimize"]
+__all__ = ["Floats", "Secant", "bisect", "least_delta", "minimize", "sampled_loss"]
 
 Floats = NDArray[np.float64]
 
-NEARLY_ALL = 0.99
-"""Sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q."""
+_NEARLY_ALL = 0.99  # sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q
 
 Function = Callable[[float], float]
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _HALVINGS = 2200  # more than any bracket of doubles takes
+
+
+def sampled_loss(q: float, loss: Floats) -> Floats:
+    """log(1 - q + q e^loss), to full relative accuracy near 0 and without overflow."""
+    if q == 1.0:
+        return loss
+    near: Floats = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
+    if q > _NEARLY_ALL:
+        near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
+    if loss.size and loss.max() <= 30.0:
+        return near
+    far = loss + math.log(q) + np.log1p((1.0 - q) / q * np.exp(-np.maximum(loss, 30.0)))
+    return np.where(loss <= 30.0, near, far)
 
 
 def bisect(

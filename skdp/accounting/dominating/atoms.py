@@ -37,23 +37,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numeric import NEARLY_ALL, Floats
+from ..numeric import Floats, sampled_loss
 
-__all__ = ["REVEALED", "LossAtoms", "mix", "sampled_loss"]
+__all__ = ["REVEALED", "LossAtoms", "mix"]
 
 _MOST = 20_000  # losses of integer noise
-
-
-def sampled_loss(q: float, loss: Floats) -> Floats:
-    """log(1 - q + q e^loss), to full relative accuracy near 0 and without overflow."""
-    if q == 1.0:
-        return loss
-    near = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
-    if q > NEARLY_ALL:  # 1 - q is known exactly, and lost in q e^loss - q
-        near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
-    far = loss + math.log(q) + np.log1p((1.0 - q) / q * np.exp(-np.maximum(loss, 30.0)))
-    result: Floats = np.where(loss <= 30.0, near, far)
-    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,8 +35,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from ..numeric import Floats
-from .atoms import REVEALED, LossAtoms, sampled_loss
+from ..numeric import Floats, sampled_loss
+from .atoms import REVEALED, LossAtoms
 from .cells import Tails, connect
 
 __all__ = [
