@@ -146,12 +146,12 @@ def _round_up(value: float, method: str) -> float:
     return value * _UP if method in METHODS else value
 
 
-def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str) -> float:
-    """`get_epsilon` to about one per cent above, in a fraction of the time; for searches."""
+def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str, accuracy: float = 1e-3) -> float:
+    """`get_epsilon` with a relative error of about `accuracy`, above, in a fraction of the time; for searches."""
     found = releases(event)
     if found.empty or found.non_private:
         return get_epsilon(event, delta, method=method, adjacency=adjacency)
-    return max(_epsilon(found, delta, method, adjacency == "replace_one", 1e-3), sys.float_info.min)
+    return max(_epsilon(found, delta, method, adjacency == "replace_one", accuracy), sys.float_info.min)
 
 
 @lru_cache(maxsize=4096)
