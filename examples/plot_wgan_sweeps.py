@@ -97,7 +97,8 @@ def curve(digits: Digits, judge: Any, choices: Choices, epochs: tuple[int, ...])
         model = DPWGAN(
             (0.0, 1.0), classes=range(10), label_shares="uniform", epsilon=None, noise_multiplier=choices.noise,
             delta=DELTA, max_grad_norm=choices.clip, critic_layer_sizes=4 * choices.capacity, lot_size=128,
-            critic_steps=1, learning_rate_init=4e-4, max_iter=n_epochs,
+            critic_steps=1, learning_rate_init=4e-4, generator_learning_rate_init=4e-4, weight_decay=0.0,
+            max_iter=n_epochs,
         ).fit(digits.X, digits.y)  # fmt: skip
         made_up, _ = model.sample(N_MADE_UP, random_state=0)
         points.append(Point(n_epochs, model.epsilon_, inception_score(judge.predict_proba(made_up)).mean))

@@ -366,6 +366,13 @@ def test_names_of_columns_are_kept_and_labels_of_any_type_come_back():
 GOOD, GOOD_Y = rows_of(20)
 
 
+def test_parameters_decay():
+    kept, shrunk = (wgan(weight_decay=decay, average=None).fit(GOOD) for decay in (0.0, 1e5))
+    assert max(np.abs(each).max() for each in kept.coefs_) > 0.1
+    # a step of Adam is no longer than its step size by much, and the next divides it by 201
+    assert max(np.abs(each).max() for each in shrunk.coefs_ + shrunk.intercepts_) < 1e-3
+
+
 def changed(value):
     X = GOOD.copy()
     X[3, 1] = value
@@ -391,6 +398,8 @@ BAD_INPUT = [
     ({"max_grad_norm": 0}, {}, ["max_grad_norm=0"]),
     ({"max_iter": 0}, {}, ["max_iter=0"]),
     ({"learning_rate_init": 0}, {}, ["learning_rate_init=0"]),
+    ({"generator_learning_rate_init": 0}, {}, ["generator_learning_rate_init=0"]),
+    ({"weight_decay": -1}, {}, ["weight_decay=-1"]),
     ({"beta_1": 1.0}, {}, ["beta_1=1.0"]),
     ({"adam_epsilon": -1}, {}, ["adam_epsilon=-1"]),
     ({"average": "tail"}, {}, ["average='tail'"]),

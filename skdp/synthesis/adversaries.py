@@ -40,7 +40,8 @@ class Adversaries(NamedTuple):
     critic: CriticNetwork | ConvolutionalCritic
     generator: GeneratorNetwork
     critic_steps: int
-    optimizer: Optimizer
+    critic_optimizer: Optimizer
+    generator_optimizer: Optimizer
     averages: bool
 
     @classmethod
@@ -56,7 +57,8 @@ class Adversaries(NamedTuple):
             _critic_of(model, n_features, n_classes, penalty),
             GeneratorNetwork(n_latent, n_classes, hidden, n_features, MARK),
             _critic_steps(model.critic_steps, noise_multiplier),
-            _adam(model),
+            _adam(model, "learning_rate_init"),
+            _adam(model, "generator_learning_rate_init"),
             model.average is not None,
         )
 
@@ -96,7 +98,7 @@ class Adversaries(NamedTuple):
         start_tables(theta[n_critic:], self.generator.widths, stream.spawn("weights of the generator"))
         batch = max(1, min(LOT_SIZE, round(plan.expected_lot_size)))
         steps = GeneratorSteps(self.critic, self.generator, shares, batch, stream.spawn("generator"))
-        optimizer = alternating(self.optimizer, self.optimizer, n_critic, self.critic_steps, steps)
+        optimizer = alternating(self.critic_optimizer, self.generator_optimizer, n_critic, self.critic_steps, steps)
         averaging: Averaging = ema_average(plan.n_steps) if self.averages else last_iterate()
         result = theta, 0
         low, high = bounds.T
@@ -136,18 +138,17 @@ def _critic_steps(given: Any, noise_multiplier: float) -> int:
     return check_count("critic_steps", given, remedy="choose a whole number of steps, or 'auto'")
 
 
-def _adam(model: Any) -> Optimizer:
-    rate = check_real(
-        "learning_rate_init", model.learning_rate_init, above=0, remedy="choose a number above 0, such as 1e-3"
-    )
+def _adam(model: Any, rate_name: str) -> Optimizer:
+    """Adam with decoupled weight decay, and the step size that a parameter of the model gives."""
+    rate = check_real(rate_name, getattr(model, rate_name), above=0, remedy="choose a number above 0, such as 1e-3")
     beta_1, beta_2 = (
         check_real(name, getattr(model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
         for name in ("beta_1", "beta_2")
     )
     remedy = "choose a small number, such as 1e-8"
-    return adam(
-        constant(rate), beta_1, beta_2, check_real("adam_epsilon", model.adam_epsilon, at_least=0, remedy=remedy)
-    )
+    least = check_real("adam_epsilon", model.adam_epsilon, at_least=0, remedy=remedy)
+    decay = check_real("weight_decay", model.weight_decay, at_least=0, remedy="choose a number from 0 up, such as 1")
+    return adam(constant(rate), beta_1, beta_2, least, penalty=decay)
 
 
 def _check_layers(name: str, given: Any) -> tuple[int, ...]:

@@ -94,7 +94,12 @@ class DPWGAN(PrivateGenerator):
     max_iter : int or None, default=None
         Number of epochs of the critic. If None, as many as make 5,000 steps.
     learning_rate_init : float, default=1e-3
-        Step size of Adam, for both networks.
+        Step size of Adam for the critic.
+    generator_learning_rate_init : float, default=2e-3
+        Step size of Adam for the generator.
+    weight_decay : float, default=1.0
+        How fast the parameters of both networks decay: each step divides them by 1 + step size x `weight_decay`
+        (AdamW). Without it the noise of all steps adds up in them, and shows as specks in images.
     beta_1 : float, default=0.5
         Decay rate of its first moment, in [0, 1).
     beta_2 : float, default=0.9
@@ -206,6 +211,8 @@ class DPWGAN(PrivateGenerator):
 
     Abadi et al. (2016), "Deep learning with differential privacy".
 
+    Loshchilov & Hutter (2019), "Decoupled weight decay regularization".
+
     Examples
     --------
     >>> import numpy as np
@@ -242,6 +249,8 @@ class DPWGAN(PrivateGenerator):
         sampling_rate: float | None = None,
         max_iter: int | None = None,
         learning_rate_init: float = 1e-3,
+        generator_learning_rate_init: float = 2e-3,
+        weight_decay: float = 1.0,
         beta_1: float = 0.5,
         beta_2: float = 0.9,
         adam_epsilon: float = 1e-8,
@@ -271,6 +280,8 @@ class DPWGAN(PrivateGenerator):
         self.sampling_rate = sampling_rate
         self.max_iter = max_iter
         self.learning_rate_init = learning_rate_init
+        self.generator_learning_rate_init = generator_learning_rate_init
+        self.weight_decay = weight_decay
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.adam_epsilon = adam_epsilon
