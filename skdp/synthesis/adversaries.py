@@ -147,7 +147,7 @@ def _adam(model: Any, rate_name: str) -> Optimizer:
     )
     remedy = "choose a small number, such as 1e-8"
     least = check_real("adam_epsilon", model.adam_epsilon, at_least=0, remedy=remedy)
-    decay = check_real("weight_decay", model.weight_decay, at_least=0, remedy="choose a number from 0 up, such as 1")
+    decay = check_real("weight_decay", model.weight_decay, at_least=0, remedy="choose a number from 0 up, such as 0.1")
     return adam(constant(rate), beta_1, beta_2, least, penalty=decay)
 
 

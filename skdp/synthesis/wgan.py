@@ -95,11 +95,12 @@ class DPWGAN(PrivateGenerator):
         Number of epochs of the critic. If None, as many as make 5,000 steps.
     learning_rate_init : float, default=1e-3
         Step size of Adam for the critic.
-    generator_learning_rate_init : float, default=2e-3
+    generator_learning_rate_init : float, default=1e-3
         Step size of Adam for the generator.
-    weight_decay : float, default=1.0
+    weight_decay : float, default=0.1
         How fast the parameters of both networks decay: each step divides them by 1 + step size x `weight_decay`
-        (AdamW). Without it the noise of all steps adds up in them, and shows as specks in images.
+        (AdamW). Without it the noise of all steps adds up in them, and shows as specks in images. Images want more
+        than tables do (see Notes).
     beta_1 : float, default=0.5
         Decay rate of its first moment, in [0, 1).
     beta_2 : float, default=0.9
@@ -200,6 +201,9 @@ class DPWGAN(PrivateGenerator):
     than C. The price is that of both releases; without labels the counts are paid for all the same. All else is a
     function of what was released.
 
+    **Images.** On MNIST at epsilon 10, ``weight_decay=0.5, generator_learning_rate_init=4e-3, n_latent=24`` brings the
+    inception score from .58 to .81 of that of real digits. On tables of some hundred columns and fewer it does harm.
+
     The paper's code shuffles fixed batches and accounts for them as if every row were drawn independently. Here rows
     are drawn independently.
 
@@ -249,8 +253,8 @@ class DPWGAN(PrivateGenerator):
         sampling_rate: float | None = None,
         max_iter: int | None = None,
         learning_rate_init: float = 1e-3,
-        generator_learning_rate_init: float = 2e-3,
-        weight_decay: float = 1.0,
+        generator_learning_rate_init: float = 1e-3,
+        weight_decay: float = 0.1,
         beta_1: float = 0.5,
         beta_2: float = 0.9,
         adam_epsilon: float = 1e-8,
