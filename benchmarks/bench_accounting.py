@@ -2,6 +2,7 @@
 
     python benchmarks/bench_accounting.py [--cases 40] [--seed 1] [--limit 60] [--calibrations 10] [--equal 40]
     python benchmarks/bench_accounting.py --only-equal
+    python benchmarks/bench_accounting.py --compositions 1000
 
 Cases: q from 1e-5 to 1, sigma .3 to 100, steps 1 to 1e6, delta 1e-12 to 1e-4, epsilon .01 to 40 (where a
 figure is of use). A case that dp-accounting (PLD, its defaults) does not finish within the limit counts
@@ -12,6 +13,10 @@ exact epsilon, which is known from the certified bracket. The interval of dp-acc
 is divided by four until its figure is that good; only the run with the first that is counts. With `--widest 1e-2` it
 starts from there: as if one knew beforehand how coarse it may be. The accuracy that skdp aims at, 1e-3 as in searches
 for the noise, is divided by four likewise; its default, 2e-6, stands beside it.
+
+*Compositions* (`--compositions`, alone): those of the tests (`tests/accounting_exact.py`), of plain and sampled
+Gaussians, Laplace, randomised response and (epsilon, delta) events. How far a price is above the certified lower end
+says how far it may be above the exact value; the slow tests of `test_accounting_exact.py` compare with that itself.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,6 +193,32 @@ def compare_at_equal_accuracy(cases: list[Case], limit: int, widest: float) -> N
     )
 
 
+def print_compositions(number: int, seed: int) -> None:
+    """Prices of drawn compositions beside their certified lower ends and their Rényi prices, by delta."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    from accounting_exact import drawn as drawn_compositions
+    from accounting_exact import event_of
+
+    found = []
+    for case in drawn_compositions(number, seed=seed):
+        event, options = event_of(case.parts), {"adjacency": case.adjacency}
+        price, seconds = timed(lambda e=event, d=case.delta, o=options: get_epsilon(e, d, **o))
+        low, high = get_epsilon_bounds(event, case.delta, **options)
+        renyi = get_epsilon(event, case.delta, method="rdp", **options)
+        gap = 0.0 if high - low <= 1e-5 else (high - low) / high
+        found.append((case.delta, gap, price > renyi * (1.0 + 1e-6), seconds))
+    print(
+        f"{'delta':<16} {'cases':>6} {'gap, median':>12} {'99 in 100':>10} {'<= .1 %':>8} {'above Rényi':>12} {'ms':>6}"
+    )
+    for low, high in ((0.0, 1.0), (1e-5, 1.0), (1e-10, 1e-5), (0.0, 1e-10)):
+        _, gaps, dearer, seconds = np.array([each for each in found if low <= each[0] < high]).T
+        name = "all" if (low, high) == (0.0, 1.0) else f"{low:g} to {high:g}"
+        print(
+            f"{name:<16} {len(gaps):6d} {np.median(gaps):12.1e} {np.quantile(gaps, 0.99):10.1e} "
+            f"{np.mean(gaps <= 1e-3):8.1%} {int(dearer.sum()):12d} {1e3 * np.median(seconds):6.1f}"
+        )
+
+
 def report(name: str, ours: list[float], theirs: list[float]) -> None:
     line = f"{name}: median {1e3 * statistics.median(ours):.1f} ms, longest {1e3 * max(ours):.0f} ms"
     if theirs:
@@ -200,7 +232,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--widest", type=float, default=DEFAULT)
     parser.add_argument("--only-equal", action="store_true", help="the comparison at equal accuracy alone")
+    parser.add_argument("--compositions", type=int, default=0, help="draw so many and print their prices' accuracy")
     asked = parser.parse_args()
+    if asked.compositions:
+        print_compositions(asked.compositions, asked.seed)
+        return
     try:
         their_epsilon, their_noise = peer()
     except ImportError:
