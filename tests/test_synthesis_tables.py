@@ -1073,6 +1073,8 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
         (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* give bounds"),
         (DPPCA(2), {"bounds": [(-1, 1)] * 3}, "bounds has 3 entries for 2 columns"),
         (DPPCA(2), {"bounds": (-1, 1), "pairs": "some"}, "pairs='some'"),
+        (DPOneHotEncoder(sparse_output=False), {"bounds": (1, 0)}, r"bounds=\(1, 0\) is no range"),
+        (DPOneHotEncoder(sparse_output=False), {}, "schema=None and bounds say nothing"),
         (
             DPOneHotEncoder().set_output(transform="pandas"),
             {"bounds": (0, 1)},

@@ -590,3 +590,17 @@ def test_images_behind_a_width_that_is_bought_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="image_shape needs a number of columns that the step before it chooses"):
         allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(np.full((200, 1), "a", object))
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"weight_decay": -1}, {"learning_rate_init": 0}, {"generator_layer_sizes": ()}, {"n_latent": 0}],
+    ids=str,
+)
+def test_bad_parameters_behind_a_width_that_is_bought_are_refused_before_the_charge(parameters):
+    accountant = PrivacyAccountant()
+    before = DPOneHotEncoder(sparse_output=False, accountant=accountant)
+    steps = make_pipeline(before, DPWGAN((0, 1), accountant=accountant, **{**FAST, **parameters}))
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(np.full((200, 1), "a", object))
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []

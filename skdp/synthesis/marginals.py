@@ -290,10 +290,11 @@ class DPMarginalSynthesizer(PrivateGenerator):
         if self.other is not None and not isinstance(self.other, Mapping):
             raise ValueError(f"other={show(self.other)} is no mapping: give a dict such as {{'job': 'other'}}.")
         self._public_n_samples(n_samples)
-        if n_features is not None:
-            self._read_schema([f"x{j}" for j in range(n_features)])
-            if self.triples is True and self._n_rounds(n_features):
-                raise ValueError("triples=True with pairs that are selected: choose pairs='all', or triples=False.")
+        found = check_bounds(self.bounds)
+        width = n_features or (len(found) if isinstance(found, list) else 1)
+        self._read_schema([f"x{j}" for j in range(width)])
+        if n_features is not None and self.triples is True and self._n_rounds(n_features):
+            raise ValueError("triples=True with pairs that are selected: choose pairs='all', or triples=False.")
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""

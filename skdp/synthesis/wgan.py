@@ -201,8 +201,9 @@ class DPWGAN(PrivateGenerator):
     than C. The price is that of both releases; without labels the counts are paid for all the same. All else is a
     function of what was released.
 
-    **Images.** On MNIST at epsilon 10, ``weight_decay=0.5, generator_learning_rate_init=4e-3, n_latent=24, max_iter=68``
-    brings the inception score from .58 to .83 of that of real digits. On tables of some hundred columns it does harm.
+    **Images.** On MNIST at epsilon 10, ``weight_decay=0.5, generator_learning_rate_init=4e-3, n_latent=24`` and
+    ``max_iter=68`` bring the inception score from .58 to .83 of that of real digits. On tables of some hundred columns
+    they do harm.
 
     The paper's code shuffles fixed batches and accounts for them as if every row were drawn independently. Here rows
     are drawn independently.
@@ -317,8 +318,8 @@ class DPWGAN(PrivateGenerator):
         """See `PrivateEstimator`."""
         self._check_label_parameters()
         self._sampling_and_steps(self._public_n_samples(n_samples))
-        if n_features is not None:
-            Adversaries.of(self, n_features, 0, 1.0)
+        # a width that is not known yet does not matter to what is checked: images have none such, see `_fault_behind`
+        Adversaries.of(self, 1 if n_features is None else n_features, 0, 1.0)
         self._check_bounds(n_features)
         self._check_clip()
 
