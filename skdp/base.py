@@ -355,6 +355,10 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         """Whether the number of columns of a transformed table is known before the fit."""
         return True
 
+    def _sets_width(self) -> bool:
+        """Whether the number of columns of a transformed table does not depend on that of the rows."""
+        return False
+
     def _may_give_sparse_rows(self) -> bool:
         """Whether a transformed table may be sparse."""
         return False

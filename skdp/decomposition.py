@@ -398,6 +398,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """See `PrivateEstimator`."""
         return not self._by_edge()
 
+    def _sets_width(self) -> bool:
+        """See `PrivateEstimator`."""
+        return self.n_components is not None and not self._by_edge()
+
     def _by_edge(self) -> bool:
         return isinstance(self.n_components, str) and self.n_components == "auto"
 

@@ -290,7 +290,13 @@ def test_what_is_right_already_is_not_copied():
         assert check_table(Table(), X, reset=True, by_blocks=True) is X
     frame = pd.DataFrame(PLAIN.astype(np.float32))
     assert check_table(Table(), frame, reset=True).dtype == np.float32
-    assert check_table(Table(), [[True, False]], reset=True, by_blocks=True).dtype == bool
+
+
+@pytest.mark.parametrize("by_blocks", [False, True])
+def test_lists_have_one_type_whatever_their_cells(by_blocks):
+    """Types of fitted attributes and of samples follow that of the rows: one cell of a list must not decide on it."""
+    for cells in ([[True, False]], [[True, 1]], [[np.float32(1), np.float32(0)]], [[np.float32(1), 0.5]]):
+        assert check_table(Table(), cells, reset=True, by_blocks=by_blocks).dtype == np.float64
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (7, 40_000), (200_000, 3)])

@@ -28,8 +28,10 @@ import skdp
 from skdp import (
     DPPCA,
     BudgetExceededError,
+    DPGaussianNB,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPQuantileBinner,
     PrivacyAccountant,
     allocate_budget,
     check_pipeline,
@@ -424,3 +426,25 @@ def test_what_a_subclass_hides_is_refused_too(hidden):
         allocate_budget(make_pipeline(Hiding()), 1.0, 1e-5)
     with pytest.raises(ValueError, match=r"checkpoint|warm_start"):
         Hiding()._check_parameters(Hiding()._check_terms(), 10, 2)
+
+
+SPARSE = OneHotEncoder(categories=[list(range(5))] * 4, handle_unknown="ignore")
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        (SPARSE, "step 'gaussiannb'.* takes no sparse rows, which step 'between' may give: set between__sparse_output"),
+        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(str))), "X has strings in column 0"),
+        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X)[:, :, None])), "array with dim 3"),
+    ],
+)
+def test_rows_that_a_public_step_makes_unusable_are_refused_before_the_charge(between, words):
+    accountant = PrivacyAccountant()
+    first = DPQuantileBinner(bounds=(0, 1), encode="ordinal", accountant=accountant)
+    last = DPGaussianNB(bounds=(0, 1), classes=[0, 1], accountant=accountant)
+    steps = Pipeline([("first", first), ("between", between), ("gaussiannb", last)])
+    X = np.random.default_rng(0).random((200, 4))
+    with pytest.raises((TypeError, ValueError), match=words):
+        allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X, (X[:, 0] > 0.5).astype(int))
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []

@@ -1076,6 +1076,16 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
         (DPOneHotEncoder(sparse_output=False), {"bounds": (1, 0)}, r"bounds=\(1, 0\) is no range"),
         (DPOneHotEncoder(sparse_output=False), {}, "schema=None and bounds say nothing"),
         (
+            DPPCA(2),
+            {"bounds": (-1, 1), "other": {"job": "other"}},
+            "other names columns of a schema, and there is none",
+        ),
+        (
+            DPOneHotEncoder(sparse_output=False),
+            {"bounds": (0, 1), "triples": True, "pairs": "select"},
+            "triples=True with pairs that are selected",
+        ),
+        (
             DPOneHotEncoder().set_output(transform="pandas"),
             {"bounds": (0, 1)},
             r"step 'dponehotencoder' gives sparse rows, and its output is a frame.* set_output\(transform='default'\)",

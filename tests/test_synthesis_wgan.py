@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy import stats
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from skdp import (
     DPPCA,
@@ -34,7 +36,7 @@ from skdp.accounting import (
 )
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
-from skdp.synthesis import DPWGAN
+from skdp.synthesis import DPWGAN, DPClassMixtureGenerator
 from skdp.synthesis.wgan import COUNT_NOISE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -604,3 +606,36 @@ def test_bad_parameters_behind_a_width_that_is_bought_are_refused_before_the_cha
     with pytest.raises(ValueError, match=next(iter(parameters))):
         allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(np.full((200, 1), "a", object))
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
+
+
+@pytest.mark.parametrize("before", [Normalizer(), DPStandardScaler(bounds=(0, 1)), DPPCA(4)], ids=str)
+def test_images_may_stand_behind_steps_whose_width_is_known(before):
+    X = np.random.default_rng(0).random((60, 4))
+    fits, fails = (
+        make_pipeline(before, DPWGAN((0, 1), image_shape=shape, capacity=2, **FAST)) for shape in ((2, 2), (3, 2))
+    )
+    assert allocate_budget(fits, epsilon=3.0, delta=1e-5).fit(X)[-1].n_features_in_ == 4
+    with pytest.raises(ValueError, match=r"image_shape=\(3, 2\) is no shape of rows of 4 columns"):
+        allocate_budget(fails, epsilon=3.0, delta=1e-5).fit(X)
+
+
+@pytest.mark.parametrize("between", [Normalizer(), DPStandardScaler(bounds=(0, 1))], ids=str)
+@pytest.mark.parametrize("parameters", [{"bounds": [(0, 1)] * 5}, {"bounds": (0, 1), "image_shape": (1, 1)}], ids=str)
+def test_a_bought_width_is_remembered_over_steps_that_keep_it(between, parameters):
+    accountant = PrivacyAccountant()
+    X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(str)
+    first = DPOneHotEncoder(sparse_output=False)
+    steps = make_pipeline(first, clone(between), DPWGAN(accountant=accountant, **FAST, **parameters))
+    with pytest.raises(ValueError, match=r"(whose number|that) the step before it chooses"):
+        allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X)
+    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
+    chosen = make_pipeline(first, DPPCA(3), DPWGAN([(0, 1)] * 3, **FAST))
+    assert allocate_budget(chosen, epsilon=3.0, delta=1e-5).fit(X)[-1].n_features_in_ == 3
+
+
+@pytest.mark.parametrize("make", [lambda: DPWGAN((0, 1), **FAST), lambda: DPClassMixtureGenerator(bounds=(0, 1))])
+def test_one_cell_of_a_list_does_not_decide_on_types(make):
+    rows = [[np.float32(0.5), np.float32(0.25)] for _ in range(16)]
+    other = [list(row) for row in rows]
+    other[7][1] = 0.3
+    assert [make().fit(each).sample(2).dtype for each in (rows, other)] == [np.float64, np.float64]

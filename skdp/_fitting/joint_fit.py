@@ -103,7 +103,7 @@ class JointFit:
     def _check_sparse(self) -> None:
         """Refuse a step that takes no sparse rows behind one that may give them once it is fitted."""
         giving = remedy = ""
-        for name, step in self.steps:
+        for number, (name, step) in enumerate(self.steps):
             if giving and not takes_sparse(step):
                 raise ValueError(
                     f"step {name!r}: {type(step).__name__} takes no sparse rows, which step {giving!r} may give: set "
@@ -118,12 +118,21 @@ class JointFit:
                         f"step {name!r} gives sparse rows, and its output is a frame, which is never sparse: set "
                         f"{name}__{remedy}, or set_output(transform='default')."
                     )
+            elif number > self._first and getattr(step, "sparse_output", False):
+                giving, remedy = name, "sparse_output=False"
 
     def _check_places(self) -> None:
         """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
-        for (_, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
-            fault = step._fault_behind(before) if hasattr(step, "_fault_behind") else ""
-            if fault:
+        chooser = None  # the last private step that chose the width by what it released
+        for (before_name, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
+            private = self._private.get(before_name)
+            if private is not None and not private.width_is_public:
+                chooser = before
+            elif private is not None and private.estimator._sets_width():
+                chooser = None
+            behind = [before] if chooser is None or chooser is before else [before, chooser]
+            faults = [step._fault_behind(each) for each in behind] if hasattr(step, "_fault_behind") else []
+            if fault := next(filter(None, faults), ""):
                 raise ValueError(f"step {name!r}: {fault}")
 
     def prepare(self, X: Any, y: Any) -> None:
@@ -179,6 +188,8 @@ class JointFit:
                 rows = rehearse(name, step, rows, None, {})
                 continue
             private.check_parameters(self._n, table_shape(rows)[1])
+            if number == len(behind) - 1:
+                private.rehearse_check(rows)
             if number == len(behind) - 1 or not private.width_is_public:
                 return
             rows = zero_wild_rows(self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP))

@@ -114,6 +114,12 @@ class PrivateStep:
         """Keep labels and weights for `learn`, refused if they are unusable; reads private data."""
         self._targets = self.estimator._check_targets(y, n_samples, **fit_params)
 
+    def rehearse_check(self, rows: Any) -> None:
+        """Refuse what a copy refuses of made-up rows of this form."""
+        stand_in = clone(self.estimator)
+        stand_in._note_rows(rows)
+        stand_in._check_rows(rows)
+
     def rehearse(self, rows: Any, n_samples: int) -> Any:
         """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
         stand_in = clone(self.estimator)

@@ -60,7 +60,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     Returns
     -------
     ndarray of shape (n, d) or csr_matrix
-        float32 for float32, else float64, in C order; without duplicate entries if sparse.
+        float32 for float32, else float64, and for lists too, in C order; without duplicate entries if sparse.
 
     Raises
     ------
@@ -159,9 +159,11 @@ def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray
     check_shape(values.shape)
     if values.dtype.kind not in "buif":
         values = _convert_columns(values if names is None else X, values.shape, names)
-    keep = by_blocks and values.dtype.itemsize <= 8
+    # rows of a list have no type but that of their cells, and one cell must not decide on it
+    typed = values.dtype if names is not None or hasattr(X, "dtype") else np.dtype(np.float64)
+    keep = by_blocks and typed.itemsize <= 8
     with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is refused as that
-        dtype = values.dtype if keep else _float_dtype(values.dtype)
+        dtype = typed if keep else _float_dtype(typed)
         return np.asarray(values, dtype=dtype, order=None if by_blocks else "C")
 
 

@@ -45,17 +45,18 @@ class Adversaries(NamedTuple):
     averages: bool
 
     @classmethod
-    def of(cls, model: Any, n_features: int, n_classes: int, noise_multiplier: float) -> Adversaries:
-        """What the parameters of a `DPWGAN` say, which are checked."""
+    def of(cls, model: Any, n_features: int | None, n_classes: int, noise_multiplier: float) -> Adversaries:
+        """What the parameters of a `DPWGAN` say, which are checked; a width of None is not known yet."""
         hidden = _check_layers("generator_layer_sizes", model.generator_layer_sizes)
         n_latent = check_count("n_latent", model.n_latent, remedy="choose a whole number, such as 64")
         remedy = "choose a number from 0 up, such as 10"
         penalty = check_real("gradient_penalty", model.gradient_penalty, at_least=0, at_most=1e6, remedy=remedy)
         if model.average is not None:
             check_choice("average", model.average, ("ema",))
+        critic = _critic_of(model, n_features, n_classes, penalty)
         return cls(
-            _critic_of(model, n_features, n_classes, penalty),
-            GeneratorNetwork(n_latent, n_classes, hidden, n_features, MARK),
+            critic,
+            GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features, MARK),
             _critic_steps(model.critic_steps, noise_multiplier),
             _adam(model, "learning_rate_init"),
             _adam(model, "generator_learning_rate_init"),
@@ -116,17 +117,19 @@ class Adversaries(NamedTuple):
         return tables, result[1]
 
 
-def _critic_of(model: Any, n_features: int, n_classes: int, penalty: float) -> CriticNetwork | ConvolutionalCritic:
+def _critic_of(
+    model: Any, n_features: int | None, n_classes: int, penalty: float
+) -> CriticNetwork | ConvolutionalCritic:
     """Return a convolutional critic if the rows are images, else a dense one."""
     hidden = _check_layers("critic_layer_sizes", model.critic_layer_sizes)
     capacity = check_count("capacity", model.capacity, remedy="choose a whole number of channels, such as 32")
     if model.image_shape is None:
-        return CriticNetwork(n_features, n_classes, hidden, SLOPE, penalty, MARK)
+        return CriticNetwork(n_features or 1, n_classes, hidden, SLOPE, penalty, MARK)
     remedy = "give height and width, such as (28, 28), or None"
     given = model.image_shape
     sides = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     height, width = [check_count("image_shape", side, remedy=remedy) for side in sides] if len(sides) == 2 else (0, 0)
-    if height * width != n_features:
+    if n_features not in (None, height * width) or not height:
         shown = f"({height}, {width})" if height else show(given)
         raise ValueError(f"image_shape={shown} is no shape of rows of {n_features} columns: {remedy}.")
     return ConvolutionalCritic((height, width), n_classes, capacity, SLOPE, penalty, MARK)

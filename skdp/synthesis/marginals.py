@@ -293,7 +293,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
         found = check_bounds(self.bounds)
         width = n_features or (len(found) if isinstance(found, list) else 1)
         self._read_schema([f"x{j}" for j in range(width)])
-        if n_features is not None and self.triples is True and self._n_rounds(n_features):
+        if self.schema is None and self.other:
+            raise ValueError("other names columns of a schema, and there is none: numbers between bounds need none.")
+        if self.triples is True and (self.pairs == "select" or (n_features and self._n_rounds(n_features))):
             raise ValueError("triples=True with pairs that are selected: choose pairs='all', or triples=False.")
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:

@@ -318,8 +318,7 @@ class DPWGAN(PrivateGenerator):
         """See `PrivateEstimator`."""
         self._check_label_parameters()
         self._sampling_and_steps(self._public_n_samples(n_samples))
-        # a width that is not known yet does not matter to what is checked: images have none such, see `_fault_behind`
-        Adversaries.of(self, 1 if n_features is None else n_features, 0, 1.0)
+        Adversaries.of(self, n_features, 0, 1.0)
         self._check_bounds(n_features)
         self._check_clip()
 
