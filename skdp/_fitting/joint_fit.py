@@ -188,7 +188,7 @@ class JointFit:
                 rows = rehearse(name, step, rows, None, {})
                 continue
             private.check_parameters(self._n, table_shape(rows)[1])
-            if number == len(behind) - 1:
+            if number:
                 private.rehearse_check(rows)
             if number == len(behind) - 1 or not private.width_is_public:
                 return

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from skdp._fitting.norms import row_form_of
@@ -115,10 +116,17 @@ class PrivateStep:
         self._targets = self.estimator._check_targets(y, n_samples, **fit_params)
 
     def rehearse_check(self, rows: Any) -> None:
-        """Refuse what a copy refuses of made-up rows of this form."""
+        """Refuse what a copy refuses of made-up rows of this form, and objects where numbers are needed.
+
+        Any cell could turn out to be no number, and its refusal would tell of its row.
+        """
         stand_in = clone(self.estimator)
         stand_in._note_rows(rows)
-        stand_in._check_rows(rows)
+        checked = stand_in._check_rows(rows)
+        dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
+        holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+        if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
+            raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:
         """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
