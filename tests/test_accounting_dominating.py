@@ -520,7 +520,7 @@ def test_prices_fall_with_noise_and_delta_and_rise_with_steps(name):
     options = {"adjacency": adjacency, "method": method_of(name)}
     by_noise = [get_epsilon(S(make(s), 4), 1e-5, **options) for s in (0.7, 1.0, 1.5, 3.0)]
     assert by_noise == sorted(by_noise, reverse=True)
-    by_steps = [get_epsilon(S(make(2.0), k), 1e-5, **options) for k in (1, 2, 6, 60)]
+    by_steps = [get_epsilon(S(make(2.0), k), 1e-5, **options) for k in (1, 2, 3, 6, 20, 60)]
     assert by_steps == sorted(by_steps)
     by_delta = [get_epsilon(S(make(2.0), 3), delta, **options) for delta in (1e-2, 1e-4, 1e-7)]
     assert by_delta == sorted(by_delta)
