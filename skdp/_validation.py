@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-_MOST = 2**53  # the largest count: up to it each is a double
-
 
 class WrongTypeError(TypeError, ValueError):
     """A parameter has the wrong type. Also a `ValueError`, like scikit-learn's own error for parameters."""
@@ -44,10 +42,10 @@ def _to_float(value: numbers.Real) -> float:
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
-    """Return `value` as an int if it is an integer of at least `at_least`, and that a double holds, else raise."""
+    """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         _refuse_type(name, value, remedy)
-    if at_least <= int(value) <= _MOST:
+    if int(value) >= at_least:
         return int(value)
     raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
 
