@@ -130,10 +130,10 @@ class JointFit:
                 chooser = before
             elif private is not None and private.estimator._sets_width():
                 chooser = None
-            behind = [before] if chooser is None or chooser is before else [before, chooser]
-            faults = [step._fault_behind(each) for each in behind] if hasattr(step, "_fault_behind") else []
-            if fault := next(filter(None, faults), ""):
-                raise ValueError(f"step {name!r}: {fault}")
+            for giver in (before, chooser):
+                fault = step._fault_behind(giver) if hasattr(step, "_fault_behind") and giver is not None else ""
+                if fault:
+                    raise ValueError(f"step {name!r}: {fault}")
 
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
@@ -188,9 +188,9 @@ class JointFit:
                 rows = rehearse(name, step, rows, None, {})
                 continue
             private.check_parameters(self._n, table_shape(rows)[1])
-            if number:
-                private.rehearse_check(rows)
             if number == len(behind) - 1 or not private.width_is_public:
+                if number:
+                    private.check_made_up(rows)
                 return
             rows = zero_wild_rows(self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP))
 

@@ -115,10 +115,10 @@ class PrivateStep:
         """Keep labels and weights for `learn`, refused if they are unusable; reads private data."""
         self._targets = self.estimator._check_targets(y, n_samples, **fit_params)
 
-    def rehearse_check(self, rows: Any) -> None:
-        """Refuse what a copy refuses of made-up rows of this form, and objects where numbers are needed.
+    def check_made_up(self, rows: Any) -> tuple[Any, Any]:
+        """A copy, and made-up rows as it takes them; refuses what it refuses, and objects where numbers are needed.
 
-        Any cell could turn out to be no number, and its refusal would tell of its row.
+        Of objects any cell could turn out to be no number, and its refusal would tell of its row.
         """
         stand_in = clone(self.estimator)
         stand_in._note_rows(rows)
@@ -127,12 +127,11 @@ class PrivateStep:
         holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
         if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
             raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+        return stand_in, checked
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:
-        """Made-up rows as a copy transforms them that is fitted to them, with randomness of its own."""
-        stand_in = clone(self.estimator)
-        stand_in._note_rows(rows)
-        checked = stand_in._check_rows(rows)
+        """Made-up rows, checked, as a copy transforms them that is fitted to them, with randomness of its own."""
+        stand_in, checked = self.check_made_up(rows)
         terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
         stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
         return stand_in.transform(rows)

@@ -160,10 +160,10 @@ def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray
     if values.dtype.kind not in "buif":
         values = _convert_columns(values if names is None else X, values.shape, names)
     # rows of a list have no type but that of their cells, and one cell must not decide on it
-    typed = values.dtype if names is not None or hasattr(X, "dtype") else np.dtype(np.float64)
-    keep = by_blocks and typed.itemsize <= 8
+    dtype = values.dtype if names is not None or hasattr(X, "dtype") else np.dtype(np.float64)
+    if not by_blocks or dtype.itemsize > 8:
+        dtype = _float_dtype(dtype)
     with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is refused as that
-        dtype = typed if keep else _float_dtype(typed)
         return np.asarray(values, dtype=dtype, order=None if by_blocks else "C")
 
 

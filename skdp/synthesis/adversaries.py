@@ -131,7 +131,8 @@ def _critic_of(
     height, width = [check_count("image_shape", side, remedy=remedy) for side in sides] if len(sides) == 2 else (0, 0)
     if n_features not in (None, height * width) or not height:
         shown = f"({height}, {width})" if height else show(given)
-        raise ValueError(f"image_shape={shown} is no shape of rows of {n_features} columns: {remedy}.")
+        rows = "an image" if n_features is None else f"rows of {n_features} columns"
+        raise ValueError(f"image_shape={shown} is no shape of {rows}: {remedy}.")
     return ConvolutionalCritic((height, width), n_classes, capacity, SLOPE, penalty, MARK)
 
 
