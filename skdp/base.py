@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skdp._config import receive, report_leak
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.callers import report_foreign_fit, settings_to_send
+from skdp._fitting.cells import shape_of
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
@@ -160,6 +162,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
         return PrivateStep(self)
 
+    @silent_arithmetic
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
         refuse_rows_elsewhere(type(self).__name__, X)
@@ -183,6 +186,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
             warn_of_interrupt(interrupted)
         return self
 
+    @silent_arithmetic
     def _fit_unread(self, X: Any, shape: tuple[int, int | None], targets: Any = None) -> Self:
         """Go through the phases of a fit on a copy, with rows that are read, and refused, after the charge.
 
@@ -437,8 +441,7 @@ def warn_of_weak_delta(delta: float, n: int) -> None:
 def public_shape(X: Any) -> tuple[int, int] | None:
     """Rows and columns of what looks like a table, without reading a cell; None for anything else."""
     try:
-        shape = tuple(X.shape) if hasattr(X, "shape") else np.asarray(X).shape
-        n_samples, n_features = (int(size) for size in shape)
+        n_samples, n_features = (int(size) for size in shape_of("X", X))
     except (TypeError, ValueError):
         return None
     return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None

@@ -15,6 +15,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._blas import blas_within_quota, single_threaded_blas
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.releases import new_release
 from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import RowSource, source_of, source_to_predict
@@ -476,6 +477,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     # --- new rows ---
 
+    @silent_arithmetic
     def transform(self, X: Any) -> NDArray[np.floating]:
         """Project rows onto the components.
 
@@ -517,6 +519,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             X_new[start : start + len(rows)] = rows @ axes - origin
         return X_new
 
+    @silent_arithmetic
     def inverse_transform(self, X: Any) -> NDArray[np.floating]:
         """Transform coordinates back to the space of the rows.
 

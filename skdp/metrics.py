@@ -18,7 +18,7 @@ from sklearn.metrics import get_scorer
 from sklearn.neighbors import NearestNeighbors
 
 from skdp._config import report_leak
-from skdp._fitting.cells import values_of
+from skdp._fitting.cells import NUMBER, numbers_of, values_of
 from skdp._gram import Doubles
 from skdp._validation import check_count, show
 from skdp.accounting.events import read_real
@@ -400,8 +400,8 @@ def _given_edges(given: Any) -> Doubles:
 
 def _features(name: str, given: Any) -> Doubles:
     """Return rows of finite numbers; what is wrong is not quoted."""
-    rows = values_of(name, given)
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf" or len(rows) < 2 or not (np.abs(rows) < _SQUARED).all():
+    kind, rows = numbers_of(values_of(name, given))
+    if rows.ndim != 2 or kind != NUMBER or len(rows) < 2 or not (np.abs(rows) < _SQUARED).all():
         raise ValueError(
             f"{name} is no table of finite numbers, below {_SQUARED:g}, with 2 rows or more: give features, one row a "
             "sample."

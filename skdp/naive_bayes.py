@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import report_classes_read
 from skdp._fitting.rows import check_classes, check_labels, check_table, classes_of, encode_labels
@@ -262,6 +263,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
 
     # --- predictions ---
 
+    @silent_arithmetic
     def _joint_log_likelihood(self, X: Any) -> Doubles:
         """Logarithm of the probability of each class and of the row, but for a term that no class changes."""
         check_is_fitted(self)
@@ -293,6 +295,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         likelihood = self._joint_log_likelihood(X)
         return np.asarray(self.classes_[likelihood.argmax(axis=1)])
 
+    @silent_arithmetic
     def predict_log_proba(self, X: ArrayLike) -> Doubles:
         """Predict the logarithm of the probability of each class.
 
@@ -309,6 +312,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         likelihood = self._joint_log_likelihood(X)
         return likelihood - np.asarray(logsumexp(likelihood, axis=1, keepdims=True))
 
+    @silent_arithmetic
     def predict_proba(self, X: ArrayLike) -> Doubles:
         """Predict the probability of each class.
 

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.findings import Finding as Finding
@@ -401,6 +402,7 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     # --- the fit ---
 
+    @silent_arithmetic
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         """Go through the phases of a fit on copies, and publish them; the rows that the last step was fitted to."""
         refuse_rows_elsewhere("a pipeline", X)

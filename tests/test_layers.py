@@ -122,7 +122,17 @@ FLOORS = {
     "_least_squares": (("moments",), ("estimators",)),
     "_search": (("scores",), ("candidates",), ("plan",), ("search",)),
     "_fitting": (
-        ("cells", "class_weight", "default_delta", "foreign_parameters", "leaks", "made_up", "norms", "payment"),
+        (
+            "arithmetic",
+            "cells",
+            "class_weight",
+            "default_delta",
+            "foreign_parameters",
+            "leaks",
+            "made_up",
+            "norms",
+            "payment",
+        ),
         ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),
         ("bounded_targets", "public_steps", "sources"),

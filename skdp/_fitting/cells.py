@@ -7,9 +7,11 @@ was refused.
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import numbers
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from types import NoneType
 from typing import Any, NoReturn
@@ -28,24 +30,113 @@ KIND_OF_DTYPE = {"b": NUMBER, "i": NUMBER, "u": NUMBER, "f": NUMBER, "c": COMPLE
 
 _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _REALS = (numbers.Real, Decimal, np.bool_)
+_FLOATED_BY_NUMPY = {float, int, bool, NoneType, np.bool_, np.float64, np.float32, np.int64, np.int32}
+"""Types of cells of which NumPy, in a loop of its own, makes the float that `float_of` makes, and NaN of None."""
 
 
 def values_of(name: str, given: Any) -> NDArray[Any]:
-    """Return `given` as an array of any dtype, without converting cells of several types to one."""
+    """Return `given` as an array in which every cell is what it is in `given`, whatever other cells there are.
+
+    Arrays, series and columns have a type, which is public. A list has none, and NumPy would choose one by looking at
+    all of its cells: a gap would turn ``True`` among numbers from 1 into "True", and a moment in nanoseconds would wrap
+    the year 9999, in all rows. So the cells of a list stay objects. Only a list of cells that all are exactly of type
+    ``float``, or ``int`` within 64 bits, and a list of arrays of one dtype of numbers, become arrays of numbers, whose
+    cells are read as the objects are (`skdp.preprocessing.readings`).
+    """
     if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
         raise ValueError(f"Input {name} contains NaN: masked cells are gaps, so remove or impute them first.")
     if sp.issparse(given):
         raise TypeError(f"{name} is sparse, and sparse data are not supported here: pass {name}.toarray().")
+    values = None
     try:
-        values = np.asarray(decoded(given))
-        if values.dtype.kind in "USTV" and not hasattr(given, "dtype"):
-            values = np.asarray(given, dtype=object)  # NumPy would turn numbers among strings into strings
-        return values
+        values = np.asarray(decoded(given)) if _has_dtype(type(given)) else _array_of_cells(given)
     except MemoryError:
         raise
     except Exception:
         pass  # its message may quote cells
-    raise ValueError(f"{name} is no array of numbers: its rows differ in length, or its cells are nested.")
+    if values is None:
+        raise ValueError(f"{name} is no array of numbers: its rows differ in length, or its cells are nested.")
+    return values
+
+
+def _has_dtype(kind: type) -> bool:
+    """Whether objects of a type are arrays, of any library, with one dtype for all of their cells."""
+    return hasattr(kind, "__array__") or issubclass(kind, array | memoryview)
+
+
+def _array_of_cells(given: Any) -> NDArray[Any] | None:
+    """Return a cell, or a list of lists or arrays, as an array; None if its rows differ in length."""
+    if hasattr(given, "__len__") and hasattr(given, "__getitem__") and not isinstance(given, str | bytes | Mapping):
+        kinds = set(map(type, given))
+        if kinds and all(map(_has_dtype, kinds)) and len({np.asarray(each).dtype for each in given}) == 1:
+            same = np.asarray(given)
+            if same.dtype.kind in "biuf" and not any(map(np.ma.isMaskedArray, given)):
+                return same
+        kinds = _kinds_of_cells(given, kinds)
+        if (numbers_alone := typed_cells(given, kinds)) is not None:
+            return numbers_alone
+        if any(map(_holds_cells, kinds)):
+            given = [_unpacked(each) if _holds_cells(type(each)) else each for each in given]
+    values = np.asarray(given, dtype=object)
+    cells = values.ravel().tolist()
+    kinds = set(map(type, cells))
+    if any(map(_holds_cells, kinds)):
+        return None
+    numbers_alone = typed_cells(cells, kinds)
+    return values if numbers_alone is None else numbers_alone.reshape(values.shape)
+
+
+def _kinds_of_cells(given: Any, kinds: set[type]) -> set[type]:
+    """Return the types of what is in the rows of a list, or in the list if it has none."""
+    return set(map(type, itertools.chain.from_iterable(given))) if kinds and kinds <= {list, tuple} else kinds
+
+
+def _unpacked(given: Any) -> Any:
+    """Return nested lists and arrays as nested lists, of which NumPy takes every cell as it is.
+
+    Of an array among them NumPy would take spans and moments as integers.
+    """
+    if not _has_dtype(type(given)):
+        return [_unpacked(each) if _holds_cells(type(each)) else each for each in given]
+    values = np.asarray(given)
+    if np.ma.isMaskedArray(given):
+        hidden = np.ma.getmaskarray(given)
+        values = _objects_of(values)
+        values[hidden] = None
+    if values.ndim == 0:
+        return values[()]
+    return list(values) if values.ndim == 1 else list(map(_unpacked, values))
+
+
+def _objects_of(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of NumPy's scalars."""
+    return np.fromiter(values.flat, object, values.size).reshape(values.shape)
+
+
+def _holds_cells(kind: type) -> bool:
+    """Whether cells of a type are lists or arrays of cells."""
+    return issubclass(kind, list | tuple) or (_has_dtype(kind) and not issubclass(kind, np.generic))
+
+
+def typed_cells(cells: Any, kinds: set[type]) -> NDArray[Any] | None:
+    """Return a list of cells, or of rows, as an array of numbers if each cell is read from it as alone, else None.
+
+    `kinds` are the types of the cells.
+
+    That is so if all are exactly ``float``, or exactly ``int`` within 64 bits. ``True`` is an ``int`` with a key of its
+    own, and one 1.5 would turn 2**53 + 1 into 2**53.
+    """
+    try:
+        if kinds == {float}:
+            return np.array(cells, np.float64)
+        return np.array(cells, np.int64) if kinds == {int} else None
+    except OverflowError:
+        return None
+
+
+def shape_of(name: str, given: Any) -> tuple[int, ...]:
+    """Return the shape of a table or of labels, without a look at cells where it is known."""
+    return tuple(given.shape) if hasattr(given, "shape") else values_of(name, given).shape
 
 
 def decoded(column: Any) -> Any:
@@ -58,14 +149,22 @@ def decoded(column: Any) -> Any:
 
 
 def numbers_of(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
-    """Return the worst kind in `values`, of shape (n,), and, if it is `NUMBER`, the values as numbers, gaps as NaN."""
+    """Return the worst kind of cell in an array and, if it is `NUMBER`, the values as numbers, gaps as NaN."""
     if values.dtype.kind != "O":
         return KIND_OF_DTYPE.get(values.dtype.kind, OTHER), values
-    kinds = {kind: kind_of_cell(kind) for kind in {type(cell) for cell in values}}
+    cells = values.ravel().tolist()
+    types = set(map(type, cells))
+    kinds = {kind: kind_of_cell(kind) for kind in types}
     fault = max((each for each in kinds.values() if each > GAP), default=NUMBER)
     if fault != NUMBER:
         return fault, values
-    return NUMBER, np.fromiter((_float(cell, kinds[type(cell)]) for cell in values), np.float64, len(values))
+    if types <= _FLOATED_BY_NUMPY:
+        try:
+            return NUMBER, values.astype(np.float64)
+        except OverflowError:
+            pass
+    found = (math.nan if kinds[type(cell)] == GAP else float_of(cell) for cell in cells)
+    return NUMBER, np.fromiter(found, np.float64, len(cells)).reshape(values.shape)
 
 
 def kind_of_cell(kind: type) -> int:
@@ -81,14 +180,14 @@ def kind_of_cell(kind: type) -> int:
     return STRING if issubclass(kind, str | bytes) else OTHER
 
 
-def _float(cell: Any, kind: int) -> float:
-    if kind == GAP:
-        return math.nan
+def float_of(cell: Any) -> float:
+    """Return a number as a float. Nothing may raise here: rows are transformed after the charge too."""
     try:
-        return float(cell)
-    except OverflowError:  # an integer beyond float64
-        return math.inf
-    except ValueError:  # a signalling NaN
+        try:
+            return float(cell)
+        except OverflowError:  # an integer beyond float64
+            return math.inf if cell > 0 else -math.inf
+    except Exception:  # a signalling NaN, or somebody's own number, whose message may quote it
         return math.nan
 
 

@@ -27,6 +27,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp._config import silence
+from skdp._fitting.cells import shape_of
 from skdp._fitting.private_step import is_private
 from skdp._fitting.public_rules import COUNTERPARTS, RULES, find_not_plain
 from skdp._fitting.row_wise import RowWise
@@ -188,7 +189,7 @@ def check_types(X: Any, *, double: bool = False) -> None:
             "X is of single precision, in which a row that leaves changes how others are rounded: give "
             "X.astype(float), or use adjacency='zero_out'."
         )
-    if isinstance(X, list | tuple) and any(np.ndim(row) for row in X[:1]):
+    if types is None and len(shape_of("X", X)) != 1:  # rows of text may be listed
         raise ValueError("X is a list of rows, whose type is that of its values: give an array or a frame.")
     if getattr(getattr(X, "dtype", None), "kind", None) == "S":
         raise ValueError("X is an array of bytes, as wide as its longest value: give X.astype(object).")

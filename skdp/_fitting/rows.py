@@ -8,8 +8,11 @@ shapes and names of columns. No check depends on scikit-learn's ``assume_finite`
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -29,11 +32,13 @@ from skdp._fitting.cells import (
     TIME,
     all_finite,
     blocks,
+    float_of,
     format_names,
     kind_of_cell,
     numbers_of,
     refuse,
     refuse_not_finite,
+    typed_cells,
     values_of,
 )
 
@@ -197,7 +202,8 @@ def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) ->
     """Convert the columns of a frame, or of an array of objects, to numbers; a gap becomes NaN."""
     columns = []
     for j in range(shape[1]):
-        fault, column = numbers_of(_column(X, j))
+        cells = _column(X, j)
+        fault, column = numbers_of(cells) if cells.ndim == 1 else (OTHER, cells)
         if fault != NUMBER:
             refuse(fault, "X", f" in column {format_names([j if names is None else names[j]])}")
         columns.append(column)
@@ -295,6 +301,8 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     Returns
     -------
     ndarray of shape (n_rows,), or (n_rows, k) for k > 1 columns
+        Of objects where y has no dtype: numbers are of Python's types ``int`` and ``float`` then, and one ``1.0`` among
+        them changes no other label.
     """
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None: give one label a row.")
@@ -307,14 +315,14 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
             "give one label a row."
         )
     labels = _check_label_types(labels)
-    if labels.dtype.kind == "f":
-        if not all_finite(labels):
-            refuse_not_finite("y", nan=bool(np.isnan(labels).any()))
-        if classes is None and labels.ndim == 1 and _is_continuous(labels):
-            raise ValueError(
-                "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
-                "classes: cut y into public classes, or use a regressor."
-            )
+    numbers = _floats_among(labels)
+    if not all_finite(numbers):
+        refuse_not_finite("y", nan=bool(np.isnan(numbers).any()))
+    if classes is None and labels.ndim == 1 and _is_continuous(labels):
+        raise ValueError(
+            "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
+            "classes: cut y into public classes, or use a regressor."
+        )
     return np.ascontiguousarray(labels)
 
 
@@ -331,26 +339,57 @@ def _check_label_types(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels that are all numbers, or all strings."""
     if labels.dtype.kind in "buifU":
         return labels
-    cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OT" else []
-    kinds = {kind_of_cell(kind) for kind in {type(cell) for cell in cells}}
-    kinds = kinds or {KIND_OF_DTYPE.get(labels.dtype.kind, OTHER)}
+    cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OST" else []
+    types = set(map(type, cells))
+    kinds = set(map(kind_of_cell, types)) or {KIND_OF_DTYPE.get(labels.dtype.kind, OTHER)}
     if GAP in kinds or any(isinstance(cell, float | np.floating) and np.isnan(cell) for cell in cells):
         refuse_not_finite("y", nan=True)
     if COMPLEX in kinds or TIME in kinds:
         refuse(COMPLEX if COMPLEX in kinds else TIME, "y")
     if kinds == {NUMBER, STRING}:
         raise ValueError("y has labels of several types, numbers and strings: give all of one type.")
-    if kinds == {STRING} and all(isinstance(cell, str) for cell in cells) and cells:
-        return labels.astype(object)
+    if kinds == {STRING} and not all(isinstance(cell, str) for cell in cells):
+        raise ValueError("y has labels of bytes: give all of them as text, decoded.")
+    if kinds == {STRING}:
+        return _as_objects(map(str.__str__, cells), labels.shape)
     if kinds == {NUMBER}:
-        same = np.asarray(cells).reshape(labels.shape)
-        if same.dtype.kind in "buif":
-            return same
+        return _label_numbers(cells, types).reshape(labels.shape)
     raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
 
 
+def _label_numbers(cells: list[Any], types: set[type]) -> NDArray[Any]:
+    """Return labels that are numbers as an array if all are of one type, else as objects that keep their values."""
+    if types <= {bool, np.bool_}:
+        return np.array(cells, np.bool_)
+    if not types <= {int, float}:
+        cells = list(map(_number_of_label, cells))
+        types = set(map(type, cells))
+    alike = typed_cells(cells, types)
+    return _as_objects(cells, (len(cells),)) if alike is None else alike
+
+
+def _number_of_label(cell: Any) -> int | float:
+    """Return a number as a whole number of Python, of any size, or as a float."""
+    try:
+        return int(cell) if isinstance(cell, Integral | np.bool_) else float_of(cell)
+    except Exception:  # somebody's own number, whose message may quote it
+        return math.nan
+
+
+def _as_objects(cells: Iterable[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.fromiter(cells, object, math.prod(shape)).reshape(shape)
+
+
+def _floats_among(labels: NDArray[Any]) -> NDArray[np.floating]:
+    """Return the labels that are floats."""
+    if labels.dtype.kind == "O":
+        return np.array([label for label in labels.ravel().tolist() if type(label) is float], np.float64)
+    return labels if labels.dtype.kind == "f" else np.empty(0)
+
+
 def _is_continuous(labels: NDArray[Any]) -> bool:
-    return labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())
+    numbers = _floats_among(labels)
+    return bool((numbers != np.floor(numbers)).any())
 
 
 def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
@@ -360,18 +399,19 @@ def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(
             "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
         )
+    if values.dtype.kind == "O" and not isinstance(values[0], str):
+        narrowed = np.asarray(values.tolist())
+        return narrowed if narrowed.tolist() == values.tolist() else values
     return values
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused."""
-    try:
-        # A label beyond the last class gets the last position, and fails the comparison below.
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        known = classes[codes] == y
-    except TypeError:
-        known = np.zeros(1, bool)
-    if not np.all(known):
+    """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused.
+
+    A label is compared by its value: whole numbers beyond 2**53 are not rounded to floats.
+    """
+    codes = _searched(y, classes) if _are_compared_exactly(y, classes) else _looked_up(y, classes)
+    if (codes < 0).any():
         remedy = "list every class that can occur, in the type that y has"
         if _is_continuous(y):
             remedy = "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor"
@@ -379,12 +419,33 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     return codes
 
 
+def _are_compared_exactly(y: NDArray[Any], classes: NDArray[Any]) -> bool:
+    """Whether NumPy compares the labels with the classes as they are, by their public types and the classes alone."""
+    kinds = {y.dtype.kind, classes.dtype.kind}
+    if kinds == {"U"} or kinds == {"f"}:
+        return True
+    return kinds <= set("biuf") and bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
+
+
+def _searched(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    # A label beyond the last class gets the last position, and fails the comparison.
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return np.where(classes[codes] == y, codes, -1)
+
+
+def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    positions = {label: position for position, label in enumerate(classes.tolist())}
+    found = map(positions.get, y.ravel().tolist(), itertools.repeat(-1))
+    return np.fromiter(found, np.int64, y.size).reshape(y.shape)
+
+
 def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
     """Return the targets of a regressor, one finite number per row."""
-    labels = check_labels(y, n_rows, classes=())
-    if labels.dtype.kind not in "buif":
-        refuse(STRING, "y")
-    targets = labels.astype(np.float64)
+    fault, targets = numbers_of(check_labels(y, n_rows, classes=()))
+    if fault != NUMBER:
+        refuse(fault, "y")
+    with np.errstate(all="ignore"):
+        targets = targets.astype(np.float64)
     if not all_finite(targets):  # of longdouble
         refuse_not_finite("y", nan=False)
     return targets
@@ -402,6 +463,8 @@ def check_classes(name: str, classes: Any) -> NDArray[Any]:
     values = np.asarray(given)
     if values.dtype.kind == "f" and not all_finite(values):
         raise ValueError(f"{shown} has a class that is no finite number: list every class that can occur.")
+    if values.dtype.kind == "f" and values.tolist() != given:
+        raise ValueError(f"{shown} has whole numbers beyond 2**53 beside floats, which round them: give text.")
     distinct = np.unique(values)
     if len(distinct) < 2:
         raise ValueError(f"{shown} names fewer than two classes: list every class that can occur.")

@@ -15,6 +15,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, SplineTransformer
 from sklearn.utils import get_tags
 
+from skdp._fitting.cells import shape_of
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import Fault, quietly, walk
@@ -34,7 +35,7 @@ def takes_sparse(step: Any) -> bool:
 
 def table_shape(X: Any) -> tuple[int, int]:
     """Rows and columns of a table of any kind."""
-    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    shape = shape_of("X", X)
     if len(shape) == 0:
         raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
     return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1

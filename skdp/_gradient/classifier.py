@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
+from skdp._fitting.arithmetic import silent_arithmetic
+from skdp._fitting.cells import shape_of
 from skdp._fitting.class_weight import class_weights
 from skdp._fitting.leaks import report_classes_read
 from skdp._fitting.rows import check_classes, check_labels, check_weights, classes_of, encode_labels
@@ -207,6 +209,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
 
     # --- predictions ---
 
+    @silent_arithmetic
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict the probability of each class.
 
@@ -225,6 +228,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
             return expit(scores)
         return softmax(scores, axis=1) if scores.shape[1] > 1 else np.hstack([expit(-scores), expit(scores)])
 
+    @silent_arithmetic
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict the logarithm of the probability of each class.
 
@@ -238,8 +242,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             Logarithms of what ``predict_proba`` returns.
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return np.log(self.predict_proba(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the most probable class of each row.
@@ -274,7 +277,7 @@ def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
 
 def number_of_columns(y: Any) -> int:
     """Number of labels per row, from the shape only."""
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    shape = shape_of("y", y)
     return int(shape[1]) if len(shape) == 2 else 1
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._blas import blas_within_quota
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
@@ -200,6 +201,7 @@ class GradientEstimator(PrivateEstimator):
             self._fit_and_publish(work, terms, X, y, sample_weight, named=named, warm=warm)
         return self
 
+    @silent_arithmetic
     def _fit_and_publish(
         self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool
     ) -> None:
@@ -438,6 +440,7 @@ class GradientEstimator(PrivateEstimator):
 
     # --- predictions ---
 
+    @silent_arithmetic
     def _score_rows(self, X: Any) -> NDArray[np.floating]:
         check_is_fitted(self)
         report_inspection(self)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.bounded_targets import (
     TargetBounds,
     TargetReader,
@@ -179,6 +180,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
     # --- predictions ---
 
+    @silent_arithmetic
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the targets of rows.
 
@@ -195,8 +197,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         values = self._score_rows(X)[:, 0].astype(np.float64)
         scale = self._fitted_scale
         if self._fitted_loss == "poisson":
-            with np.errstate(over="ignore"):  # infinity is above the bounds
-                np.exp(values, out=values)
+            np.exp(values, out=values)  # infinity is above the bounds
         return np.clip(scale.middle + scale.half * values, *self.y_bounds_)
 
     def __sklearn_tags__(self) -> Any:

@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.bounded_targets import (
     TargetBounds,
     TargetReader,
@@ -202,6 +203,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     # --- predictions ---
 
+    @silent_arithmetic
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the targets of rows.
 

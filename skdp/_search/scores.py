@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from skdp._fitting.cells import NUMBER, numbers_of, values_of
+from skdp._fitting.rows import encode_labels
 from skdp._validation import WrongTypeError
 
 LOSS_BOUND = 5.0
@@ -167,7 +168,7 @@ def _hits(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
 
 
 def _log_losses(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
-    chances = estimator.predict_proba(X)[np.arange(len(y)), np.searchsorted(estimator.classes_, y)]
+    chances = estimator.predict_proba(X)[np.arange(len(y)), encode_labels(y, estimator.classes_)]
     return -np.log(np.maximum(chances, math.exp(-LOSS_BOUND)))
 
 

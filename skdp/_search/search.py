@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._config import report_leak, silence
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
@@ -99,13 +100,14 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         publish(self, work)
         return self
 
+    @silent_arithmetic
     def _search(self, X: Any, y: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
         refuse_rows_elsewhere("a search", X)
         begin_record(self)
         terms, template, accountant = self._check(X, y)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
-            check_types(X)  # of a list, before it is an array
+            check_types(X)
         stream, X = self._root_stream(), _rows_of(X)
         n_samples, n_features = table_shape(X)
         n = public_rows_of(template, n_samples)
@@ -416,10 +418,10 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
 
 
 def _rows_of(X: Any) -> Any:
-    """A table whose rows can be taken by number; no row is read of one that is a table already."""
+    """A table whose rows can be taken by number. A list stays one: as an array it would have a type by its cells."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
-    return X if hasattr(X, "shape") else np.asarray(X)
+    return X if hasattr(X, "shape") else list(X)
 
 
 def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
@@ -470,6 +472,8 @@ def _last_of(pipeline: PrivatePipeline) -> Any:
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:
     """Some rows, with the public schema that all of them carry: a try would be refused without it."""
+    if isinstance(X, list):
+        return [X[row] for row in rows.tolist()]
     return X.iloc[rows] if hasattr(X, "iloc") else with_row_schema(X[rows], row_schema_of(X))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.norms import with_row_form, with_row_norm
 from skdp._fitting.private_step import is_private, step_of
 from skdp._fitting.public_rules import register
@@ -160,6 +161,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
     # --- fit ---
 
+    @silent_arithmetic
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the trees. No cell is read.
 
@@ -243,6 +245,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
     # --- rows ---
 
+    @silent_arithmetic
     def transform(self, X: Any) -> Any:
         """Turn a table into bins, levels and leaves, row by row.
 
@@ -281,6 +284,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         made = sparse_rows(columns, values, starts[-1] + trees.n_trees * trees.n_leaves)
         return with_row_form(with_row_norm(made, self.row_norm_), form)
 
+    @silent_arithmetic
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf of each row in each tree.
 

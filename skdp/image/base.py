@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._blas import single_threaded_blas
-from skdp._fitting.cells import values_of
+from skdp._fitting.cells import numbers_of, values_of
 from skdp._fitting.private_step import is_private
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema, column_names
@@ -230,6 +230,8 @@ def _table(X: Any) -> NDArray[Any]:
     if sp.issparse(X):
         raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
     table = values_of("X", X) if column_names(X) is None else np.asarray(X)
+    if table.dtype.kind == "O" and set(map(type, table.ravel().tolist())) <= {int, float}:
+        table = numbers_of(table)[1]
     if table.dtype.kind not in "buif":
         raise ValueError(f"X is of type {table.dtype}: give pixels as uint8, or as floats from 0 to 1.")
     if len(table.shape) < 2 or 0 in table.shape:

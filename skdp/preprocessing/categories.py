@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent
@@ -196,8 +197,9 @@ class DPOneHotEncoder(ColumnBuyer):
         }
         self._fitted_rows = DPTableVectorizer(
             TableSchema(columns), sparse_output=bool(self.sparse_output), dtype="float64"
-        ).fit(rows.table.source)
+        ).fit(rows.table.given)
 
+    @silent_arithmetic
     def transform(self, X: Any) -> Any:
         """Encode categories, row by row.
 
@@ -215,6 +217,7 @@ class DPOneHotEncoder(ColumnBuyer):
         check_schema(self, Table(X).source, reset=False)
         return self._fitted_rows.transform(X)
 
+    @silent_arithmetic
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Turn encoded rows back into categories.
 

@@ -27,13 +27,18 @@ from skdp._fitting.cells import (
     decoded,
     format_names,
     kind_of_cell,
+    typed_cells,
     values_of,
 )
 from skdp._fitting.rows import check_shape, column_names
-from skdp.preprocessing.readings import MICROSECONDS, day_text, days_of, days_of_array, key_of, number_of, truth_of
+from skdp.preprocessing.readings import day_text, days_of, days_of_array, key_of, number_of, truth_of
 
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
-_EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {object, np.void}
+_EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {
+    object, np.void, np.datetime64, np.timedelta64
+}  # fmt: skip
+"""Types of which no two equal cells are read differently. NumPy compares spans and moments in a common unit, and wraps
+what that cannot hold."""
 
 
 class CellValues(NamedTuple):
@@ -68,6 +73,8 @@ class Table:
     names : list of str
         Names of the columns; x0, x1, ... if they have none.
     shape : tuple of (int, int)
+    given : table
+        X as it was given.
     source : frame or ndarray
         What the columns are taken from.
     is_typed : bool
@@ -81,6 +88,7 @@ class Table:
                 "X.map_partitions(step.transform).persist(), or give a frame."
             )
         names = column_names(X)
+        self.given = X
         self.is_typed = hasattr(X, "dtype") or names is not None
         self.source = X if names is not None else values_of("X", X)
         check_shape(self.source.shape)
@@ -203,9 +211,12 @@ def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
     if letter == "M":
         return CellValues("date", days_of_array(values)), TIME
     if letter == "m":
-        spans = values.astype("timedelta64[us]")
-        return CellValues("number", np.where(np.isnat(spans), np.nan, spans.astype(np.int64) / MICROSECONDS)), TIME
-    return _read_objects(values.tolist()) if letter in "OUST" else (None, OTHER)
+        return CellValues("number", days_of_array(values)), TIME
+    if letter not in "OUST":
+        return None, OTHER
+    cells = values.tolist()
+    numbers_alone = typed_cells(cells, set(map(type, cells)))
+    return _read_objects(cells) if numbers_alone is None else _read_array(numbers_alone)
 
 
 def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:

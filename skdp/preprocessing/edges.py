@@ -80,8 +80,7 @@ def _roundness(numbers: Doubles) -> Doubles:
     """The largest power of two that divides each number, infinity for zero."""
     mantissa, exponent = np.frexp(numbers)
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
-    with np.errstate(over="ignore"):
-        return np.where(numbers == 0.0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53))
+    return np.where(numbers == 0.0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53))
 
 
 def bounds_of_mass(cells: Cells) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.private_step import PrivateStep
 from skdp._fitting.public_rules import register
 from skdp._fitting.releases import forget, publish
@@ -148,6 +149,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
+    @silent_arithmetic
     def fit(self, X: Any, y: Any = None) -> Self:
         """Buy the values for gaps, or take the constant.
 
@@ -251,6 +253,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             raise ValueError(f"fill_value={show(self.fill_value)} is no number, which column {bad[0]} needs: give one.")
         self.statistics_ = np.array(values, dtype=object if any(self._fitted_words) else np.float64)
 
+    @silent_arithmetic
     def transform(self, X: Any) -> NDArray[Any]:
         """Fill gaps, row by row.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path, check_choice, check_count
 from skdp.accounting import DpEvent
@@ -207,8 +208,9 @@ class DPQuantileBinner(ColumnBuyer):
         }
         self._fitted_rows = DPTableVectorizer(
             TableSchema(columns), sparse_output=self.encode == "onehot", dtype="float64"
-        ).fit(rows.table.source)
+        ).fit(rows.table.given)
 
+    @silent_arithmetic
     def transform(self, X: Any) -> Any:
         """Put numbers into bins, row by row.
 

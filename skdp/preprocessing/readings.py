@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._fitting.cells import GAP, NUMBER, TIME, kind_of_cell
+from skdp._fitting.cells import GAP, NUMBER, TIME, float_of, kind_of_cell
 
 MICROSECONDS = 86_400_000_000.0  # of a day
 _FAR, _FARTHEST = 1e8, 1e15  # days that fit into microseconds, and into days
@@ -25,7 +25,8 @@ def key_of(cell: Any) -> str | None:
     """Return the text by which a cell is compared with others, None for a gap.
 
     Numbers of one value have one key, whatever their type, as their text has: 1, 1.0 and "1" are "1". Whole numbers
-    beyond 2**53 are those that float64 holds. True is "True". Bytes are decoded. None, NaN, NA, NaT and "" are gaps.
+    beyond 2**53 are those that float64 holds. Time spans are numbers of days. True is "True". Bytes are decoded. None,
+    NaN, NA, NaT and "" are gaps.
     """
     if isinstance(cell, str):
         return str.__str__(cell) or None
@@ -36,10 +37,12 @@ def key_of(cell: Any) -> str | None:
     kind = kind_of_cell(type(cell))
     if kind == GAP:
         return None
+    if isinstance(cell, datetime.timedelta | np.timedelta64):
+        return _number_key(_days_of_span(cell))
     if kind == TIME and not math.isnan(day := days_of(cell)):
         return day_text(day)
     if kind == NUMBER:
-        return _number_key(_float(cell))
+        return _number_key(float_of(cell))
     try:
         text = str(cell)
     except Exception:  # somebody's own time zone or class, whose message may quote the cell
@@ -61,25 +64,9 @@ def number_of(cell: Any) -> float:
             return math.nan if "_" in text else float(text)
         except ValueError:
             return math.nan
-    if isinstance(cell, datetime.timedelta):
-        try:
-            return cell / datetime.timedelta(days=1)
-        except Exception:  # a span of pandas that does not fit into microseconds
-            cell = _of_numpy(cell, "to_timedelta64")
-    if isinstance(cell, np.timedelta64):
-        span = cell.astype("timedelta64[us]").astype(np.int64)
-        return math.nan if np.isnat(cell) else float(span / MICROSECONDS)
-    return _float(cell) if kind_of_cell(type(cell)) == NUMBER else math.nan
-
-
-def _float(cell: Any) -> float:
-    """Return a number as a float. Nothing may raise here: rows are transformed after the charge too."""
-    try:
-        return float(cell)
-    except OverflowError:  # beyond float64
-        return math.inf if cell > 0 else -math.inf
-    except Exception:  # a signalling NaN, or somebody's own number, whose message may quote it
-        return math.nan
+    if isinstance(cell, datetime.timedelta | np.timedelta64):
+        return _days_of_span(cell)
+    return float_of(cell) if kind_of_cell(type(cell)) == NUMBER else math.nan
 
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -92,34 +79,49 @@ def days_of(cell: Any) -> float:
             cell = datetime.datetime.fromisoformat(key_of(cell) or "")
         except ValueError:
             return math.nan
-    if isinstance(cell, np.datetime64):
-        return float(days_of_array(np.array([cell]))[0])
+    moment = _of_numpy(cell, "to_datetime64")
+    if isinstance(moment, np.datetime64):
+        return float(days_of_array(np.array([moment]))[0])
     if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
         cell = datetime.datetime(cell.year, cell.month, cell.day)
     if not isinstance(cell, datetime.datetime) or kind_of_cell(type(cell)) == GAP:
         return math.nan
     try:
-        shift = cell.utcoffset() or datetime.timedelta(0)
-        return float((cell.replace(tzinfo=None) - _EPOCH - shift) / datetime.timedelta(days=1))
-    except Exception:  # somebody's own time zone, or a moment of pandas that does not fit into microseconds
-        cell = _of_numpy(cell, "to_datetime64")
-    return math.nan if cell is None else float(days_of_array(np.array([cell]))[0])
+        return _in_days(cell.replace(tzinfo=None) - _EPOCH - (cell.utcoffset() or datetime.timedelta(0)))
+    except Exception:  # somebody's own time zone, whose message may quote the cell
+        return math.nan
+
+
+def _days_of_span(cell: Any) -> float:
+    span = _of_numpy(cell, "to_timedelta64")
+    if span is not None:
+        return float(days_of_array(np.array([span]))[0])
+    return math.nan if kind_of_cell(type(cell)) == GAP else _in_days(cell)
+
+
+def _in_days(span: datetime.timedelta) -> float:
+    """Return a span in days, rounded as `days_of_array` does."""
+    return span.days + (span.seconds * 1_000_000 + span.microseconds) / MICROSECONDS
 
 
 def _of_numpy(cell: Any, method: str) -> Any:
-    """Return a cell of pandas as one of NumPy, None for any other, whose message may quote it."""
+    """Return a span or a moment of NumPy or pandas, which may have nanoseconds, as one of NumPy; None for any other."""
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return cell
     try:
         found = getattr(cell, method)()
-    except Exception:
+    except Exception:  # its message may quote the cell
         return None
     return found if isinstance(found, np.datetime64 | np.timedelta64) else None
 
 
 def days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return spans, or moments since 1970, as days, rounded down to microseconds; NaN for NaT."""
+    name = "timedelta64" if values.dtype.kind == "m" else "datetime64"
     if np.datetime_data(values.dtype)[0] in ("fs", "as"):  # units of which no int64 holds a day
-        values = values.astype("datetime64[us]")
-    days = values.astype("datetime64[D]")  # by days first: years far away do not fit into microseconds
-    rest = (values.astype("datetime64[us]") - days.astype("datetime64[us]")).astype(np.int64) / MICROSECONDS
+        values = values.astype(f"{name}[us]")
+    days = values.astype(f"{name}[D]")  # by days first: years far away do not fit into microseconds
+    rest = (values.astype(f"{name}[us]") - days.astype(f"{name}[us]")).astype(np.int64) / MICROSECONDS
     return np.where(np.isnat(values), np.nan, days.astype(np.int64) + rest)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.rows import check_schema
 from skdp._validation import absolute_path
 from skdp.accounting import DpEvent
@@ -178,6 +179,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         self.bounds_, self.mean_, self.var_ = found
         self.scale_ = np.sqrt(self.var_)
 
+    @silent_arithmetic
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Standardize rows.
 
@@ -203,6 +205,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
             made /= self.scale_
         return made
 
+    @silent_arithmetic
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Turn standardized rows back.
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.norms import with_row_norm, with_row_schema
 from skdp._fitting.private_step import PrivateStep
 from skdp._fitting.public_rules import register
@@ -351,6 +352,7 @@ class DPTableVectorizer(ColumnBuyer):
 
     # --- rows ---
 
+    @silent_arithmetic
     def transform(self, X: Any) -> Any:
         """Turn a table into numbers, row by row.
 
@@ -388,6 +390,7 @@ class DPTableVectorizer(ColumnBuyer):
         few = sum(block.n_entries for block in blocks) < _SPARSE_BELOW * sum(block.width for block in blocks)
         return few and output_of(self) == "default"
 
+    @silent_arithmetic
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Turn numbers back into cells: middles of bins, levels as text, gaps as None.
 

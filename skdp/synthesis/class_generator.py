@@ -253,9 +253,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
         measurement = ClassMeasurement(
             plan.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, plan.n_public
         )
-        with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a cell
-            blocks = ClassRows(rows, codes, Box.of(self.bounds_))
-            self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
+        blocks = ClassRows(rows, codes, Box.of(self.bounds_))
+        self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
         self.class_count_, self._fitted_dtype = counts.of_classes, np.dtype(blocks.dtype).name
         if targets is not None:
             self.label_shares_ = self._chosen_shares()

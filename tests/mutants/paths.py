@@ -7,6 +7,7 @@ EVENT_CURVES, GROUPS_OF_RECORDS = "skdp/accounting/curves.py", "skdp/accounting/
 DISCRETE_PAIRS, GROUPED_PROFILES = "skdp/accounting/pld/discrete.py", "skdp/accounting/pld/grouped.py"
 NOISE_EVENTS, SIMPLIFY = "skdp/accounting/noise_events.py", "skdp/accounting/composition.py"
 STATEMENTS = "skdp/accounting/classic/composition.py"
+ARITHMETIC = "skdp/_fitting/arithmetic.py"
 AVERAGING = "skdp/_training/averaging.py"
 BLOCKS = "skdp/preprocessing/blocks.py"
 CACHING = "skdp/_kernels/caching.py"

@@ -2,6 +2,7 @@
 
 from table import (
     bought,
+    cells,
     clip,
     displays,
     distributed,
@@ -35,6 +36,7 @@ from table import (
 
 MUTANTS = [
     *bought.MUTANTS,
+    *cells.MUTANTS,
     *clip.MUTANTS,
     *distributed.MUTANTS,
     *noise.MUTANTS,

@@ -1,0 +1,115 @@
+"""Replay: what two neighbouring tables put into the releases of a fit, when both see the same noisy outputs.
+
+A fit on D records every value that noise is added to, and what came out. A fit on D', with the same seed, is handed the
+outputs of the first in the place of its own. Both then see the same history, so each value may differ by what its
+mechanism declares, and all else that the fit leaves behind has to be equal bit for bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from skdp._fitting.releases import Release
+from skdp.mechanisms import GaussianMechanism
+
+
+class Recorded(NamedTuple):
+    """One release: the exact value, the noisy one, and the sensitivity that is priced."""
+
+    exact: np.ndarray
+    noisy: np.ndarray
+    sensitivity: float
+
+
+class Run(NamedTuple):
+    """What a fit put into its releases, and all that it left behind."""
+
+    releases: list[Recorded]
+    state: dict[str, Any]
+    messages: list[tuple[type, str]]
+
+
+@contextlib.contextmanager
+def recording(forced: list[Recorded]) -> Iterator[list[Recorded]]:
+    """Record all releases; those that `forced` has get its noisy values."""
+    add_noise, seen = GaussianMechanism._add_noise, []
+
+    def recorded(mechanism: GaussianMechanism, value: np.ndarray, stream: Any) -> np.ndarray:
+        exact, noisy = value.copy(), add_noise(mechanism, value, stream)
+        if len(seen) < len(forced):
+            noisy = forced[len(seen)].noisy.copy()
+        seen.append(Recorded(exact, noisy.copy(), mechanism.sensitivity))
+        return noisy
+
+    GaussianMechanism._add_noise = recorded
+    try:
+        yield seen
+    finally:
+        GaussianMechanism._add_noise = add_noise
+
+
+def run(fit: Callable[[Any], Any], table: Any, forced: list[Recorded] | tuple[()] = ()) -> Run:
+    """Fit on a table, with the noisy values of `forced`."""
+    with warnings.catch_warnings(record=True) as caught, recording(list(forced)) as seen:
+        warnings.simplefilter("always")
+        fitted = fit(table)
+    return Run(seen, dict(leaves(vars(fitted))), [(each.category, str(each.message)) for each in caught])
+
+
+def replay(fit: Callable[[Any], Any], one: Any, other: Any) -> tuple[Run, Run]:
+    """Fit on two tables, the second time with what was released the first time."""
+    first = run(fit, one)
+    return first, run(fit, other, first.releases)
+
+
+def moves(one: Run, other: Run) -> list[float]:
+    """How far each release moved, in times of its sensitivity."""
+    assert [each.exact.shape for each in one.releases] == [each.exact.shape for each in other.releases]
+    assert [each.sensitivity for each in one.releases] == [each.sensitivity for each in other.releases]
+    pairs = zip(one.releases, other.releases, strict=True)
+    return [float(np.linalg.norm(a.exact - b.exact)) / a.sensitivity for a, b in pairs]
+
+
+def assert_all_else_is_equal(one: Run, other: Run) -> None:
+    """The second fit leaves behind what the first does, bit for bit."""
+    assert one.state.keys() == other.state.keys()
+    for place, value in one.state.items():
+        assert value == other.state[place], place
+    assert one.messages == other.messages
+
+
+def leaves(value: Any, place: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
+    """Every number, text and array within an object, by its place, arrays as their type, shape and bytes."""
+    if id(value) in seen:
+        return
+    seen |= {id(value)}
+    if isinstance(value, Release):
+        yield place, (value.event, value.adjacency)  # and not the random name
+    elif sp.issparse(value):
+        for name in ("data", "indices", "indptr"):
+            yield from leaves(getattr(value, name), f"{place}.{name}", seen)
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        yield place, (value.dtype.str, value.shape, value.tobytes())
+    elif isinstance(value, dict):
+        yield place, [repr(key) for key in value]
+        for key, each in value.items():
+            yield from leaves(each, f"{place}[{key!r}]", seen)
+    elif isinstance(value, frozenset) and place == "['_fitted_inside']":
+        yield place, len(value)  # random names of releases
+    elif isinstance(value, list | tuple | np.ndarray):
+        yield place, len(value)
+        for number, each in enumerate(value):
+            yield from leaves(each, f"{place}[{number}]", seen)
+    elif hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value):
+        yield place, type(value).__name__
+        yield from leaves(vars(value), place, seen)
+    elif callable(value):
+        yield place, getattr(value, "__qualname__", type(value).__name__)
+    else:
+        yield place, (type(value).__name__, repr(value))

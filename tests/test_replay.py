@@ -1,0 +1,266 @@
+"""Every estimator, on a table and on one that differs in a hostile row: nothing moves by more than is priced.
+
+A new estimator joins by a line in `FITS`; `test_every_estimator_is_replayed` asks for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from replay import assert_all_else_is_equal, moves, replay, run
+
+import skdp
+from skdp import (
+    DPPCA,
+    DPWGAN,
+    DPClassMixtureGenerator,
+    DPGaussianNB,
+    DPGridSearchCV,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMarginalSynthesizer,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPOneHotEncoder,
+    DPQuantileBinner,
+    DPRandomizedSearchCV,
+    DPRidge,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPTableVectorizer,
+    tabular_pipeline,
+)
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.mechanisms import GaussianMechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
+
+N, ROW = 80, 7
+SEED = {"random_state": 0, "delta": 1e-4}
+BOUNDS = {"bounds": (-2.0, 2.0), **SEED}
+SCHEMA = {"x0": (-2, 2), "x1": (-2, 2), "x2": {"kind": "number", "edges": [-2, -1, 0, 1, 2]}}
+SMALL = {"hidden_layer_sizes": (4,), "max_iter": 4}
+GAN = {"critic_layer_sizes": (4,), "generator_layer_sizes": (4,), "max_iter": 2}
+TREES = {"n_estimators": 5, "max_depth": 3, "max_iter": 10}
+
+
+class People(NamedTuple):
+    """Rows, a class and a target each, and weights or None."""
+
+    X: object
+    y: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None = None
+
+
+def classifier(model):
+    return lambda people: model().fit(people.X, people.y, sample_weight=people.weight)
+
+
+def regressor(model):
+    return lambda people: model().fit(people.X, people.target, sample_weight=people.weight)
+
+
+def without_weights(model):
+    return lambda people: model().fit(people.X, people.y)
+
+
+def rows_alone(model):
+    return lambda people: model().fit(people.X)
+
+
+def logistic(**parameters):
+    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 15, **SEED, **parameters})
+
+
+def searching(search, **parameters):
+    grid = {"max_grad_norm": [0.1, 0.5]}
+    model = DPLogisticRegression(classes=[0, 1], max_iter=5)
+    return search(model, grid, epsilon=2.0, strategy="compose", **SEED, **parameters)
+
+
+OF_WEIGHTS = {
+    "logistic": classifier(logistic),
+    "logistic, lots": classifier(lambda: logistic(sampling_rate=0.5, adjacency="replace_one")),
+    "logistic, three classes": classifier(lambda: logistic(classes=[0, 1, 2])),
+    "network": classifier(lambda: DPMLPClassifier(classes=[0, 1], **SMALL, **SEED)),
+    "network, per layer": classifier(
+        lambda: DPMLPClassifier(classes=[0, 1], clipping="per_layer", solver="adam", **SMALL, **SEED)
+    ),
+    "network of targets": regressor(lambda: DPMLPRegressor(y_bounds=(-1, 1), **SMALL, **SEED)),
+    "trees": classifier(lambda: DPRandomTreesClassifier(classes=[0, 1], **TREES, **BOUNDS)),
+    "trees of targets": regressor(lambda: DPRandomTreesRegressor(y_bounds=(-1, 1), **TREES, **BOUNDS)),
+    "ridge": regressor(lambda: DPRidge(y_bounds=(-1, 1), **SEED)),
+    "least squares": regressor(lambda: DPLinearRegression(y_bounds=(-1, 1), adjacency="replace_one", **SEED)),
+}
+FITS = {
+    **OF_WEIGHTS,
+    "naive Bayes": without_weights(lambda: DPGaussianNB(classes=[0, 1], **BOUNDS)),
+    "components": rows_alone(lambda: DPPCA(2, data_norm=2.0, **SEED)),
+    "components, normalized": rows_alone(lambda: DPPCA(2, normalize=True, center=False, **SEED)),
+    "scaler": rows_alone(lambda: DPStandardScaler(**BOUNDS)),
+    "scaler, bought bounds": rows_alone(lambda: DPStandardScaler(**SEED)),
+    "imputer, means": rows_alone(lambda: DPSimpleImputer("mean", **BOUNDS)),
+    "imputer, medians": rows_alone(lambda: DPSimpleImputer("median", **BOUNDS)),
+    "bins": rows_alone(lambda: DPQuantileBinner(4, **BOUNDS)),
+    "bins, bought bounds": rows_alone(lambda: DPQuantileBinner(4, **SEED)),
+    "vectorizer": rows_alone(lambda: DPTableVectorizer(**SEED)),
+    "synthesizer": lambda people: DPMarginalSynthesizer(n_components=4, max_iter=4, **BOUNDS).fit(people.X),
+    "class mixture": without_weights(lambda: DPClassMixtureGenerator(classes=[0, 1], n_components=2, **BOUNDS)),
+    "WGAN": without_weights(lambda: DPWGAN(classes=[0, 1], **GAN, **BOUNDS)),
+    "pipeline": without_weights(
+        lambda: tabular_pipeline(DPLogisticRegression(classes=[0, 1], max_iter=5, random_state=0), delta=1e-4)
+        .set_params(vectorizer__random_state=0)
+    ),
+    "pipeline of a schema": without_weights(
+        lambda: tabular_pipeline(
+            DPLogisticRegression(classes=[0, 1], max_iter=5, random_state=0), schema=SCHEMA, delta=1e-4
+        )
+    ),
+    "grid": without_weights(lambda: searching(DPGridSearchCV)),
+    "random grid": without_weights(lambda: searching(DPRandomizedSearchCV, n_iter=2)),
+}  # fmt: skip
+WORDS = {
+    "encoder": rows_alone(lambda: DPOneHotEncoder(**SEED)),
+    "imputer, most frequent": rows_alone(lambda: DPSimpleImputer("most_frequent", **SEED)),
+    "vectorizer of words": rows_alone(lambda: DPTableVectorizer(**SEED)),
+}
+NO_FINITE_NUMBER_NEEDED = {"scaler", "imputer, means", "imputer, medians", "bins", "vectorizer", "pipeline of a schema"}
+
+
+def people(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (N, 3))
+    y = np.arange(N) % 2
+    return People(X, y, np.clip(X @ [0.5, -0.5, 0.2], -1, 1))
+
+
+HOSTILE = {
+    "zeros": 0.0,
+    "denormal": 5e-324,
+    "denormal of single precision": 1e-40,
+    "corner": [1.0, -1.0, 1.0],
+    "beyond all bounds": [1e6, -1e6, 3.0],
+    "huge": [1e300, -1e300, 1e-300],
+    "the largest": np.finfo(float).max,
+}
+
+
+def with_row(table, row, label=None, target=None):
+    X, y, targets = table.X.copy(), table.y.copy(), table.target.copy()
+    X[ROW] = row
+    y[ROW] = y[ROW] if label is None else label
+    targets[ROW] = targets[ROW] if target is None else target
+    return People(X, y, targets, table.weight)
+
+
+def assert_only_one_row_moved(one, other):
+    assert one.releases
+    # A row becomes another one: it leaves, and the other comes.
+    assert max(moves(one, other)) <= 2.0 * (1 + 1e-9)
+    assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("row", HOSTILE)
+@pytest.mark.parametrize("name", FITS)
+def test_one_row_moves_the_releases_and_nothing_else(name, row):
+    table = people()
+    near = with_row(table, HOSTILE[row], 1 - table.y[ROW], -1.0)
+    assert_only_one_row_moved(*replay(FITS[name], table, near))
+
+
+@pytest.mark.parametrize("name", sorted(NO_FINITE_NUMBER_NEEDED))
+def test_one_gap_moves_the_releases_and_nothing_else(name):
+    table = people()
+    assert_only_one_row_moved(*replay(FITS[name], table, with_row(table, [np.nan, np.inf, -np.inf])))
+
+
+@pytest.mark.parametrize("weight", [0.0, 5e-324, 1e-9, 1.0, 1e30])
+@pytest.mark.parametrize("name", OF_WEIGHTS)
+def test_one_weight_moves_the_releases_and_nothing_else(name, weight):
+    table = people()._replace(weight=np.linspace(0.1, 1.0, N))
+    weights = table.weight.copy()
+    weights[ROW] = weight
+    assert_only_one_row_moved(*replay(FITS[name], table, table._replace(weight=weights)))
+
+
+CELLS = {"gap": None, "another word": "b", "a number": 7, "a truth": True, "a day": pd.Timestamp("2020-01-01"), "": ""}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("name", WORDS)
+def test_one_cell_of_words_moves_the_releases_and_nothing_else(name, cell):
+    words = pd.DataFrame({"word": ["a", "b", "a", "7", "True", "2020-01-01"] * 20, "other": ["u", "v"] * 60})
+    near = words.astype(object)
+    near.loc[ROW, "word"] = CELLS[cell]
+    one, other = replay(WORDS[name], People(words.astype(object), None, None), People(near, None, None))
+    assert_only_one_row_moved(one, other)
+
+
+def outcome(fit, table):
+    """How a fit ends, and what it says, under the given settings of NumPy."""
+    try:
+        return run(fit, table).messages
+    except ArithmeticError as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("setting", ["raise", "warn"])
+@pytest.mark.parametrize("name", FITS)
+def test_settings_of_arithmetic_reveal_no_row(name, setting):
+    table = people()
+    single = table._replace(X=table.X.astype(np.float32))
+    for each, tiny in ((table, 5e-324), (table, 1e-310), (single, 1e-40), (table, 1e300)):
+        near = with_row(each, tiny, target=1e-310)
+        with np.errstate(all=setting):
+            assert outcome(FITS[name], near) == outcome(FITS[name], each)
+
+
+@pytest.mark.parametrize("method", ["transform", "predict", "predict_proba", "predict_log_proba", "decision_function"])
+@pytest.mark.parametrize("name", FITS)
+def test_settings_of_arithmetic_reveal_no_row_to_other_steps(name, method):
+    table = people()
+    fitted = FITS[name](table)
+    for setting in ("raise", "warn") if hasattr(fitted, method) else ():
+        for tiny in (5e-324, 1e-310, 1e300):
+            near = with_row(table, tiny)
+            with np.errstate(all=setting), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert getattr(fitted, method)(near.X).shape[0] == N
+
+
+def test_every_estimator_is_replayed():
+    modules = [importlib.import_module(f"skdp.{name}") for name in skdp._MODULES]
+    public = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    public += [getattr(skdp, name) for name in skdp._PUBLIC]
+    private = {each.__name__ for each in public if isinstance(each, type) and hasattr(each, "__private_step__")}
+    table, words = people(), People(pd.DataFrame({"w": ["a", "b"] * 60}), None, None)
+    seen = {type(fit(table)).__name__ for fit in FITS.values()} | {type(fit(words)).__name__ for fit in WORDS.values()}
+    assert private <= seen
+
+
+def test_a_replay_sees_a_release_that_moves_too_far(monkeypatch):
+    """The harness itself can fail: a mechanism that is told half the sensitivity, and a state that shows a row."""
+    table = people()
+    near = with_row(table, HOSTILE["corner"], 1 - table.y[ROW])
+
+    def half(people):
+        exact = people.X.sum(axis=0)
+        GaussianMechanism(1.0, 0.1).release(exact, 0)
+        return logistic().fit(people.X, people.y)
+
+    with pytest.raises(AssertionError):
+        assert_only_one_row_moved(*replay(half, table, near))
+
+    def telling(people):
+        model = logistic().fit(people.X, people.y)
+        model.largest_ = people.X.max()
+        return model
+
+    with pytest.raises(AssertionError):
+        assert_only_one_row_moved(*replay(telling, table, near))
