@@ -147,7 +147,8 @@ def test_spans_and_moments_of_every_unit_are_read_alike():
 
 
 def test_spans_and_moments_of_python_are_read_as_those_of_numpy():
-    drawn = np.random.default_rng(0).integers([-(10**5), 0], [10**6, 86_400 * 10**6], (500, 2)).tolist()
+    far = np.random.default_rng(0).integers([-(10**5), 0], [10**6, 86_400 * 10**6], (500, 2)).tolist()
+    drawn = [*far, *([-1, microseconds] for _, microseconds in far)]
     spans = [datetime.timedelta(days, 0, microseconds) for days, microseconds in drawn]
     moments = [datetime.datetime(1970, 1, 1) + span for span in spans]
     for cells, dtype in ((spans, "m8[us]"), (moments, "M8[us]")):

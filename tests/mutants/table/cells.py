@@ -51,7 +51,7 @@ MUTANTS = [
         (READINGS, "return span.days + (span.seconds * 1_000_000 + span.microseconds) / MICROSECONDS",
          "return span / datetime.timedelta(days=1)"),
         tests="cells",
-        select="alike or no_cell",
+        select="python_are_read",
     ),
     mutant(
         "moments of pandas are read to the nanosecond by Python",
