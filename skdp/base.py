@@ -19,7 +19,7 @@ from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_form_of, row_norm_of
-from skdp._fitting.payment import Payment
+from skdp._fitting.payment import Payment, charged
 from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, is_private, step_of
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_schema, check_table, encode_labels
@@ -180,7 +180,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         warn_of_weak_delta(work.delta, work._public_n_samples(rows.shape[0]))
         work._payment().charge(plan.event)
         work._fitted_n_public = work._public_n_samples(rows.shape[0])
-        interrupted = work._learn(plan, rows, targets)
+        interrupted = charged(work._learn, plan, rows, targets)
         publish(self, work)
         if interrupted:
             warn_of_interrupt(interrupted)
@@ -201,7 +201,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
             work._fitted_n_public = work._public_n_samples(shape[0])
             warn_of_weak_delta(work.delta, work._fitted_n_public)
         work._payment().charge(plan.event)
-        work._learn(plan, X, targets)
+        charged(work._learn, plan, X, targets)
         publish(self, work)
         return self
 

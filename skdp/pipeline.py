@@ -23,7 +23,7 @@ from skdp._fitting.findings import Finding as Finding
 from skdp._fitting.findings import check_structure, find
 from skdp._fitting.joint_fit import Allocation, JointFit
 from skdp._fitting.leaks import note_leaks
-from skdp._fitting.payment import Payment
+from skdp._fitting.payment import Payment, charged
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
 from skdp._fitting.public_steps import find_faults
 from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
@@ -421,7 +421,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         with payment.recording_refusals():
             fit.prepare(X, y)
         payment.charge(event)
-        rows, interrupted = fit.learn(whole._timed)
+        rows, interrupted = charged(fit.learn, whole._timed)
         take_fit(whole, fit, event)
         whole._fitted_n_public = public_rows_of(whole, n_samples)
         with PUBLICATION:

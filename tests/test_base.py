@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp import (
+    DPPCA,
+    BudgetExceededError,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
 from skdp._fitting.releases import new_release, releases_of
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import Budget, PrivateEstimator
+from skdp.model_selection import DPGridSearchCV
+from skdp.pipeline import PrivatePipeline
 
 STEP = GaussianDpEvent(5.0)
 
@@ -168,3 +177,56 @@ def test_a_seed_is_a_leak_and_no_seed_is_a_fresh_key():
         two = Newcomer(random_state=4)._root_stream()
     np.testing.assert_array_equal(one.words(8), two.words(8))
     assert not np.any(Newcomer()._root_stream().words(8) == Newcomer()._root_stream().words(8))
+
+
+# --- memory that runs out after the charge ----------------------------------------------------------------------------
+
+X = np.random.default_rng(0).uniform(-1, 1, (400, 5))
+Y = (X[:, 0] > 0).astype(int)
+N_HUGE = 2**47  # doubles, for which no machine has addresses
+
+
+class HungryComponents(DPPCA):
+    """Components that need more memory than there is, but for a few rows."""
+
+    def _learn(self, plan, rows, targets):
+        if not hasattr(rows, "shape") or len(rows) > 100:
+            np.empty(N_HUGE)
+        return super()._learn(plan, rows, targets)
+
+
+class HungryClassifier(DPLogisticRegression):
+    """The same of a classifier."""
+
+    def _train(self, plan, rows, targets):
+        if len(rows) > 100:
+            np.empty(N_HUGE)
+        return super()._train(plan, rows, targets)
+
+
+@pytest.mark.parametrize(
+    ("make", "rows"),
+    [
+        (lambda ledger: DPMLPClassifier((2**44,), classes=[0, 1], max_iter=1, accountant=ledger), X),
+        (lambda ledger: HungryComponents(2, accountant=ledger), X),
+        (lambda ledger: HungryComponents(2, accountant=ledger, n_samples_public=400), (part for part in [X])),
+        (lambda ledger: make_private([HungryComponents(2, accountant=ledger)]), X),
+        (lambda ledger: make_private([HungryClassifier(classes=[0, 1], accountant=ledger)]), X),
+        (lambda ledger: DPGridSearchCV(HungryClassifier(classes=[0, 1], accountant=ledger), {"alpha": [0.1, 1.0]}), X),
+    ],
+    ids=["network", "rows in memory", "blocks", "transformer in a pipeline", "pipeline", "search"],
+)
+def test_memory_that_runs_out_says_that_the_charge_stands_and_nothing_of_sizes(make, rows):
+    """NumPy's error names the shape of the array, which may be that of a lot."""
+    ledger = PrivacyAccountant()
+    with pytest.raises(MemoryError) as caught:
+        make(ledger).fit(rows, Y)
+    assert str(caught.value) == (
+        "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
+    )
+    assert caught.value.__context__ is None
+    assert len(ledger.history) == 1
+
+
+def make_private(steps):
+    return PrivatePipeline([(f"step{number}", step) for number, step in enumerate(steps)])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import inspect
 import itertools
 import json
 import os
+import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -17,7 +20,14 @@ import numpy as np
 import pytest
 
 import skdp._gradient.estimator
-from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, _random, mechanisms
+from skdp import (
+    BudgetExceededError,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    PrivacyAccountant,
+    _random,
+    mechanisms,
+)
 from skdp._random import SecretStream
 from skdp._training import loop
 from skdp.ensemble import DPRandomTreesClassifier
@@ -357,6 +367,158 @@ def test_kill_9_and_go_on_in_another_process(tmp_path):
     ledgers = [PrivacyAccountant.open(tmp_path / name) for name in ("a.budget", "b.budget")]
     assert [len(ledger.history) for ledger in ledgers] == [1, 1]
     assert ledgers[0].get_epsilon() == ledgers[1].get_epsilon()
+
+
+# --- disks that are full, and kills around the charge ---
+
+
+@contextlib.contextmanager
+def full_disk():
+    """No file grows beyond a size that no state of a run has."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))  # Python ignores the signal: writing gives an error
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The draws of noise so far, and what to do at each, given its number."""
+    counted, actions, add = [], [], mechanisms.GaussianMechanism._add_noise
+
+    def noted(mechanism, value, stream):
+        counted.append(1)
+        for action in actions:
+            action(len(counted))
+        return add(mechanism, value, stream)
+
+    monkeypatch.setattr(mechanisms.GaussianMechanism, "_add_noise", noted)
+    return counted, actions
+
+
+def test_a_full_disk_before_the_charge_costs_nothing(tmp_path, drawn):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    make("sampled").fit(X, Y)  # nothing is left to compile
+    drawn[0].clear()
+    model = make("sampled", path, accountant=accountant)
+    for _ in range(3):
+        with full_disk(), pytest.raises(OSError, match=r"this fit was not charged: make room.*another path") as caught:
+            model.fit(X, Y)
+        message = str(caught.value)
+        assert message.startswith(f"checkpoint={str(path)!r} could not be written (")
+        assert "\n" not in message
+        assert caught.value.errno == errno.EFBIG
+        assert (accountant.history, drawn[0], list(tmp_path.iterdir())) == ((), [], [])
+    model.fit(X, Y)
+    assert len(accountant.history) == 1
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt()], ids=["", "interrupted"])
+def test_a_full_disk_within_a_run_leaves_the_charge_and_the_last_file(error, tmp_path, drawn, monkeypatch):
+    path, accountant, whole = tmp_path / "run.npz", PrivacyAccountant(), make("sampled").fit(X, Y)
+    counted, actions = drawn
+    counted.clear()
+    model = make("sampled", path, accountant=accountant)
+    with contextlib.ExitStack() as stack:
+        if error is not None:
+            patch = stack.enter_context(monkeypatch.context())
+            patch.setattr(type(model), "_make_progress", lambda *arguments: StopAfter(15, error))
+        actions.append(lambda number: number == 15 and stack.enter_context(full_disk()))
+        with pytest.raises(OSError, match=r"could not be written .* after the fit was charged, which stands") as caught:
+            model.fit(X, Y)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert not hasattr(model, "coef_")
+    assert [each.name for each in tmp_path.iterdir()] == ["run.npz"]
+    with np.load(path) as file:
+        n_kept = json.loads(bytes(file["header"]))["n_done"]
+    assert n_kept == 14  # a file at every other step
+    actions.clear()
+    counted.clear()
+    model.fit(X, Y)
+    assert (len(counted), model.n_steps_, len(accountant.history)) == (40 - n_kept, 40, 1)
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+
+
+@pytest.mark.parametrize("name", ["sampled", "network"])
+@pytest.mark.parametrize("charged", [False, True])
+def test_a_kill_between_the_first_file_and_the_charge_or_the_first_step(name, charged, tmp_path, monkeypatch, drawn):
+    """No ledger holds the receipt of that file: the run is charged when it resumes, and once."""
+    path, whole = tmp_path / "run.npz", parameters_of(make(name).fit(X, Y))
+    accountant, spend = PrivacyAccountant(), PrivacyAccountant.spend
+
+    def killed(ledger, *given, **keywords):
+        assert path.exists()
+        if charged:
+            spend(ledger, *given, **keywords)
+        raise SystemError("killed")
+
+    drawn[0].clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(PrivacyAccountant, "spend", killed)
+        with pytest.raises(SystemError):
+            make(name, path, accountant=accountant).fit(X, Y)
+    assert (len(accountant.history), drawn[0]) == (int(charged), [])
+    resumed = make(name, path, accountant=accountant).fit(X, Y)
+    assert len(accountant.history) == 1
+    for found, expected in zip(parameters_of(resumed), whole, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_charge_that_is_refused_at_the_last_moment_leaves_no_file(tmp_path, monkeypatch):
+    """Others may charge between the check and the charge: this run never ran, and would be in the way of the next."""
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant(1.5, 1e-4)
+    begin = skdp._gradient.estimator.GradientEstimator._begin_file
+
+    def and_others_charge(model, *given):
+        begin(model, *given)
+        make("sampled", accountant=accountant).fit(X, Y)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(skdp._gradient.estimator.GradientEstimator, "_begin_file", and_others_charge)
+        with pytest.raises(BudgetExceededError):
+            make("sampled", path, accountant=accountant).fit(X, Y)
+    assert len(accountant.history) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def denied(name):
+    """Path methods that are not allowed, as in a folder that became read-only: the tests may run as root."""
+
+    def refuse(path, *given, **keywords):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    return name, refuse
+
+
+def test_leftovers_that_cannot_be_removed_are_told_before_the_charge(tmp_path, monkeypatch):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    (tmp_path / "run.npz.4242.part").write_bytes(b"cut short")
+    monkeypatch.setattr(pathlib.Path, *denied("unlink"))
+    with pytest.raises(OSError, match=r"^checkpoint=.* cannot be used \(Permission denied\), and this fit was not"):
+        make("sampled", path, accountant=accountant).fit(X, Y)
+    assert accountant.history == ()
+
+
+def test_a_complete_run_whose_file_stays_is_published_and_says_so(tmp_path, monkeypatch):
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    finish = skdp._training.checkpoint.Checkpoint.finish
+
+    def denied_finish(checkpoint):
+        with monkeypatch.context() as patch:
+            patch.setattr(pathlib.Path, *denied("unlink"))
+            finish(checkpoint)
+
+    monkeypatch.setattr(skdp._training.checkpoint.Checkpoint, "finish", denied_finish)
+    model = make("sampled", path, accountant=accountant)
+    with pytest.warns(
+        UserWarning, match=r"run.npz' of a fit that is complete could not be removed \(Permission denied"
+    ):
+        model.fit(X, Y)
+    assert (model.n_steps_, len(accountant.history), path.exists()) == (40, 1, True)
 
 
 # --- streams that go on ---

@@ -239,3 +239,17 @@ def test_without_a_file_there_is_nothing_to_lock():
     with RunLock(None) as lock, RunLock(None) as other:
         lock.take()
         other.take()
+
+
+def test_a_lock_file_that_cannot_be_removed_does_not_fail_a_fit_that_is_published(tmp_path, monkeypatch):
+    path, unlink = tmp_path / "run.npz", os.unlink
+
+    def refuse(name, *given, **keywords):
+        if str(name).endswith(".lock"):
+            raise PermissionError(13, "Permission denied", name)
+        unlink(name, *given, **keywords)
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    assert make(path).fit(X, Y).n_steps_ == 30
+    assert [each.name for each in tmp_path.iterdir()] == ["run.npz.lock"]
+    assert not taken(path)

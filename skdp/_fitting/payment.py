@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from skdp.accounting import DpEvent, PrivacyAccountant
+
+T = TypeVar("T")
 
 
 class Payment(NamedTuple):
@@ -50,4 +52,18 @@ class Payment(NamedTuple):
             raise
 
 
-__all__ = ["Payment"]
+def charged(learn: Callable[..., T], *given: Any) -> T:
+    """Return ``learn(*given)``, of which the charge was made; an error for want of memory says that it stands.
+
+    NumPy's own error names the shape of an array, which may be that of a lot: it is neither shown nor chained.
+    """
+    try:
+        return learn(*given)
+    except MemoryError:
+        pass
+    raise MemoryError(
+        "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
+    )
+
+
+__all__ = ["Payment", "charged"]

@@ -17,6 +17,7 @@ from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import begin_record, note_leaks
+from skdp._fitting.payment import charged
 from skdp._fitting.releases import Release, publish, releases_of
 from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import (
@@ -34,7 +35,7 @@ from skdp._sampling import Sampling
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.grouped import GroupedModel
 from skdp._training.groups import GroupLimit, find_groups, taken
-from skdp._training.loop import run_dpsgd
+from skdp._training.loop import run_dpsgd, start_of_run
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
 from skdp._training.plan import calibrate_noise, event_of_steps
@@ -52,6 +53,7 @@ from skdp.base import (
     warn_of_interrupt,
     warn_of_weak_delta,
 )
+from skdp.exceptions import BudgetExceededError
 
 
 class GradientEstimator(PrivateEstimator):
@@ -232,8 +234,9 @@ class GradientEstimator(PrivateEstimator):
             work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
+            work._begin_file(plan, rows.dtype)
         work._charge_once(plan)
-        interrupted = work._learn(plan, rows, targets)
+        interrupted = charged(work._learn, plan, rows, targets)
         publish(self, work)
         # An interrupted run keeps its checkpoint, from which the next fit resumes.
         if interrupted:
@@ -339,10 +342,22 @@ class GradientEstimator(PrivateEstimator):
         else:
             self._admit(plan.event)
 
+    def _begin_file(self, plan: Plan, dtype: Any) -> None:
+        """Write the file of the run before the charge, with the state that training will start from."""
+        run, theta = plan.run, self._start(plan.run, plan.outputs, dtype, plan.stream, warm=plan.warm)
+        state, _ = start_of_run(run.optimizer, theta, plan.stream, run.averaging, plan.checkpoint)
+        cast(Checkpoint, plan.checkpoint).begin(state)
+
     def _charge_once(self, plan: Plan) -> None:
         """Charge, unless the run resumes from a file and this ledger already holds its charge."""
-        if not self._is_charged(plan):
+        if self._is_charged(plan):
+            return
+        try:
             self._payment().charge(plan.event, plan.note)
+        except BudgetExceededError:  # others charged since the ledger was asked
+            if plan.checkpoint is not None:
+                plan.checkpoint.discard()
+            raise
 
     def _is_charged(self, plan: Plan) -> bool:
         accountant = resolve_accountant(self.accountant)

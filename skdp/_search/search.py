@@ -24,7 +24,7 @@ from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_schema_of, with_row_schema
-from skdp._fitting.payment import Payment
+from skdp._fitting.payment import Payment, charged
 from skdp._fitting.private_step import is_private, private_steps, step_of
 from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types
@@ -128,11 +128,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             y = _checked_labels(_last_of(made[0]), y, n_samples) if labels is None else labels
             check_rows(plan, X, y)
         payment.charge(plan.event)
-
-        with _nothing_said():
-            tried = [] if len(grid) == 1 else self._try_all(plan, n, X, y, stream)
-            best = max(tried, key=lambda each: each.score, default=None)
-            fitted = self._final(plan, terms, best, X, y, stream)
+        tried, best, fitted = charged(self._try_and_refit, plan, terms, n, X, y, stream)
         self._note(plan, n, best, tried)
         self._take(fitted, template, plan.event, terms)
 
@@ -210,6 +206,15 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 
     # --- the search ---
+
+    def _try_and_refit(
+        self, plan: SearchPlan, terms: SearchTerms, n: int, X: Any, y: NDArray[Any], stream: SecretStream
+    ) -> tuple[list[_Tried], _Tried | None, Any]:
+        """What was tried, the best of it, and what was fitted to all rows."""
+        with _nothing_said():
+            tried = [] if len(plan.tried) == 1 else self._try_all(plan, n, X, y, stream)
+            best = max(tried, key=lambda each: each.score, default=None)
+            return tried, best, self._final(plan, terms, best, X, y, stream)
 
     def _try_all(self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], stream: SecretStream) -> list[_Tried]:
         """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""

@@ -8,15 +8,20 @@ Between two files a run publishes nothing. A killed run that resumes from its la
 result per step of its plan. An interrupted or complete run writes a file before it returns its model, so the same steps
 are never released again. If a process dies after writing a file and before moving it to its name, that file holds later
 steps, which somebody may have read: the run resumes from the latest state on disk.
+
+The first file, of no step, is written before the charge, so that a disk that is full costs nothing. A process that dies
+between the two leaves a file whose receipt no ledger holds: the run that resumes from it is charged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
 import secrets
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +30,7 @@ import numpy as np
 from skdp._fitting.releases import Release
 from skdp._random import SecretStream
 from skdp._training.optimizers import Vector
+from skdp.exceptions import warn
 
 _SCHEMA = 1
 _FILES_A_RUN = 20
@@ -73,8 +79,9 @@ class Checkpoint:
         self.receipt = secrets.token_hex(16)
         self._header: dict[str, Any] = {}
         self._leaves: list[Any] = []
-        _keep_the_latest(self.path)
-        self.begun = self.path.exists()
+        with _told(self.path, "cannot be used", _UNCHARGED):
+            _keep_the_latest(self.path)
+            self.begun = self.path.exists()
         if self.begun:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
@@ -112,10 +119,19 @@ class Checkpoint:
         """Positions of the streams, if they may be stored."""
         return [stream.position for stream in streams] if self._seeded else None
 
+    def begin(self, state: TrainingState) -> None:
+        """Write the state from which a run is about to start or to resume, before it is charged."""
+        with _told(self.path, "could not be written", _UNCHARGED):
+            self._write(state)
+
     def keep(self, state: TrainingState, *, now: bool = False) -> None:
-        """Write the state, at every few steps or `now`. The file is replaced atomically."""
-        if not now and state.n_done % self._every:
-            return
+        """Write the state, at every few steps or `now`."""
+        if now or state.n_done % self._every == 0:
+            with _told(self.path, "could not be written", _CHARGED):
+                self._write(state)
+
+    def _write(self, state: TrainingState) -> None:
+        """Replace the file atomically."""
         header = {
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
             "positions": state.positions,
@@ -134,8 +150,42 @@ class Checkpoint:
             made.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Remove the file, once the run is complete and its model is returned."""
-        self.path.unlink(missing_ok=True)
+        """Remove the file, once the run is complete and its model is published."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            warn(
+                f"checkpoint={str(self.path)!r} of a fit that is complete could not be removed ({_reason(error)}): "
+                "remove it, or the next fit gives the same model again."
+            )
+
+    def discard(self) -> None:
+        """Remove a file that this run began, as its charge was refused and it will not run."""
+        if not self.begun:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+
+
+_UNCHARGED = "and this fit was not charged: make room, allow writing to its folder, or give another path"
+_CHARGED = (
+    "after the fit was charged, which stands: make room and fit again, which resumes from the last file that was "
+    "written and is not charged again"
+)
+
+
+@contextlib.contextmanager
+def _told(path: Path, what: str, charge: str) -> Iterator[None]:
+    """Say in one line which file failed, and whether the charge stands."""
+    try:
+        yield
+    except OSError as error:
+        told = OSError(f"checkpoint={str(path)!r} {what} ({_reason(error)}), {charge}.")
+        told.errno = error.errno
+        raise told from None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:

@@ -7,10 +7,19 @@ from typing import Any
 
 from skdp._random import SecretStream
 from skdp._training.averaging import Averaging
-from skdp._training.checkpoint import Checkpoint, TrainingState
+from skdp._training.checkpoint import Checkpoint, Streams, TrainingState
 from skdp._training.model import Model
 from skdp._training.optimizers import Optimizer, Vector
 from skdp._training.plan import DPSGDPlan
+
+
+def start_of_run(
+    optimizer: Optimizer, theta: Vector, stream: SecretStream, averaging: Averaging, checkpoint: Checkpoint | None
+) -> tuple[TrainingState, Streams]:
+    """Return the state from which a run starts or resumes, and its streams of sampling and noise."""
+    streams = stream.spawn("sampling"), stream.spawn("noise")
+    state = TrainingState(0, theta, optimizer.init(theta), averaging.init(theta))
+    return state if checkpoint is None else checkpoint.resume(state, streams), streams
 
 
 def run_dpsgd(
@@ -33,8 +42,8 @@ def run_dpsgd(
     on_step : callable
         Called with the number of steps done, after each step.
     checkpoint : Checkpoint or None
-        File that stores the run and from which it resumes. The state is written before this function returns, complete
-        or not: otherwise resuming would release some steps twice.
+        File that stores the run and from which it resumes; it was begun before the charge. The state is written before
+        this function returns, complete or not: otherwise resuming would release some steps twice.
 
     Returns
     -------
@@ -43,12 +52,9 @@ def run_dpsgd(
         Number of steps done, less than planned only after a `KeyboardInterrupt`, which ends the run and keeps its
         result.
     """
-    streams = sampling_stream, noise_stream = stream.spawn("sampling"), stream.spawn("noise")
+    state, streams = start_of_run(optimizer, theta, stream, averaging, checkpoint)
+    sampling_stream, noise_stream = streams
     mechanism = plan.mechanism
-    state = TrainingState(0, theta, optimizer.init(theta), averaging.init(theta))
-    if checkpoint is not None:
-        state = checkpoint.resume(state, streams)
-        checkpoint.keep(state, now=True)  # a run that was charged has a file from its first step on
     try:
         while state.n_done < plan.n_steps:
             # From the release on, a step is post-processing.

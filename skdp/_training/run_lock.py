@@ -89,7 +89,7 @@ class RunLock:
             # Removed while locked: a run that opens the file later creates a new one.
             if self._is_held and sys.platform != "win32":
                 os.unlink(self._file.name)
-        except FileNotFoundError:  # removed by hand
+        except OSError:  # removed by hand, or not to be removed any more: a file that nobody locks is no hindrance
             pass
         finally:
             self._file.close()

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
-from skdp._fitting.payment import Payment
+from skdp._fitting.payment import Payment, charged
 from skdp._fitting.private_step import is_private, private_steps
 from skdp._fitting.running import table_shape
 from skdp._random import SecretStream
@@ -76,7 +76,7 @@ class Study(NamedTuple):
     def run(self, X: Any, y: Any, stream: SecretStream, seeded: bool) -> list[list[Any]]:
         """The fitted models, by budget and repeat. What a fit would say was said before, once for all of them."""
         return [
-            [self._fitted(fit, X, y, _seed(stream, i, j) if seeded else None) for j in range(self.n_repeats)]
+            [charged(self._fitted, fit, X, y, _seed(stream, i, j) if seeded else None) for j in range(self.n_repeats)]
             for i, fit in enumerate(self.fits)
         ]
 

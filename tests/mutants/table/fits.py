@@ -184,8 +184,8 @@ MUTANTS = [
         (PIPELINE, "            fit.prepare(X, y)\n", "            pass\n"),
         (
             PIPELINE,
-            "        rows, interrupted = fit.learn(",
-            "        fit.prepare(X, y)\n        rows, interrupted = fit.learn(",
+            "        rows, interrupted = charged(",
+            "        fit.prepare(X, y)\n        rows, interrupted = charged(",
         ),
         tests="refusals pipeline",
         select="before_the_charge or costs_nothing or category",
@@ -326,6 +326,41 @@ MUTANTS = [
         (TRAINING, "            checkpoint.keep(state, now=True)\n    return", "            pass\n    return"),
         tests="checkpoint",
         select="one_release",
+    ),
+    mutant(
+        "the first file of a run written after its charge",
+        (
+            GRADIENT,
+            "            work._begin_file(plan, rows.dtype)\n        work._charge_once(plan)\n",
+            "            pass\n        work._charge_once(plan)\n"
+            "        if plan.checkpoint is not None:\n            work._begin_file(plan, rows.dtype)\n",
+        ),
+        tests="checkpoint",
+        select="full_disk_before or kill_between",
+    ),
+    mutant(
+        "a file that began before its charge counts as a charge",
+        (GRADIENT, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
+        tests="checkpoint",
+        select="kill_between",
+    ),
+    mutant(
+        "an unwritten file that does not tell of the charge",
+        (CHECKPOINT, "        raise told from None\n", "        raise\n"),
+        tests="checkpoint",
+        select="full_disk",
+    ),
+    mutant(
+        "the file of a run whose charge was refused",
+        (GRADIENT, "                plan.checkpoint.discard()\n", "                pass\n"),
+        tests="checkpoint",
+        select="refused_at_the_last_moment",
+    ),
+    mutant(
+        "memory that ran out after the charge tells the size of a lot",
+        (PAYMENT, "    except MemoryError:\n        pass\n", "    except MemoryError:\n        raise\n"),
+        tests="base",
+        select="memory",
     ),
     mutant(
         "the state of the generator in every file",

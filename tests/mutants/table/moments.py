@@ -133,8 +133,8 @@ MUTANTS = [
         "PCA: charge after the blocks are drawn",
         (
             BASE,
-            "        work._payment().charge(plan.event)\n        work._learn(plan, X, targets)\n",
-            "        work._learn(plan, X, targets)\n        work._payment().charge(plan.event)\n",
+            "        work._payment().charge(plan.event)\n        charged(work._learn, plan, X, targets)\n",
+            "        charged(work._learn, plan, X, targets)\n        work._payment().charge(plan.event)\n",
         ),
         tests="decomposition",
         select="charge or ceiling or aborted",

@@ -99,8 +99,8 @@ MUTANTS = [
         "the charge follows the first pass",
         (
             GRADIENT,
-            "        work._charge_once(plan)\n        interrupted = work._learn(plan, rows, targets)\n",
-            "        interrupted = work._learn(plan, rows, targets)\n        work._charge_once(plan)\n",
+            "        work._charge_once(plan)\n        interrupted = charged(work._learn, plan, rows, targets)\n",
+            "        interrupted = charged(work._learn, plan, rows, targets)\n        work._charge_once(plan)\n",
         ),
         tests="streaming",
         select="precedes or stands",
