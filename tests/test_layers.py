@@ -143,7 +143,7 @@ FLOORS = {
         ("inspections",),
     ),
     "_distributed": (("engine", "graphs", "lots"), ("partitions",), ("model",), ("rows",)),
-    "_streaming": (("ahead", "columns", "model", "parquet"), ("blocks",), ("memory_map",), ("arrow",)),
+    "_streaming": (("ahead", "columns", "files", "model", "parquet"), ("blocks",), ("memory_map",), ("arrow",)),
     "_report": (
         ("values", "price"),
         ("releases",),
@@ -273,7 +273,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (36, 8, 164), "accounting": (21, 9, 83)}
+    assert found == {"": (36, 8, 165), "accounting": (21, 9, 83)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -15,6 +15,7 @@ import dask.array as da
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 from joblib import Parallel, delayed
@@ -38,6 +39,7 @@ from skdp._random import SecretStream
 from skdp._sampling import PoissonSampling
 from skdp._streaming import blocks, model
 from skdp._streaming.ahead import read_ahead
+from skdp._streaming.arrow import source_of_rows
 from skdp._streaming.blocks import BlockSource
 from skdp._streaming.model import RowBlock, StreamedModel
 from skdp._streaming.parquet import ParquetRows
@@ -629,7 +631,10 @@ def rewritten(path, content, *, when=None):
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.05])
-@pytest.mark.parametrize("change", ["cut", "cut before the fit", "damaged", "touched", "another table", "gone"])
+@pytest.mark.parametrize(
+    "change",
+    ["cut", "cut before the fit", "damaged", "touched", "another table", "gone", "equal", "put back", "a pipe"],
+)
 def test_a_file_that_changes_under_the_fit_is_refused(tmp_path, monkeypatch, change, rate):
     X, y, _ = arrays()
     path = write(tmp_path / "t.parquet", X, y)
@@ -645,6 +650,14 @@ def test_a_file_that_changes_under_the_fit_is_refused(tmp_path, monkeypatch, cha
             os.utime(path)
         elif change == "another table":
             os.replace(other, path)
+        elif change == "equal":  # in size and time
+            rewritten(other, whole, when=when)
+            os.replace(other, path)
+        elif change == "put back":  # what was written over in place is of the same size and time
+            rewritten(path, whole, when=when)
+        elif change == "a pipe":  # which nobody writes: to open it would wait for ever
+            os.remove(path)
+            os.mkfifo(path)
         elif change == "damaged":  # of the same size and time: pages that cannot be decoded
             rewritten(path, whole[:100] + b"\xff" * 20_000 + whole[20_100:], when=when)
         else:
@@ -669,11 +682,164 @@ def test_a_file_that_changes_under_the_fit_is_refused(tmp_path, monkeypatch, cha
 
 def test_a_map_whose_file_changes_is_refused(tmp_path, monkeypatch):
     X, y, _ = arrays()
-    for change in (lambda: os.truncate(tmp_path / "x.npy", 1000), lambda: os.utime(tmp_path / "x.npy", ns=(1, 1))):
-        rows = mapped(tmp_path / "x.npy", X)
+    path = tmp_path / "x.npy"
+
+    def put_back():
+        when = os.stat(path)
+        rewritten(path, path.read_bytes(), when=when)
+
+    for change in (lambda: os.truncate(path, 1000), lambda: os.utime(path, ns=(1, 1)), put_back):
+        rows = mapped(path, X)
         monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *given, act=change: AfterStep(1, act))
         with pytest.raises(ValueError, match=r"the file .*x\.npy.* changed or was cut off under the fit"):
             logistic().fit(rows, y)
+
+
+def folder_with(tmp_path, add):
+    """A folder with one sound file and something else in it."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write(folder / "sound.parquet", *arrays()[:2])
+    add(folder)
+    return folder
+
+
+def cut_off(path):
+    whole = pathlib.Path(write(path, *arrays()[:2])).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    return path
+
+
+def empty(path):
+    path.touch()
+    return path
+
+
+def with_a_name_twice(path):
+    X, y, _ = arrays()
+    pq.write_table(pa.Table.from_arrays([pa.array(X[:, 0]), pa.array(X[:, 1]), pa.array(y)], ["a", "a", "label"]), path)
+    return path
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+    return path
+
+
+def a_link_to_itself(path):
+    path.symlink_to(path)
+    return path
+
+
+UNREADABLE = {
+    "cut off": (lambda to: cut_off(to / "a.parquet"), "the file .*a.parquet' is no Parquet file, or is cut off: give"),
+    "cut off, second": (
+        lambda to: [write(to / "b.parquet", *arrays()[:2]), cut_off(to / "a.parquet")],
+        "the file .*a.parquet' is no Parquet file, or is cut off: give",
+    ),
+    "empty": (lambda to: empty(to / "a.parquet"), "the file .*a.parquet' is no Parquet file, or is cut off: give"),
+    "a name twice": (lambda to: with_a_name_twice(to / "a.parquet"), "X has several columns of one name, 'a': give"),
+    "s3": (
+        lambda to: "s3://key:secret@bucket/a.parquet",
+        "^X is a URL of s3, where a path names files on this machine",
+    ),
+    "https in a list": (lambda to: ["https://host.invalid/a"], "^X is a URL of https, where a path names files"),
+    "file": (lambda to: (to / "a.parquet").as_uri(), "^X is a URL of file, where a path names files"),
+    "pipe": (lambda to: a_pipe(to / "a.parquet"), "a.parquet' is a pipe, a socket or a device, which cannot be read"),
+    "device": (lambda to: "/dev/zero", "'/dev/zero' is a pipe, a socket or a device, which cannot be read"),
+    "pipe in a list": (lambda to: [a_pipe(to / "a")], "a' is a pipe, a socket or a device, which cannot be read"),
+    "pipe in a folder": (
+        lambda to: folder_with(to, lambda folder: a_pipe(folder / "pipe.parquet")),
+        "pipe.parquet' is a pipe, a socket or a device, which cannot be read twice: give a file",
+    ),
+    "missing": (lambda to: to / "a.parquet", r"a.parquet' cannot be read \(No such file or directory\): give a file"),
+    "pattern": (lambda to: to / "*.parquet", r"cannot be read .*: patterns are not expanded, so give sorted\(glob"),
+    "link to itself": (lambda to: a_link_to_itself(to / "a"), "a' cannot be read .*symbolic links.*: give a file"),
+    "link to nothing in a folder": (
+        lambda to: folder_with(to, lambda folder: (folder / "gone").symlink_to(to / "nowhere")),
+        "gone' cannot be read .*: give a file that is there",
+    ),
+    "folder in a list": (lambda to: [to], "X has the folder .* in a list: give its files, or the folder alone"),
+    "empty list": (lambda to: [], "X is empty and names no file: give paths"),
+    "number in a list": (lambda to: [3], "X has a int where a path is needed: give paths"),
+}
+
+
+@pytest.mark.parametrize("fault", UNREADABLE)
+def test_what_is_no_parquet_file_is_refused_in_one_line_before_the_charge(tmp_path, fault):
+    make_up, expected = UNREADABLE[fault]
+    ledger, estimator = charged(tmp_path)
+    with pytest.raises((ValueError, TypeError, OSError), match=expected) as caught:
+        estimator.fit(TableRows(make_up(tmp_path)), "label")
+    assert type(caught.value).__module__ == "builtins"  # and no error of pyarrow
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    assert ledger.history == ()
+
+
+def linked(make_link, name):
+    def add(folder):
+        make_link(folder / "sound.parquet", folder / name)
+
+    return add
+
+
+REPEATED = {
+    "named twice": lambda to: [write(to / "a", *arrays()[:2]), str(to / "." / "a")],
+    "a symbolic link": lambda to: folder_with(to, linked(os.symlink, "again.parquet")),
+    "a hard link": lambda to: folder_with(to, linked(os.link, "again.parquet")),
+    "a folder in itself": lambda to: folder_with(to, lambda folder: (folder / "again").symlink_to(folder)),
+    "two links to a folder": lambda to: folder_with(
+        to, lambda folder: [(folder / name).symlink_to(to / "other") for name in ((to / "other").mkdir() or "ab")]
+    ),
+    "row groups": lambda to: ds.FileSystemDataset(
+        [*ds.dataset(write(to / "a", *arrays()[:2])).get_fragments()] * 2,
+        arrow(*arrays()[:2]).schema, ds.ParquetFileFormat(), filesystem=pa.fs.LocalFileSystem(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", REPEATED)
+def test_a_file_that_is_named_twice_is_refused_before_the_charge(tmp_path, how):
+    """Its rows would be rows of one person twice, and add twice the sensitivity."""
+    ledger, estimator = charged(tmp_path)
+    with pytest.raises(ValueError, match=r"would count (twice|as many): name (each file once|files)"):
+        estimator.fit(TableRows(REPEATED[how](tmp_path)), "label")
+    assert ledger.history == ()
+
+
+def test_a_file_in_parts_is_no_file_twice(tmp_path):
+    X, y, _ = arrays()
+    whole = ds.dataset(write(tmp_path / "t.parquet", X, y))
+    parts = [part for fragment in whole.get_fragments() for part in fragment.split_by_row_group()]
+    rows = ds.FileSystemDataset(parts, whole.schema, whole.format, filesystem=pa.fs.LocalFileSystem())
+    assert len(parts) == 6
+    np.testing.assert_array_equal(logistic().fit(rows, "label").coef_, logistic().fit(whole, "label").coef_)
+
+
+def test_a_folder_has_the_files_that_pyarrow_finds(tmp_path):
+    """In the same order, without those that other programs keep there."""
+    X, y, _ = arrays()
+    for start, name in enumerate(["b.parquet", "a/z.parquet", "a.parquet", "year=1/x", "_x.parquet", ".h/x", "_log/x"]):
+        (tmp_path / "t" / name).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path / "t" / name, X[400 * start :][:400], y[400 * start :][:400])
+    found = [part.path for part in source_of_rows(tmp_path / "t", None, "label", None)._parts]
+    assert found == ds.dataset(tmp_path / "t", format="parquet").files
+    assert len(found) == 4
+
+
+def test_a_dataset_within_a_folder_is_watched_too(tmp_path, monkeypatch):
+    X, y, _ = arrays()
+    path = write(tmp_path / "t.parquet", X, y)
+    when, whole = os.stat(path), pathlib.Path(path).read_bytes()
+    rows = ds.dataset("t.parquet", filesystem=pa.fs.SubTreeFileSystem(str(tmp_path), pa.fs.LocalFileSystem()))
+    monkeypatch.setattr(
+        DPLogisticRegression, "_make_progress",
+        lambda *given: AfterStep(1, lambda: rewritten(path, whole, when=when)),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"the file 't\.parquet' changed"):
+        logistic(max_iter=5).fit(rows, "label")
 
 
 def reader_threads():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from skdp.accounting import DpEvent, PrivacyAccountant
 
-T = TypeVar("T")
+Learned = TypeVar("Learned")
 
 
 class Payment(NamedTuple):
@@ -52,7 +52,7 @@ class Payment(NamedTuple):
             raise
 
 
-def charged(learn: Callable[..., T], *given: Any) -> T:
+def charged(learn: Callable[..., Learned], *given: Any) -> Learned:
     """Return ``learn(*given)``, of which the charge was made; an error for want of memory says that it stands.
 
     NumPy's own error names the shape of an array, which may be that of a lot: it is neither shown nor chained.

@@ -2,5 +2,6 @@
 
 - `ahead`: read the next block while one is computed; `model`: sums over blocks, and lots that are gathered ahead
 - `blocks`: what such sources share; `memory_map`, `arrow`: memory maps, and Parquet files and Arrow tables
+- `files`: which files a path names, and whether they changed
 - `columns`: types of columns, and their values in blocks of rows
 """

@@ -25,9 +25,10 @@ from skdp._streaming.columns import (
     targets_of_column,
     write_columns,
 )
+from skdp._streaming.files import files_of
 from skdp._streaming.memory_map import one_per_row
 from skdp._streaming.model import Order, RowBlock
-from skdp._streaming.parquet import ParquetRows
+from skdp._streaming.parquet import ParquetRows, refuse_repeated
 
 
 class _TableInMemory(NamedTuple):
@@ -156,13 +157,15 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
 def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
     if isinstance(X, pa.Table):
         return [_TableInMemory(X)], X.schema
-    if isinstance(X, str | os.PathLike | list | tuple):
-        paths = [os.fspath(each) for each in X] if isinstance(X, list | tuple) else os.path.abspath(X)
-        X = ds.dataset(paths, format="parquet")
+    by_path = isinstance(X, str | os.PathLike | list | tuple)
+    if by_path:  # with a schema that is given, pyarrow opens no file, whose faults it would quote
+        X = ds.dataset(files_of(X), format="parquet", schema=pa.schema([]))
     if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
         raise TypeError(f"X is a {type(X).__name__} and no dataset of Parquet files: give one, or a pyarrow Table.")
     # Refused by pyarrow for a dataset with a filter, whose number of rows would have to be read.
-    return [ParquetRows(fragment) for fragment in X.get_fragments()], X.schema
+    parts = [ParquetRows(fragment) for fragment in X.get_fragments()]
+    refuse_repeated(parts)
+    return parts, parts[0].schema if by_path and parts else X.schema
 
 
 def _chosen_names(names: list[str], columns: Sequence[str] | None, y: Any, sample_weight: Any) -> list[str]:

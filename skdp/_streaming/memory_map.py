@@ -15,6 +15,7 @@ from skdp._fitting.sources import BlockRecipe, after_the_charge
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
 from skdp._streaming.blocks import BlockSource
+from skdp._streaming.files import state_of
 from skdp._streaming.model import Order, RowBlock, StreamedModel
 from skdp._training.optimizers import Vector
 
@@ -57,7 +58,7 @@ class MappedRows(BlockSource):
         self.n_rows, self.n_features = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         self._X, self._labels, self._weights = X, labels, weights
-        self._files = {name: _state(name) for name in _files_of(X, labels, weights)}
+        self._files = {name: state_of(name) for name in _files_of(X, labels, weights)}
 
     def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
         """See `BlockSource`."""
@@ -82,7 +83,7 @@ class MappedRows(BlockSource):
     def _check_files(self) -> None:
         """Refuse a file that is not what it was when the fit began; to read beyond its end would kill the process."""
         for name, before in self._files.items():
-            if _state(name) != before:
+            if state_of(name) != before:
                 raise ValueError(
                     f"the file {name!r} changed or was cut off under the fit, after the fit was charged, which "
                     "stands: fit again to a file that nobody writes."
@@ -117,15 +118,6 @@ def _files_of(*arrays: Any) -> list[str]:
     """Return the names of the files of memory maps."""
     found = [each.filename for each in arrays if isinstance(each, np.memmap)]
     return [os.fspath(name) for name in found if name is not None]
-
-
-def _state(name: str) -> tuple[int, int] | None:
-    """Return size and time of the last change of a file, None if it is gone."""
-    try:
-        found = os.stat(name)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
 
 
 __all__ = ["MappedRows", "one_per_row", "source_of_rows"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from skdp._streaming.ahead import read_ahead
+from skdp._streaming.files import FileState, state_of
 
 _WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
 _WHOLE_GROUPS = 1 << 24  # numbers of a group of rows up to which it is decoded at once
@@ -22,7 +25,7 @@ class ParquetRows:
     Parameters
     ----------
     fragment : pyarrow.dataset.ParquetFileFragment
-        Its metadata are read, and kept: number of rows, types, size and time of the last change of the file.
+        Its metadata are read, and kept: number of rows, types, and the state of the file.
 
     Attributes
     ----------
@@ -32,8 +35,9 @@ class ParquetRows:
 
     def __init__(self, fragment: Any) -> None:
         self._fragment = fragment
+        self._local_path = _local_path_of(fragment)
         self._state = self._present_state()
-        found = self._read_metadata()
+        found = None if self._state is None else self._read_metadata()
         if found is None:
             raise ValueError(f"the file {fragment.path!r} is no Parquet file, or is cut off: give one that is whole.")
         file, groups = found
@@ -84,8 +88,22 @@ class ParquetRows:
         except (pa.ArrowException, OSError, ValueError, IndexError):  # the message may quote what was read
             return None
 
-    def _present_state(self) -> tuple[int, int] | None:
-        """Return size and time of the last change of the file; None if it is gone."""
+    @property
+    def row_groups(self) -> set[tuple[Any, int]]:
+        """Row groups of which the rows are, each with its file: the same whatever name or link it was reached by."""
+        state = self._state
+        file = (state.number, state.device) if isinstance(state, FileState) and state.number else self._fragment.path
+        return {(file, group) for group in self._groups}
+
+    @property
+    def path(self) -> str:
+        """Name of the file."""
+        return str(self._fragment.path)
+
+    def _present_state(self) -> FileState | tuple[int, int] | None:
+        """Return the state of the file, elsewhere its size and the time of its last change; None if it is gone."""
+        if self._local_path is not None:
+            return state_of(self._local_path)
         try:
             found = self._fragment.filesystem.get_file_info(self._fragment.path)
         except OSError:
@@ -106,4 +124,24 @@ def _by_groups(file: Any, groups: list[int], columns: list[str], n_rows: int) ->
             yield from table.to_batches(n_rows)
 
 
-__all__ = ["ParquetRows"]
+def _local_path_of(fragment: Any) -> str | None:
+    """Return the path of the file of a fragment on this machine; None if it is elsewhere."""
+    system, path = fragment.filesystem, fragment.path
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, path = system.base_fs, os.path.join(system.base_path, path)
+    return path if isinstance(system, fs.LocalFileSystem) else None
+
+
+def refuse_repeated(parts: list[ParquetRows]) -> None:
+    """Refuse rows that are named several times: one person would count as many."""
+    seen: set[tuple[Any, int]] = set()
+    for part in parts:
+        if seen & part.row_groups:
+            raise ValueError(
+                f"rows of the file {part.path!r} occur several times, by a link or as it is named twice, and would "
+                "count as many: name each file once."
+            )
+        seen |= part.row_groups
+
+
+__all__ = ["ParquetRows", "refuse_repeated"]

@@ -138,7 +138,9 @@ THRESHOLD = "skdp/preprocessing/threshold.py"
 ENGINE, GRAPHS = "skdp/_distributed/engine.py", "skdp/_distributed/graphs.py"
 LOTS, PARTITIONS = "skdp/_distributed/lots.py", "skdp/_distributed/partitions.py"
 ROWS_OF_DASK = "skdp/_distributed/rows.py"
-ARROW, PARQUET, MEMORY_MAP = (f"skdp/_streaming/{name}.py" for name in ("arrow", "parquet", "memory_map"))
+ARROW, FILES, MEMORY_MAP, PARQUET = (
+    f"skdp/_streaming/{name}.py" for name in ("arrow", "files", "memory_map", "parquet")
+)
 STREAMED, ROW_BLOCKS, SOURCES = "skdp/_streaming/model.py", "skdp/_streaming/blocks.py", "skdp/_fitting/sources.py"
 COLUMN_KERNEL, BY_COLUMNS = "skdp/_kernels/columns.py", "skdp/_training/columns.py"
 ARROW_COLUMNS, READ_AHEAD = "skdp/_streaming/columns.py", "skdp/_streaming/ahead.py"

@@ -6,6 +6,7 @@ from paths import (
     ARROW_COLUMNS,
     BY_COLUMNS,
     COLUMN_KERNEL,
+    FILES,
     GRADIENT,
     MEMORY_MAP,
     PARQUET,
@@ -133,6 +134,28 @@ MUTANTS = [
         select="fault",
     ),
     mutant(
+        "a file of equal size and time in the place of another",
+        (FILES, "found.st_mtime_ns, found.st_ctime_ns, found.st_ino,", "found.st_mtime_ns, 0, 1,"),
+        tests="streaming",
+        select="changes or watched",
+    ),
+    mutant(
+        "a file that is named twice, or reached by a link, counts twice",
+        (ARROW, "    refuse_repeated(parts)\n", ""),
+        tests="streaming",
+        select="named_twice",
+    ),
+    mutant(
+        "a pipe in a folder is skipped",
+        (
+            FILES,
+            "            yield _regular(path)\n",
+            "            yield from [path] if os.path.isfile(path) else []\n",
+        ),
+        tests="streaming",
+        select="no_parquet",
+    ),
+    mutant(
         "a file that changed is read on",
         (PARQUET, "if n_read != self.n_rows or self._present_state() != self._state:", "if n_read != self.n_rows:"),
         (PARQUET, " if self._present_state() == self._state else None", ""),
@@ -151,7 +174,7 @@ MUTANTS = [
     ),
     mutant(
         "a map that changed is read on",
-        (MEMORY_MAP, "return found.st_size, found.st_mtime_ns", "return found.st_size, 0"),
+        (MEMORY_MAP, "if state_of(name) != before:", "if state_of(name)[0] != before[0]:"),
         tests="streaming",
         select="map_whose",
     ),
