@@ -30,10 +30,11 @@ from skdp import (
     DPRidge,
     PrivacyAccountant,
 )
+from skdp._distributed import model
 from skdp._distributed.engine import in_a_tree
 from skdp._distributed.graphs import check_graph
 from skdp._distributed.lots import lots_of_step
-from skdp._distributed.model import DistributedModel
+from skdp._distributed.model import DistributedModel, neighbours
 from skdp._distributed.partitions import (
     BoundPartition,
     Layout,
@@ -467,6 +468,38 @@ def test_a_distributed_model_adds_up_what_one_machine_does():
         assert there.n_rows == N
         expected = here.clipped_gradient_sum(theta, np.concatenate(rows), 0.3)
         np.testing.assert_allclose(there.clipped_gradient_sum(theta, lots, 0.3), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "expected"),
+    [
+        ([9], 5, [1]),
+        ([2, 2, 2, 2, 2], 5, [2, 2, 1]),
+        ([9, 1, 1, 9, 1], 5, [1, 2, 1, 1]),
+        ([0, 0, 9, 0, 0, 5], 5, [2, 1, 3]),
+        ([1] * 40, 1000, [40]),
+        ([1, 1, 1], 0, [1, 1, 1]),
+    ],
+)
+def test_neighbours_of_few_rows_are_put_together(sizes, most, expected):
+    found = neighbours(sizes, most)
+    assert [len(each) for each in found] == expected
+    assert [number for each in found for number in each] == list(range(len(sizes)))
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noised, rate):
+    """The sums of a step are those of the partitions apart; what is asked for is one sum for all of them."""
+    X, y = make_people()
+    sizes, asked, fits = [10] * 99 + [N - 990], [], []
+    monkeypatch.setattr(model, "in_a_tree", lambda add, parts: asked.append(len(parts)) or in_a_tree(add, parts))
+    for few in (0, 1 << 18):
+        monkeypatch.setattr(model, "_FEW_VALUES", few)
+        fits.append(classifier(max_iter=2, sampling_rate=rate).fit(split(X, sizes), split(y, sizes)))
+    half = len(noised) // 2
+    np.testing.assert_allclose(noised[:half], noised[half:], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-10)
+    assert asked == [100] * half + [1] * half
 
 
 def test_sums_meet_in_the_order_of_the_partitions():

@@ -15,6 +15,8 @@ from distributed import Client, LocalCluster
 from distributed.client import futures_of
 
 from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp._distributed import engine
+from skdp._distributed import model as _model
 from skdp._distributed.model import DistributedModel
 from skdp._distributed.rows import source_of_rows
 from skdp.mechanisms import GaussianMechanism
@@ -25,10 +27,17 @@ pytestmark = [
 N, CHUNKS = 1200, (300, 250, 350, 300)
 
 
+@pytest.fixture(autouse=True)
+def partitions_apart(monkeypatch):
+    """These tables are small, and would be gathered to one partition."""
+    monkeypatch.setattr(_model, "_FEW_VALUES", 0)
+
+
 @pytest.fixture(scope="module")
 def client():
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
-    with cluster, Client(cluster) as client:
+    # A local cluster gives up a worker that is not back so long after it was lost, however busy the machine is.
+    with cluster, Client(cluster) as client, dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}):
         yield client
 
 
@@ -169,6 +178,94 @@ def test_a_worker_that_dies_within_a_step_is_no_matter_either(client, monkeypatc
     model = classifier(max_iter=6).fit(split(X), split(y))
     assert len(noised) == 6
     np.testing.assert_array_equal(model.coef_, calm.coef_)
+
+
+def test_a_restart_of_the_cluster_reads_lazy_rows_again(client, monkeypatch, noised):
+    """It forgets all results; the lots of the step are those that were drawn, and it is released once."""
+    X, y = make_people()
+    accountant, settings = PrivacyAccountant(), {"sampling_rate": 0.5, "max_iter": 3}
+    monkeypatch.setattr(_model, "_FEW_VALUES", 600 * 4)  # two pairs of partitions are gathered
+    with dask.config.set(scheduler="synchronous"):
+        calm = classifier(**settings).fit(split(X), split(y))
+    before = [value.copy() for value in noised]
+    noised.clear()
+    before_step(monkeypatch, 3, client.restart)
+    model = classifier(accountant=accountant, **settings).fit(split(X), split(y))
+    assert len(noised) == model.n_steps_ == 6
+    np.testing.assert_array_equal(noised, before)
+    np.testing.assert_array_equal(model.coef_, calm.coef_)
+    assert len(accountant.history) == 1
+
+
+def test_a_restart_forgets_rows_that_were_persisted_and_says_so(client, monkeypatch):
+    X, y = make_people()
+    accountant = PrivacyAccountant()
+    A, Y = split(X).persist(), split(y).persist()
+    before_step(monkeypatch, 3, client.restart)
+    with pytest.raises(RuntimeError, match=r"which stands, failed .*: it was restarted, and rows that were persisted"):
+        classifier(accountant=accountant, max_iter=6).fit(A, Y)
+    assert len(accountant.history) == 1
+
+
+def test_second_moments_survive_a_restart(client, monkeypatch):
+    X, _ = make_people()
+    calm, results, restarted = DPPCA(2, random_state=1).fit(split(X)), engine.results, []
+
+    def disturbed(what, tasks, **given):
+        if restarted:
+            return results(what, tasks, **given)
+        restarted.append(client.compute(list(tasks)))
+        client.restart()
+        return engine.on_engine(what, lambda: client.gather(restarted[0]))
+
+    monkeypatch.setattr("skdp._distributed.rows.results", disturbed)
+    np.testing.assert_array_equal(DPPCA(2, random_state=1).fit(split(X)).components_, calm.components_)
+    assert restarted
+
+
+def test_a_worker_that_stands_still_is_told_of(client, monkeypatch, capfd):
+    """The stopped worker goes on when the line is there."""
+    X, y = make_people()
+    here = classifier(max_iter=6).fit(X, y)
+    stopped = min(client.run(os.getpid).values())
+    monkeypatch.setattr(engine, "_PATIENCE", 0.2)
+    tell, lines = engine._tell_of_waiting, []
+
+    def told(*given):
+        tell(*given)
+        lines.append(capfd.readouterr().err)
+        os.kill(stopped, signal.SIGCONT)
+
+    monkeypatch.setattr(engine, "_tell_of_waiting", told)
+    before_step(monkeypatch, 3, lambda: os.kill(stopped, signal.SIGSTOP))
+    in_the_end = threading.Timer(300, os.kill, (stopped, signal.SIGCONT))  # if nothing is told, so that this fails
+    in_the_end.start()
+    try:
+        model = classifier(max_iter=6).fit(split(X).persist(), split(y).persist())
+    finally:
+        in_the_end.cancel()
+        os.kill(stopped, signal.SIGCONT)
+    np.testing.assert_allclose(model.coef_, here.coef_, rtol=0, atol=1e-13)
+    of_steps = [line for line in lines if line.startswith("skdp: a step, after the fit was charged, which stands, has")]
+    assert of_steps
+    assert all(line.count("\n") == 1 and "(2 workers, with tasks at " in line for line in of_steps)
+
+
+def test_a_cluster_without_workers_is_told_of(monkeypatch, capfd):
+    monkeypatch.setattr(engine, "_PATIENCE", 0.05)
+    tell, told = engine._tell_of_waiting, threading.Event()
+
+    def telling(*given):
+        tell(*given)
+        told.set()
+
+    monkeypatch.setattr(engine, "_tell_of_waiting", telling)
+    cluster = LocalCluster(n_workers=0, processes=False, dashboard_address=":0", silence_logs=50)
+    with cluster, Client(cluster):
+        assert engine.on_engine("a step", lambda: told.wait(60))
+    found = capfd.readouterr().err
+    assert found.startswith("skdp: a step has waited for Dask for 0 s (it has no worker): see its dashboard, or")
+    assert found.count("\n") == 1
 
 
 def test_rows_of_a_client_that_is_not_in_use_are_refused_before_the_charge(client):

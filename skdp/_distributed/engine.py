@@ -1,11 +1,14 @@
-"""What is asked of Dask: results, and sums in a tree of a fixed order."""
+"""What is asked of Dask: results, and sums in a tree of a fixed order; what is said when it does not answer."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import uuid
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar
 
 import dask
 from dask.base import get_scheduler
@@ -13,6 +16,16 @@ from dask.delayed import Delayed
 
 FAN_IN = 8
 """Sums that one task adds. More make fewer tasks, of a millisecond each at the scheduler, and need more memory."""
+
+_PATIENCE = 60.0  # seconds of waiting after which a line says so
+_ANSWER = "10s"  # how long the scheduler may take to say what its workers do
+_RESTARTS = 3  # a restart may forget twice: what the client had asked for, and what it asked for meanwhile
+
+Answer = TypeVar("Answer")
+
+
+class Forgotten(RuntimeError):
+    """The engine was restarted: it knows no result any more, and what only its workers held is gone."""
 
 
 def task(function: Callable[..., Any], *given: Any) -> Delayed:
@@ -120,20 +133,90 @@ def _futures_of(collections: Any) -> list[Any]:
 
 
 def on_engine(what: str, ask: Callable[[], Any]) -> Any:
-    """Return what the engine is asked for.
+    """Return what the engine is asked for. A line on standard error says so if it does not answer for a minute.
+
+    Raises
+    ------
+    Forgotten
+        It was restarted.
+    RuntimeError
+        The engine failed. The line names the kind of the error alone: its text may quote rows.
+    """
+    kind: type[RuntimeError] = RuntimeError
+    remedy = "see the logs of its scheduler and workers, and fit again"
+    try:
+        with _told_of_waiting(what):
+            return ask()
+    except CancelledError as error:
+        kind, failure = Forgotten, type(error).__name__
+        remedy = "it was restarted, and rows that were persisted are gone; persist them again, and fit again"
+    except Exception as error:
+        failure = type(error).__name__
+    raise kind(f"{what} failed on the engine of Dask ({failure}): {remedy}.")
+
+
+def despite_restarts(ask: Callable[[], Answer], restore: Callable[[], Any] | None = None) -> Answer:
+    """Return ``ask()``; if the engine was restarted meanwhile, call `restore` and ask again.
 
     Raises
     ------
     RuntimeError
-        The engine failed. The line names the kind of the error alone: its text may quote rows.
+        What was asked for, or what restores it, is made of results that are gone.
     """
+    told = ""
+    for _ in range(_RESTARTS):
+        try:
+            if told and restore is not None:
+                restore()
+            return ask()
+        except Forgotten as error:
+            told = str(error)
+    raise RuntimeError(told)
+
+
+@contextlib.contextmanager
+def _told_of_waiting(what: str) -> Iterator[None]:
+    """Say on standard error that a fit waits for workers: one that was stopped, or a cluster without any, is silent.
+
+    A fit has to wait, as workers may come back. Without a client nothing is said: the work is done in this process.
+    """
+    client = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "scheduler"):
+        yield
+        return
+    told = threading.Timer(_PATIENCE, _tell_of_waiting, (what, client))
+    told.daemon = True
+    told.start()
     try:
-        return ask()
-    except Exception as error:
-        failure = type(error).__name__
-    raise RuntimeError(
-        f"{what} failed on the engine of Dask ({failure}): see the logs of its scheduler and workers, and fit again."
-    )
+        yield
+    finally:
+        told.cancel()
 
 
-__all__ = ["FAN_IN", "Asking", "check_engine", "constant", "in_a_tree", "on_engine", "results", "settle", "task"]
+def _tell_of_waiting(what: str, client: Any) -> None:
+    try:
+        busy = client.sync(client.scheduler.processing, workers=None, callback_timeout=_ANSWER)
+    except Exception:
+        state = "its scheduler does not answer"
+    else:
+        tasks = [address for address in sorted(busy) if busy[address]]
+        state = f"{len(busy)} workers, with tasks at {', '.join(tasks[:3]) or 'none'}" if busy else "it has no worker"
+    print(
+        f"skdp: {what} has waited for Dask for {_PATIENCE:.0f} s ({state}): see its dashboard, or interrupt the fit.",
+        file=sys.stderr, flush=True,
+    )  # fmt: skip
+
+
+__all__ = [
+    "FAN_IN",
+    "Asking",
+    "Forgotten",
+    "check_engine",
+    "constant",
+    "despite_restarts",
+    "in_a_tree",
+    "on_engine",
+    "results",
+    "settle",
+    "task",
+]

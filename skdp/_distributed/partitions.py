@@ -93,6 +93,18 @@ def size_of(bound: Any) -> int | Refused:
     return bound.n_rows if isinstance(bound, BoundPartition) else bound
 
 
+def gather_partitions(*bound: BoundPartition) -> list[BoundPartition]:
+    """Return neighbouring partitions of few rows as one result, on one worker."""
+    return list(bound)
+
+
+def sum_partitions(
+    bound: list[BoundPartition], theta: Any, lots: list[PartitionLot], max_norm: float
+) -> NDArray[np.float64] | None:
+    """Sum of what `sum_partition` gives for each of several partitions and its lot."""
+    return add_sums([sum_partition(part, theta, lot, max_norm) for part, lot in zip(bound, lots, strict=True)])
+
+
 def sum_partition(bound: BoundPartition, theta: Any, lot: PartitionLot, max_norm: float) -> NDArray[np.float64] | None:
     """Sum of the clipped gradients of the lot of a partition, of shape (p,); None for a partition without rows."""
     if bound.model is None:
@@ -175,7 +187,9 @@ __all__ = [
     "add_up_partition",
     "bind_partition",
     "count_rows",
+    "gather_partitions",
     "merge_sums",
     "size_of",
     "sum_partition",
+    "sum_partitions",
 ]

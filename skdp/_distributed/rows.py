@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._distributed.engine import check_engine, constant, in_a_tree, on_engine, results, settle, task
+from skdp._distributed.engine import (
+    check_engine,
+    constant,
+    despite_restarts,
+    in_a_tree,
+    on_engine,
+    results,
+    settle,
+    task,
+)
 from skdp._distributed.graphs import check_graph, is_frame
 from skdp._distributed.model import DistributedModel
 from skdp._distributed.partitions import (
@@ -138,6 +147,10 @@ class DaskRows(RowSource):
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
+        return DistributedModel(partial(self._bind_all, recipe), self.n_features)
+
+    def _bind_all(self, recipe: BlockRecipe) -> tuple[list[Any], list[int]]:
+        """Bind all partitions where they lie; return them and their numbers of rows."""
         shared = constant(recipe)
         bound = [
             task(bind_partition, shared, self._layout, *parts)
@@ -150,7 +163,7 @@ class DaskRows(RowSource):
             if isinstance(size, Refused):
                 refuse_partition(number, size)
         self._check_number(sum(found))
-        return DistributedModel(bound, sum(found))
+        return bound, list(found)
 
     def _check_number(self, n_rows: int) -> None:
         """Refuse rows of which there are not as many as the charge and the plan say."""
@@ -162,18 +175,20 @@ class DaskRows(RowSource):
 
     def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
-        parts = [
-            task(add_up_partition, new_sum, read_targets, self._layout, *given)
-            for given in zip(self._blocks, self._labels, self._weights, strict=True)
-        ]
-        add = partial(_merge, new_sum)
-        total = merge_sums(
-            new_sum, results("reading the rows, after the fit was charged, which stands,", in_a_tree(add, parts))
-        )
+        total = despite_restarts(partial(self._total, new_sum, read_targets))
         if isinstance(total, Refused):
             refuse_partition(None, total)
         self._check_number(total.n_rows)
         return total
+
+    def _total(self, new_sum: Callable[..., Any], read_targets: TargetReading | None) -> Any:
+        """Return the sum over all rows, or why they are refused."""
+        parts = [
+            task(add_up_partition, new_sum, read_targets, self._layout, *given)
+            for given in zip(self._blocks, self._labels, self._weights, strict=True)
+        ]
+        what = "reading the rows, after the fit was charged, which stands,"
+        return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """See `RowSource`. One partition after the other comes here, so that no estimator is sent anywhere."""

@@ -137,7 +137,7 @@ SIMPLE = "skdp/accounting/pld/simple.py"
 THRESHOLD = "skdp/preprocessing/threshold.py"
 ENGINE, GRAPHS = "skdp/_distributed/engine.py", "skdp/_distributed/graphs.py"
 LOTS, PARTITIONS = "skdp/_distributed/lots.py", "skdp/_distributed/partitions.py"
-ROWS_OF_DASK = "skdp/_distributed/rows.py"
+MODEL_OF_DASK, ROWS_OF_DASK = "skdp/_distributed/model.py", "skdp/_distributed/rows.py"
 ARROW, FILES, MEMORY_MAP, PARQUET = (
     f"skdp/_streaming/{name}.py" for name in ("arrow", "files", "memory_map", "parquet")
 )

@@ -1,11 +1,40 @@
 """Mistakes with rows on many machines: what workers are sent, which collections they take, how sums meet."""
 
 from mutant import mutant
-from paths import ENGINE, GRAM, GRAPHS, LOTS, PARTITIONS, ROWS_OF_DASK
+from paths import ENGINE, GRAM, GRAPHS, LOTS, MODEL_OF_DASK, PARTITIONS, ROWS_OF_DASK
 
 SUBKEY = 'of_step.subkey("partition", number)'
 
 MUTANTS = [
+    mutant(
+        "a gathered partition that is summed over the lot of its neighbour",
+        (MODEL_OF_DASK, "lots[each.start : each.stop]", "lots[each.start : each.start + 1] * len(each)"),
+        tests="distributed",
+        select="gathered",
+    ),
+    mutant(
+        "after a restart the lots of a step are drawn anew",
+        (
+            MODEL_OF_DASK,
+            "despite_restarts(lambda: self._sum(theta, rows, max_norm), self._restore)",
+            "despite_restarts(lambda: self._sum(theta, rows, max_norm), lambda: self._restore() or "
+            'rows.__setitem__(0, type(rows[0])(rows[0].sampling, b"k" * 32)))',
+        ),
+        tests="distributed_cluster",
+        select="lazy_rows_again",
+    ),
+    mutant(
+        "a restart of the cluster ends the fit",
+        (ENGINE, "_RESTARTS = 3", "_RESTARTS = 1"),
+        tests="distributed_cluster",
+        select="survive_a_restart or lazy_rows_again",
+    ),
+    mutant(
+        "a worker that stands still holds a fit without a word",
+        (ENGINE, "    told.start()\n", "    pass\n"),
+        tests="distributed_cluster",
+        select="without_workers",
+    ),
     # --- noise and samples ---
     mutant(
         "noise added on each worker",
