@@ -673,6 +673,20 @@ def test_rows_that_a_reader_filters_are_refused(tmp_path):
         check_graph("X", dd.read_parquet(tmp_path / "rows", filters=[("a", ">", 0)]))
 
 
+def test_a_file_that_a_list_names_twice_is_refused(tmp_path):
+    """Its rows would be rows of one person twice."""
+    X, y = make_people()
+    frame(X, y).to_parquet(tmp_path / "rows")
+    one, two, *_ = sorted(map(str, (tmp_path / "rows").glob("*.parquet")))
+    check_graph("X", dd.read_parquet([one, two]))
+    (tmp_path / "link").symlink_to(one)
+    for again in (one, str(tmp_path / "link")):
+        accountant = PrivacyAccountant()
+        with pytest.raises(ValueError, match="X is a lazy collection with rows that occur several times"):
+            classifier(accountant=accountant).fit(dd.read_parquet([one, two, again]), "y")
+        assert not accountant.history
+
+
 def test_what_is_hidden_in_a_task_is_found():
     """Optimized graphs have tasks within tasks, and containers of tasks."""
     X, _ = make_people()

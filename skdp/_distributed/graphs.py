@@ -9,6 +9,7 @@ of a source, and functions of one row each, of one partition. What is not listed
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from typing import Any
@@ -81,6 +82,8 @@ def _fault_of_expression(expression: Any) -> str:
             return "" if _are_data(expression.operand("layer").values()) else "tasks of another graph"
         if kind in _SOURCES and not below:
             chosen = [name for name in ("filters", "_partitions") if _operand(expression, name) is not None]
+            if _names_a_file_twice(_operand(expression, "path")):
+                return "rows that occur several times"
             return f"{chosen[0].strip('_')} at its source" if chosen else ""
         if kind not in _ROW_WISE or len(below) != 1:
             return f"the operation {type(expression).__name__}"
@@ -89,6 +92,13 @@ def _fault_of_expression(expression: Any) -> str:
 
 def _operand(expression: Any, name: str) -> Any:
     return expression.operand(name) if name in expression._parameters else None
+
+
+def _names_a_file_twice(paths: Any) -> bool:
+    """Whether paths in a list are of one file; what lies in a folder is not looked at."""
+    if not isinstance(paths, list | tuple):
+        return False
+    return len({os.path.realpath(os.fspath(path)) for path in paths}) < len(paths)
 
 
 # --- arrays, which are graphs of tasks ---

@@ -177,6 +177,12 @@ MUTANTS = [
         select="may_mix_rows",
     ),
     mutant(
+        "a file that a list of Parquet files names twice counts twice",
+        (GRAPHS, 'if _names_a_file_twice(_operand(expression, "path")):', "if False:"),
+        tests="distributed",
+        select="names_twice",
+    ),
+    mutant(
         "rows that a reader filters are accepted",
         (GRAPHS, '("filters", "_partitions")', '("_partitions",)'),
         tests="distributed",
