@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import pathlib
 import pickle
+import resource
 import warnings
 
 import numpy as np
@@ -381,6 +383,32 @@ def test_nobody_else_reads_the_file(tmp_path):
     path = tmp_path / "rows.npy"
     ScatteringTransformer(normalization="groups").fit(COLOURED).transform_to(COLOURED, path)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("full", ["at the first byte", "under the map"])
+def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_it_as_it_was(tmp_path, monkeypatch, full):
+    """Writing to a map beyond the room there is would kill the process: the room is taken first."""
+    path, transformer = tmp_path / "rows.npy", ScatteringTransformer(normalization="groups").fit(COLOURED)
+    transformer.transform_to(COLOURED, path)
+    before, taken = path.read_bytes(), []
+
+    def no_room(descriptor, start, size):
+        taken.append((os.fstat(descriptor).st_size, start, size))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        if full == "at the first byte":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        with pytest.raises(OSError, match=r"^path='.*rows\.npy' could not be written \(.*\): make room") as caught:
+            transformer.transform_to(COLOURED + 0.5, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.errno == (errno.EFBIG if full == "at the first byte" else errno.ENOSPC)
+    assert taken == ([] if full == "at the first byte" else [(len(before), 0, len(before))])
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
 
 
 @pytest.mark.parametrize("normalization", ["whitened", "groups", None])

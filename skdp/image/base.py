@@ -154,21 +154,36 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ------
         ValueError
             As for ``transform``.
+        OSError
+            The file cannot be written, as a disk is full.
         """
         table = self._check_images(X)
         target = Path(path)
+        try:
+            self._write_file(table, target)
+        except OSError as error:
+            told = OSError(
+                f"path={str(target)!r} could not be written ({error.strerror or error}): make room, or give another one."
+            )
+            told.errno = error.errno
+            raise told from None
+        return np.load(target, mmap_mode="r")
+
+    def _write_file(self, table: NDArray[Any], target: Path) -> None:
+        """Write a new file, and replace the one that is there."""
         # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
         handle, part = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".part")
         try:
-            os.close(handle)
-            made = np.lib.format.open_memmap(part, "w+", np.float32, (len(table), self._n_features_out))
+            with open(handle, "r+b") as file:
+                made = np.lib.format.open_memmap(part, "w+", np.float32, (len(table), self._n_features_out))
+                if hasattr(os, "posix_fallocate"):  # where a disk fills up under a map, the process is killed
+                    os.posix_fallocate(file.fileno(), 0, os.path.getsize(part))
             self._write(table, made)
             made.flush()
             del made
             os.replace(part, target)
         finally:
             Path(part).unlink(missing_ok=True)
-        return np.load(target, mmap_mode="r")
 
     def _check_images(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)

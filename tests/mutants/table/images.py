@@ -5,6 +5,12 @@ from paths import ARCHIVES, CIFAR, IMAGE_BASE, IMAGE_FEATURES, IMAGE_PATCHES, IM
 
 MUTANTS = [
     mutant(
+        "a map is written without room for it on the disk",
+        (IMAGE_BASE, "os.posix_fallocate(file.fileno(), 0, os.path.getsize(part))", "pass"),
+        tests="image",
+        select="full_disk",
+    ),
+    mutant(
         "planes that lie in memory as NumPy gathers them",
         (
             IMAGE_SCATTERING,
