@@ -162,9 +162,8 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         try:
             self._write_file(table, target)
         except OSError as error:
-            told = OSError(
-                f"path={str(target)!r} could not be written ({error.strerror or error}): make room, or give another one."
-            )
+            why = error.strerror or error
+            told = OSError(f"path={str(target)!r} could not be written ({why}): make room, or give another path.")
             told.errno = error.errno
             raise told from None
         return np.load(target, mmap_mode="r")
