@@ -79,7 +79,7 @@ def test_an_aborted_fit_keeps_its_charge_and_publishes_nothing(draw, monkeypatch
     model = seeded(kind=kind, accountant=accountant)
     with monkeypatch.context() as patch:
         patch.setattr(ESTIMATORS[kind][1], place, fail)
-        with pytest.raises(error, match="planted"):
+        with pytest.raises(error, match="which stands" if error is MemoryError else "planted"):
             model.fit(*draw(60))
     assert len(accountant.history) == 1
     assert not any(name in PUBLISHED[type(model)] for name in vars(model) if name != "n_features_in_")
