@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import _thread
 import io
+import math
+import os
+import signal
 import sys
 import threading
 import warnings
@@ -20,6 +22,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
+from skdp._training import progress
 from skdp._training.linear import LinearModel
 from skdp.accounting import compose, get_epsilon
 
@@ -238,6 +241,13 @@ def test_progress_counts_earlier_instalments(table, capsys, monkeypatch):
     assert prices[-1] == pytest.approx(model.epsilon_, rel=1e-3)
 
 
+@pytest.fixture
+def lines_by_steps(monkeypatch):
+    """Progress lines without tqdm, each after a number of steps, however long these take."""
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(progress, "_LONG", math.inf)
+
+
 class StderrThat(io.StringIO):
     """A standard error that does something at one of the writes of the progress line."""
 
@@ -257,12 +267,11 @@ def interrupt():
 
 
 @pytest.mark.parametrize("readings", [1, 7, 15])
-def test_interrupted_fit_keeps_model_and_full_charge(table, readings, monkeypatch):
+def test_interrupted_fit_keeps_model_and_full_charge(table, readings, lines_by_steps, monkeypatch):
     """The progress line is written at every 10th of 200 steps; at one of these writes the user presses Ctrl-C."""
     X, y = table
     accountant = PrivacyAccountant()
     model = binary(accountant=accountant, random_state=0, verbose=1)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", StderrThat(readings, interrupt))
         with pytest.warns(UserWarning, match="interrupted after .* full charge"):
@@ -280,9 +289,8 @@ def test_interrupted_fit_keeps_model_and_full_charge(table, readings, monkeypatc
     assert model.privacy_event_.count == 400
 
 
-def test_interrupted_model_is_that_of_the_steps_done(table, monkeypatch):
+def test_interrupted_model_is_that_of_the_steps_done(table, lines_by_steps, monkeypatch):
     X, y = table
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     common = {"epsilon": None, "noise_multiplier": 9.0, "random_state": 0, "learning_rate": 1.0, "max_grad_norm": 0.5}
     cut = binary(verbose=1, **common)
     with monkeypatch.context() as patch:
@@ -313,16 +321,42 @@ def test_an_interrupt_after_the_last_step_takes_nothing_back(table, monkeypatch)
     np.testing.assert_array_equal(found.coef_, whole.coef_)
 
 
-def test_a_real_interrupt_from_outside(table, monkeypatch):
-    """Some seconds of steps, and a signal 50 ms after the first progress line, as the terminal would send it."""
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    timer = threading.Timer(0.05, _thread.interrupt_main)
+@pytest.fixture
+def ctrl_c():
+    """Python's own reaction to Ctrl-C, which a process has not whose shell started it to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: os.kill(os.getpid(), signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+class PressedMeanwhile(io.StringIO):
+    """A standard error after each progress line of which another thread presses Ctrl-C, before the next one."""
+
+    def __init__(self, press):
+        super().__init__()
+        self._written, self._pressed, self._press = threading.Semaphore(0), threading.Semaphore(1), press
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        while True:
+            self._written.acquire()
+            self._press()
+            self._pressed.release()
+
+    def write(self, text):
+        if text.startswith("\r"):
+            self._pressed.acquire()
+            self._written.release()
+        return super().write(text)
+
+
+def test_a_real_interrupt_from_outside(table, ctrl_c, lines_by_steps, monkeypatch):
+    """A signal at any moment between two progress lines, as the terminal would send it."""
     model = binary(epsilon=None, noise_multiplier=1000.0, max_iter=200_000, verbose=1)
     with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", StderrThat(1, timer.start))
+        patch.setattr(sys, "stderr", PressedMeanwhile(ctrl_c))
         with pytest.warns(UserWarning, match="interrupted after"):
             model.fit(*table)
-    timer.join()
     assert 10_000 <= model.n_steps_ < 200_000
     assert model.privacy_event_.count == 200_000
     assert np.all(np.isfinite(model.predict_proba(table[0])))
