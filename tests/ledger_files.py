@@ -89,7 +89,7 @@ def together(tmp_path, path, code, scripts, each):
     for script in running:
         assert script.stdout.readline() == "ready\n"
     go.touch()
-    found = [int(script.communicate(timeout=120)[0]) for script in running]
+    found = [int(script.communicate(timeout=600)[0]) for script in running]
     assert [script.returncode for script in running] == [0] * scripts
     return found
 

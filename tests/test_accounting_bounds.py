@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
 from accounting_reference import SMOOTH, best_order, contour_delta, dpsgd
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from work import calls_at_most
 
 from skdp.accounting import (
     ComposedDpEvent,
@@ -124,11 +124,10 @@ def test_nothing_everything_and_what_delta_does_not_cover():
 @pytest.mark.parametrize("sigma", [1e-5, 0.05, 1e6])
 @pytest.mark.parametrize("steps", [1, 10**9])
 def test_extreme_input_gives_a_finite_bracket_in_time(q, sigma, steps):
-    start = time.perf_counter()
     for delta in (1e-15, 0.3):
-        low, high = get_epsilon_bounds(dpsgd(q, sigma, steps), delta)
+        with calls_at_most(250_000):
+            low, high = get_epsilon_bounds(dpsgd(q, sigma, steps), delta)
         assert 0.0 <= low <= high < math.inf
-    assert time.perf_counter() - start < 10.0
 
 
 LINES = [

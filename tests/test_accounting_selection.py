@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-import time
 
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
+from work import calls_at_most
 
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -402,20 +403,19 @@ def test_composition_with_next_to_nothing_changes_next_to_nothing():
 
 
 def test_the_end_of_every_scale_has_a_price_in_finite_time():
-    start = time.perf_counter()
-    for run in (
+    runs = (
         GaussianDpEvent(1e-3),
         GaussianDpEvent(1e6),
         dpsgd(0.3),
         EpsilonDeltaDpEvent(0.0, 1e-9),
         LaplaceDpEvent(0.01),
-    ):
-        for mean, shape in ((1e6, 0.0), (1e6, INF), (2.0, 50.0)):
-            event = RepeatAndSelectDpEvent(run, mean, shape)
+    )
+    for run, (mean, shape) in itertools.product(runs, ((1e6, 0.0), (1e6, INF), (2.0, 50.0))):
+        event = RepeatAndSelectDpEvent(run, mean, shape)
+        with calls_at_most(1_000_000):
             assert get_epsilon(event, 1e-5) >= get_epsilon(run, 1e-5) * (1 - 1e-9)
             assert get_epsilon(compose([event, G]), 1e-5) >= get_epsilon(G, 1e-5)
             assert 0.0 < get_delta(event, 3.0) <= 1.0
-    assert time.perf_counter() - start < 60.0
 
 
 def test_replaced_records():
@@ -503,9 +503,8 @@ def test_noise_of_a_whole_search(make, method):
     def whole(tries, sigma):
         return compose([tries.event(compose([make(sigma), GaussianDpEvent(60.0)])), GaussianDpEvent(40.0), make(sigma)])
 
-    start = time.perf_counter()
-    tries, noise = calibrate_selection(whole, 10.0, 1.0, 1e-5, method=method)
-    assert time.perf_counter() - start < 10.0  # about .2 by profiles; room for a busy machine
+    with calls_at_most(2_500_000):
+        tries, noise = calibrate_selection(whole, 10.0, 1.0, 1e-5, method=method)
     assert (1 - 3e-4) <= get_epsilon(whole(tries, noise), 1e-5, method=method) <= 1.0
     for shape in (0.0, 1.0, INF):
         law = NumberOfTries(10.0, shape)

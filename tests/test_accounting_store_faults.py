@@ -209,7 +209,7 @@ def test_a_read_only_file_or_folder_is_read_and_not_charged(modes):
         PrivacyAccountant(**THREE, path=path).spend(THIRD)
         os.chmod(folder, modes[0])
         os.chmod(path, modes[1])
-        lines = start(READ_ONLY, path, "-").communicate(timeout=60)[0].splitlines()
+        lines = start(READ_ONLY, path, "-").communicate(timeout=600)[0].splitlines()
         os.chmod(folder, 0o755)
         assert lines[:2] == ["done 1", "done 1"]
         for line in lines[2:4]:
@@ -300,7 +300,7 @@ def test_a_file_that_may_not_grow(path, room):
     for _ in range(100):
         accountant.spend(GaussianDpEvent(380.0), note="y" * 200)
     child = start(FULL, path, "-", room)
-    spent = full(child.communicate(timeout=60)[0])
+    spent = full(child.communicate(timeout=600)[0])
     assert fresh(path).verify() == 100 + spent
     accountant.spend(GaussianDpEvent(380.0))
     assert accountant.verify() == 101 + spent
@@ -343,7 +343,7 @@ def test_a_disk_that_is_full(tmp_path, path):
     disk.mkdir()
     command = ["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", disk, path, sys.executable, READY + FILL]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode == 77 or "unshare:" in done.stderr:
         pytest.skip("no mounts in user namespaces here")
     assert done.returncode == 0, done.stderr

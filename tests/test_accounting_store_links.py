@@ -12,6 +12,7 @@ import pytest
 from ledger_files import CREATE, NO_LINKS, THIRD, THREE, fresh, one_line, refused, start, together
 
 from skdp import PrivacyAccountant
+from skdp.accounting.ledger import placing
 from skdp.exceptions import BudgetFileError
 
 
@@ -65,7 +66,7 @@ PrivacyAccountant(2.0, 1e-5, path=path)
 
 def test_death_while_the_file_is_copied_leaves_none_that_can_be_charged(path, rows):
     child = start(DIES_COPYING, path, "-")
-    child.communicate(timeout=60)
+    child.communicate(timeout=600)
     assert child.returncode == -signal.SIGKILL
     assert pathlib.Path(path).read_bytes()[:100] == bytes(100)
     refused(path, rows, "not a budget file|damaged")
@@ -73,7 +74,8 @@ def test_death_while_the_file_is_copied_leaves_none_that_can_be_charged(path, ro
         PrivacyAccountant(**THREE, path=path)
 
 
-def test_who_comes_while_the_file_is_copied_waits_for_it(path):
+def test_who_comes_while_the_file_is_copied_waits_for_it(path, monkeypatch):
+    monkeypatch.setattr(placing, "_MADE_WITHIN", 600.0)  # as long as it takes here
     PrivacyAccountant(**THREE, path=path + ".made")
     content = pathlib.Path(path + ".made").read_bytes()
     pathlib.Path(path).touch()

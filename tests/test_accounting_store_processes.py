@@ -110,7 +110,7 @@ def test_forked_processes_share_the_balance_also_with_threads_at_work(path):
     for child in children:
         child.start()
     try:
-        in_children = sum(queue.get(timeout=60) for _ in children)
+        in_children = sum(queue.get(timeout=600) for _ in children)
     finally:
         stop.set()
     for each in (*threads, *children):
@@ -153,7 +153,7 @@ def test_everybody_at_once_and_the_total_is_the_sum_of_the_parts(tmp_path, path,
         cross_val_score(model(accountant), *rows, cv=KFold(4), error_score="raise")
     for thread in threads:
         thread.join()
-    assert [int(script.communicate(timeout=60)[0]) for script in scripts] == [5, 5]
+    assert [int(script.communicate(timeout=600)[0]) for script in scripts] == [5, 5]
     assert accountant.verify() == 5 + 5 + 5 + 5 + 4
     labels = [charge.label for charge in accountant.history]
     assert (labels.count("script"), labels.count(""), labels.count("DPLogisticRegression")) == (10, 10, 4)
@@ -268,7 +268,7 @@ PrivacyAccountant.open(path).spend(GaussianDpEvent(3.8), "dies")
 def test_death_inside_the_transaction_charges_nothing(path, budget):
     budget.spend(THIRD)
     child = start(DIES_INSIDE, path, "-")
-    child.communicate(timeout=60)
+    child.communicate(timeout=600)
     assert child.returncode == -signal.SIGKILL
     assert fresh(path).verify() == 1
     assert admitted(budget, THIRD) == 1

@@ -132,7 +132,7 @@ def test_ours_and_models_without_privacy_on_a_table_made_up(is_regression):
 def run(data, tmp_path, repeats, *models):
     command = [sys.executable, str(BENCHMARKS / "bench_tables.py"), "--data", data, "--dev", str(repeats)]
     command += ["--tables", "wine:500", "--epsilons", "8", "--results", str(tmp_path), "--ebm", sys.executable]
-    return subprocess.run([*command, "--models", *models], capture_output=True, text=True, timeout=300)
+    return subprocess.run([*command, "--models", *models], capture_output=True, text=True, timeout=600)
 
 
 def test_an_interrupted_run_goes_on(data, tmp_path):

@@ -60,7 +60,7 @@ def run(place, code, **variables):
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], env=environment | variables, cwd=place, capture_output=True,
-        text=True, timeout=300, check=False,
+        text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]

@@ -332,7 +332,7 @@ def test_a_file_of_the_first_version_is_resumed(tmp_path, monkeypatch):
 
 
 SCRIPT = """
-import sys
+import signal, sys
 import numpy as np
 from skdp import DPMLPClassifier, PrivacyAccountant
 X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 20))
@@ -340,6 +340,14 @@ model = DPMLPClassifier(
     (200,), classes=[0, 1], random_state=3, sampling_rate=0.5, max_iter=600, delta=1e-5,
     checkpoint=sys.argv[1], accountant=PrivacyAccountant(5.0, 1e-5, path=sys.argv[2]),
 )
+class Halt:
+    def __call__(self, n_done):
+        if n_done == 600:
+            signal.pause()
+    def close(self):
+        pass
+if sys.argv[4:]:
+    DPMLPClassifier._make_progress = lambda *given: Halt()
 model.fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
 np.save(sys.argv[3], model.coefs_[0])
 """
@@ -353,8 +361,9 @@ def test_kill_9_and_go_on_in_another_process(tmp_path):
         names = [str(tmp_path / name) for name in (run, budget, out)]
         return [sys.executable, "-c", textwrap.dedent(SCRIPT), *names]
 
-    process = subprocess.Popen(command("run.npz", "a.budget", "a.npy"), env=environment)
-    deadline = time.monotonic() + 60
+    # Half of the steps are done while the signal is on its way, or fewer.
+    process = subprocess.Popen([*command("run.npz", "a.budget", "a.npy"), "wait"], env=environment)
+    deadline = time.monotonic() + 600
     while not (tmp_path / "run.npz").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -362,7 +371,7 @@ def test_kill_9_and_go_on_in_another_process(tmp_path):
     assert (tmp_path / "run.npz").exists()
     assert not (tmp_path / "a.npy").exists()
     for arguments in (("run.npz", "a.budget", "a.npy"), ("other.npz", "b.budget", "b.npy")):
-        subprocess.run(command(*arguments), env=environment, check=True, timeout=120)
+        subprocess.run(command(*arguments), env=environment, check=True, timeout=600)
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
     ledgers = [PrivacyAccountant.open(tmp_path / name) for name in ("a.budget", "b.budget")]
     assert [len(ledger.history) for ledger in ledgers] == [1, 1]

@@ -107,12 +107,12 @@ def test_a_block_is_not_left_by_another_thread():
     def other():
         with config_context(on_leak="raise"):
             entered.set()
-            may_leave.wait(10)
+            may_leave.wait(600)
             found.append(leaks())
 
     thread = threading.Thread(target=other)
     thread.start()
-    entered.wait(10)
+    entered.wait(600)
     with config_context(on_leak="raise"):
         may_leave.set()
         thread.join()
@@ -158,17 +158,17 @@ def test_silences_that_overlap_in_threads_leave_nothing_behind(first_ends):
     def hold(which):
         with silence():
             entered[which].set()
-            leave[which].wait(30)
+            leave[which].wait(600)
 
     threads = [threading.Thread(target=hold, args=(which,)) for which in (0, 1)]
     for which in (0, 1):
         threads[which].start()
-        assert entered[which].wait(30)
+        assert entered[which].wait(600)
     assert warnings.filters[0][0] == "ignore"
     for which in (0, 1) if first_ends == "first" else (1, 0):
         assert warnings.filters[0] == ("ignore", None, Warning, None, 0)
         leave[which].set()
-        threads[which].join(30)
+        threads[which].join(600)
     assert list(warnings.filters) == before
 
 
@@ -195,7 +195,7 @@ def test_many_silences_at_once():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert list(warnings.filters) == before
 
 

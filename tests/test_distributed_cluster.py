@@ -299,7 +299,7 @@ def test_without_a_scheduler_there_is_one_error_and_the_charge_stands(monkeypatc
     X, y = make_people()
     accountant = PrivacyAccountant()
     cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", silence_logs=50)
-    with cluster, Client(cluster, timeout="2s"):
+    with cluster, Client(cluster, timeout="30s"):
         before_step(monkeypatch, 3, cluster.close)
         model = classifier(accountant=accountant, max_iter=6)
         with pytest.raises(RuntimeError, match="after the fit was charged, which stands,") as caught:

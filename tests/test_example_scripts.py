@@ -28,7 +28,7 @@ def run(script, *arguments):
     for name in ("SKDP_DATA", "NUMBA_DISABLE_JIT"):
         environment.pop(name, None)
     command = [sys.executable, str(ROOT / "examples" / script), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture(scope="module", params=SCRIPTS)

@@ -18,7 +18,7 @@ def run(folder, data):
     environment.pop("NUMBA_DISABLE_JIT", None)
     command = [sys.executable, "-W", "error::UserWarning", str(SCRIPT), "--output", str(folder)]
     command += [] if data is None else ["--data", str(data)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -28,7 +28,7 @@ def run(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(folder) for folder in folders if folder)}
     environment.pop("NUMBA_DISABLE_JIT", None)  # The demo shows the compiled kernels; plain ones would take minutes.
     command = [sys.executable, str(script), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def read_table(output: str) -> dict[str, dict[str, str]]:

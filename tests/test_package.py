@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 def run(code):
     """What a fresh interpreter prints."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()

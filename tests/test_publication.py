@@ -228,7 +228,7 @@ def pause_in(monkeypatch, owner, name):
 
     def waiting(*arguments, **keywords):
         inside.set()
-        assert go.wait(30)
+        assert go.wait(600)
         return original(*arguments, **keywords)
 
     monkeypatch.setattr(owner, name, waiting)
@@ -244,7 +244,7 @@ def test_a_clone_taken_and_parameters_read_while_it_fits_are_the_users_own(kind,
     inside, go = pause_in(monkeypatch, owner, "_learn")
     running = threading.Thread(target=model.fit, args=(X, Y))
     running.start()
-    assert inside.wait(30)
+    assert inside.wait(600)
     taken = clone(model)
     found = {name: value for name, value in model.get_params().items() if not hasattr(value, "get_params")}
     go.set()
@@ -261,7 +261,7 @@ def test_an_accountant_that_is_set_while_a_pipeline_fits_is_kept(monkeypatch):
     inside, go = pause_in(monkeypatch, DPPCA, "_learn")
     running = threading.Thread(target=model.fit, args=(X, Y))
     running.start()
-    assert inside.wait(30)
+    assert inside.wait(600)
     model.set_params(pca__accountant=accountant, model__accountant=accountant)
     go.set()
     running.join()
@@ -283,7 +283,7 @@ def test_steps_that_are_exchanged_while_they_are_fitted_are_not_published(monkey
     inside, go = pause_in(monkeypatch, DPPCA, "_learn")
     running = threading.Thread(target=fit)
     running.start()
-    assert inside.wait(30)
+    assert inside.wait(600)
     model.set_params(model=DPMLPClassifier((2,), classes=[0, 1]))
     go.set()
     running.join()
@@ -298,7 +298,7 @@ def test_two_threads_on_one_pipeline_are_two_charges(monkeypatch):
     inside, go = pause_in(monkeypatch, DPPCA, "_learn")
     threads = [threading.Thread(target=model.fit, args=(X, Y)) for _ in range(2)]
     threads[0].start()
-    assert inside.wait(30)
+    assert inside.wait(600)
     threads[1].start()
     go.set()
     for thread in threads:
@@ -425,5 +425,5 @@ def test_no_lock_is_left_by_interrupts():
     done = []
     thread = threading.Thread(target=lambda: done.append(pipeline().set_params(epsilon=0.5).fit(X, Y).epsilon_))
     thread.start()
-    thread.join(60)
+    thread.join(600)
     assert done

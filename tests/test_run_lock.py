@@ -65,12 +65,12 @@ def acting(monkeypatch, act):
 
 def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
     path, training, go_on = tmp_path / "run.npz", threading.Event(), threading.Event()
-    acting(monkeypatch, lambda: (training.set(), go_on.wait(60)))
+    acting(monkeypatch, lambda: (training.set(), go_on.wait(600)))
     model = make(path)
     thread = threading.Thread(target=model.fit, args=(X, Y))
     thread.start()
     try:
-        assert training.wait(60)
+        assert training.wait(600)
         before = sorted(tmp_path.iterdir())
         refused_before_any_charge(path)
         (tmp_path / "link").symlink_to(path)

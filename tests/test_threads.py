@@ -32,7 +32,7 @@ def test_each_task_is_run_once(n_tasks, n_threads):
 
 def test_tasks_are_run_side_by_side():
     """Two tasks that wait for each other end: another thread takes the second."""
-    crew, both = Crew(2), threading.Barrier(2, timeout=60)
+    crew, both = Crew(2), threading.Barrier(2, timeout=600)
     crew.share(lambda task: both.wait(), range(2), LARGE)
     crew.close()
 
@@ -47,7 +47,7 @@ def test_few_multiplications_stay_with_the_calling_thread():
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_ends_the_tasks_of_all_threads(error, here):
     """Whichever thread it is raised in: the caller sees it, and no thread is at work when it does."""
-    crew, caller, both = Crew(2), threading.get_ident(), threading.Barrier(2, timeout=60)
+    crew, caller, both = Crew(2), threading.get_ident(), threading.Barrier(2, timeout=600)
     running, begun = [], []
 
     def run(task):

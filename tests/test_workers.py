@@ -218,11 +218,11 @@ def test_two_runs_at_once_are_told_apart():
 
         def wait(self):
             entered.set()
-            done.wait(60)
+            done.wait(600)
 
     thread = threading.Thread(target=Waiting().fit, args=(X,))
     thread.start()
-    entered.wait(60)
+    entered.wait(600)
     try:
         assert told(lambda: Parallel()(delayed(_fit)(model(), X, Y) for _ in range(2))) == []
         assert len(told(lambda: cross_val_score(model(), X, Y, cv=2))) == 1
