@@ -10,7 +10,6 @@ from ledger_files import THREE
 
 from skdp import PrivacyAccountant
 
-
 # The same examples in every run, however long one of them takes.
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("same")

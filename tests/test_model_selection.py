@@ -482,7 +482,7 @@ def test_a_candidate_that_diverged_does_not_win():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted.fit(X.astype(np.float32), Y)
-        # Weights that a run could diverge to: infinity less infinity where the first column is positive, on any processor.
+        # Weights of a run that diverged: infinity less infinity where the first column is positive.
         fitted.coefs_[0][0] = np.inf
         fitted.coefs_[1][:] = [[1.0], [-1.0]]
         chances = fitted.predict_proba(X.astype(np.float32))
