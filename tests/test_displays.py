@@ -33,7 +33,13 @@ from skdp import (
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms import GaussianMechanism
-from skdp.plotting import BudgetDisplay, CoefficientDisplay, PrivacyUtilityDisplay
+from skdp.plotting import (
+    AccountantComparisonDisplay,
+    BudgetDisplay,
+    CoefficientDisplay,
+    PrivacyUtilityDisplay,
+    TradeOffDisplay,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 DELTA = 1e-5
@@ -678,3 +684,112 @@ def test_coefficients_that_cannot_be_drawn_are_refused(make, message, plt):
     with pytest.raises(ValueError, match=message):
         make()
     assert plt.get_fignums() == []
+
+
+# --- names that somebody else wrote -----------------------------------------------------------------------------------
+
+LONG = "income " * 60
+TEX = "$\\frac{$ "
+NAMES = [
+    "income in " + TEX,
+    "$a$ and $b$",
+    "_hidden",
+    "first\nsecond",
+    LONG,
+    "\u202e",
+    r"\$ 100% & more_{",
+    "",
+]
+
+
+def drawn(display, plt):
+    """Draw it, with warnings as errors; there is room left for the picture."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display.figure_.canvas.draw()
+    window, figure = display.ax_.get_window_extent(), display.figure_.bbox
+    assert window.width > 0.3 * figure.width
+    assert window.height > 0.3 * figure.height
+    plt.close(display.figure_)
+
+
+def shown(name):
+    """One line of a name: what cannot be seen is written as Python does, and a long one has lost its middle."""
+    text = {"first\nsecond": r"first\nsecond", "\u202e": r"\u202e"}.get(name, name)
+    return text if len(text) <= 48 else text[:23] + "…" + text[-24:]
+
+
+def is_plain(text):
+    return not text.get_parse_math() and not text.get_usetex()
+
+
+def legend_of(ax):
+    texts = ax.get_legend().get_texts()
+    assert all(map(is_plain, texts))
+    return [text.get_text() for text in texts]
+
+
+def test_names_of_columns_and_classes_are_drawn_as_they_are(plt):
+    """Otherwise one dollar in the header of a table ends the report of all (`dollar_in_a_name_breaks_a_plot.py`)."""
+    frame = pd.DataFrame(np.tile(X, 2), columns=NAMES)
+    for label in NAMES[:-1]:
+        classes = ["!", label]
+        model = linear(classes=classes).fit(frame, np.where(Y == 1, *classes[::-1]))
+        display = CoefficientDisplay.from_estimator(model)
+        ticks = display.ax_.get_yticklabels()
+        assert [text.get_text() for text in ticks] == [shown(NAMES[number]) for number in display.features_]
+        assert all(map(is_plain, [*ticks, display.ax_.xaxis.label]))
+        assert display.ax_.get_xlabel() == f"coefficient, in favour of class {shown(label)}"
+        drawn(display, plt)
+
+
+def test_names_of_charges_and_units_are_drawn_as_they_are(plt):
+    accountant = PrivacyAccountant(9.0, DELTA, unit="a $\\frac{$ household")
+    for name in NAMES:
+        accountant.spend(GaussianDpEvent(20.0), name)
+    display = BudgetDisplay.from_accountant(accountant)
+    labels = [f"{number}. {name or 'charge'}" for number, name in enumerate(NAMES, 1)]
+    ticks = display.ax_.get_yticklabels()
+    for text, label, name in zip(ticks, labels, NAMES, strict=False):
+        assert text.get_text() == (shown(label) if name is LONG else label.replace(name, shown(name)))
+    assert is_plain(display.note_)
+    assert "$\\frac{$" in display.note_.get_text()
+    assert all(map(is_plain, ticks))
+    drawn(display, plt)
+
+
+def test_names_of_models_scores_and_methods_are_drawn_as_they_are(plt):
+    for name in NAMES[:-1]:
+        lines = PrivacyUtilityDisplay.from_scores(
+            [0.1, 1.0],
+            [0.5, 0.6],
+            baseline_score=0.7,
+            score_name=TEX,
+            model_name=name,
+            note=TEX + name,
+            baseline_name="_$",
+        )
+        assert legend_of(lines.ax_) == [shown(name), "_$"]
+        assert all(map(is_plain, [lines.ax_.yaxis.label, lines.note_]))
+        second = PrivacyUtilityDisplay.from_scores([0.1, 1.0], [0.4, 0.6], model_name="_2", ax=lines.ax_)
+        assert legend_of(second.ax_) == [shown(name), "_$", "_2"]
+        drawn(second, plt)
+        curves = TradeOffDisplay(type_1=[0, 1], type_2={name: [1, 0], "b": [1, 0], "": [1, 0]}).plot()
+        assert legend_of(curves.ax_) == ["guessing", shown(name), "b"]
+        drawn(curves, plt)
+        methods = AccountantComparisonDisplay(
+            steps=[1, 2], epsilons={name: [1, 2]}, delta=0.1, xlabel="$\\frac{$"
+        ).plot()
+        assert legend_of(methods.ax_) == [shown(name)]
+        assert is_plain(methods.ax_.xaxis.label)
+        drawn(methods, plt)
+
+
+def test_labels_that_are_handed_to_matplotlib_are_read_as_it_does(plt):
+    ax = plt.subplots()[1]
+    ax.plot([0, 1], [0, 1], label="$x^2$")
+    for label, expected in (("_nolegend_", ["$x^2$"]), ("$y$", ["$x^2$", "$y$"])):
+        display = PrivacyUtilityDisplay.from_scores([0.1, 1.0], [0.5, 0.6], label=label, ax=ax)
+        texts = display.ax_.get_legend().get_texts()
+        assert [text.get_text() for text in texts] == expected
+        assert all(text.get_parse_math() for text in texts)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 BLACK, BLUE, VERMILION, GREEN, PURPLE = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 """Colours that colour-blind readers tell apart (Okabe & Ito 2008)."""
 GREY, PALE = "#666666", "#D9D9D9"
 
+AS_IT_IS = {"parse_math": False, "usetex": False}
+"""What a text is given that a table or a user wrote: otherwise matplotlib reads "$" as TeX."""
+
 _MOST_TICKS = 8
+_LONGEST = 48  # characters of a name
 
 
 def require_matplotlib(display: Any) -> None:
@@ -38,11 +42,52 @@ def clear_frame(ax: Any, grid: str = "both") -> None:
     ax.set_axisbelow(True)
 
 
+def width_beside(names: Iterable[str]) -> float:
+    """The width of a figure in inches with these names to the left of what is drawn."""
+    return 6.4 + 0.08 * max(0, max(map(len, names), default=0) - 20)
+
+
+def in_a_line(name: Any) -> str:
+    """A name as one line that leaves room for the picture: a long one loses its middle."""
+    text = _printable(str(name))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2 - 1]}…{text[-(_LONGEST // 2) :]}"
+
+
+def _printable(text: str) -> str:
+    """Line breaks, and what has no glyph, as Python writes them."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def draw_legend(ax: Any, named: Iterable[tuple[Any, str]], **style: Any) -> None:
+    """Draw a legend of what was on the axes before, then of these artists, by names that are drawn as they are.
+
+    Otherwise matplotlib leaves out artists whose labels begin with an underscore, which is how it marks those without
+    one. An artist that the user labelled is treated as matplotlib does. The names are kept with the axes, for a second
+    display on them.
+    """
+    there = ax.get_children()
+    ours = ax.skdp_names = [pair for pair in (*getattr(ax, "skdp_names", ()), *named) if pair[0] in there]
+    found = zip(*ax.get_legend_handles_labels(), strict=True)
+    shown: list[tuple[Any, str, dict[str, bool]]]
+    shown = [(artist, label, {}) for artist, label in found if not any(artist is each for each, _ in ours)]
+    for artist, name in ours:
+        label = str(artist.get_label())
+        if label == name:
+            shown.append((artist, label, AS_IT_IS))
+        elif not label.startswith("_"):
+            shown.append((artist, label, {}))
+    if shown:
+        legend = ax.legend([artist for artist, *_ in shown], ["to be set"] * len(shown), frameon=False, **style)
+        for text, (_, label, reading) in zip(legend.get_texts(), shown, strict=True):
+            text.set(text=label, **reading)
+
+
 def small_print(ax: Any, text: str, width: int = 92) -> Any:
     """Write a text below the label of the x axis; the annotation, which layouts leave room for."""
+    lines = textwrap.fill(_printable(" ".join(text.split())), width)
     return ax.annotate(
-        textwrap.fill(text, width), (0.0, 0.0), (0.0, -5.0), xycoords=("axes fraction", ax.xaxis.label),
-        textcoords="offset points", va="top", ha="left", fontsize="x-small", color=GREY, annotation_clip=False,
+        lines, (0.0, 0.0), (0.0, -5.0), xycoords=("axes fraction", ax.xaxis.label), textcoords="offset points",
+        va="top", ha="left", fontsize="x-small", color=GREY, annotation_clip=False, **AS_IT_IS,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from skdp.accounting import APPROXIMATIONS, METHODS, DpEvent, get_epsilon
 
-from ._axes import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame
+from ._axes import AS_IT_IS, BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame, draw_legend, in_a_line
 
 _LABELS = {
     "pld": "privacy loss distributions",
@@ -142,15 +142,17 @@ class AccountantComparisonDisplay:
         """
         ax = axes_for(self, ax)
         self.lines_: dict[str, Any] = {}
+        names = {method: _LABELS.get(method, in_a_line(method)) for method in self.epsilons}
         for method, epsilons in self.epsilons.items():
             style: dict[str, Any] = {"linestyle": "--" if method in APPROXIMATIONS else "-"}
-            style |= {"label": _LABELS.get(method, method), "color": _COLOURS.get(method, PURPLE)}
+            style |= {"label": names[method], "color": _COLOURS.get(method, PURPLE)}
             finite = [epsilon if epsilon < math.inf else math.nan for epsilon in epsilons]
             (self.lines_[method],) = ax.plot(self.steps, finite, **{**style, **kwargs})
-        ax.set(xlabel=self.xlabel, ylabel=f"epsilon at delta = {self.delta:g}")
+        ax.set_xlabel(self.xlabel, **AS_IT_IS)
+        ax.set_ylabel(f"epsilon at delta = {self.delta:g}")
         if ax.get_yscale() == "linear":
             ax.set_ylim(bottom=0)
         clear_frame(ax)
-        ax.legend(frameon=False, fontsize="small")
+        draw_legend(ax, [(self.lines_[method], name) for method, name in names.items()], fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -11,7 +11,7 @@ import numpy as np
 from skdp.accounting import PrivacyAccountant, resolve_accountant
 from skdp.accounting.ledger.rounding import to_digits
 
-from ._axes import BLUE, GREY, VERMILION, axes_for, clear_frame, small_print
+from ._axes import AS_IT_IS, BLUE, GREY, VERMILION, axes_for, clear_frame, in_a_line, small_print, width_beside
 
 _MOST_BARS = 16
 
@@ -133,7 +133,9 @@ class BudgetDisplay:
         ends = np.asarray(self.totals, float)
         starts = np.concatenate([[0.0], ends[:-1]]) if len(ends) else ends
         rows = np.arange(len(ends))
-        ax = axes_for(self, ax, size=(7.2, 1.8 + 0.34 * (len(ends) + 1)))
+        ticks = [*self.labels, *([] if self.ceiling is None else [_remaining_label(self.remaining)])]
+        ticks = [in_a_line(tick) for tick in ticks]
+        ax = axes_for(self, ax, size=(0.8 + width_beside(ticks), 1.8 + 0.34 * (len(ends) + 1)))
         self.bars_ = ax.barh(rows, ends - starts, left=starts, **{"color": BLUE, "height": 0.6, **kwargs})
         ax.vlines(ends[:-1], rows[:-1], rows[1:], color=GREY, linewidth=0.8)  # from one total to the next
         prices = [None] * len(ends) if self.prices is None else list(self.prices)
@@ -144,9 +146,8 @@ class BudgetDisplay:
             )
         total = float(ends[-1]) if len(ends) else 0.0
         self.remaining_bar_, self.ceiling_line_ = self._draw_ceiling(ax, len(ends), total)
-        n_rows = len(ends) + (self.ceiling is not None)
-        ticks = [*self.labels, *([] if self.ceiling is None else [_remaining_label(self.remaining)])]
-        ax.set_yticks(np.arange(n_rows), ticks)
+        n_rows = len(ticks)
+        ax.set_yticks(np.arange(n_rows), ticks, **AS_IT_IS)
         ax.set_ylim(max(n_rows, 1) - 0.4, -0.6)
         ax.set_xlim(0.0, 1.3 * max(total, self.ceiling or 0.0) or 1.0)
         ax.set_xlabel(f"epsilon at delta = {self.delta:g}")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdp._validation import check_count, check_real
 
-from ._axes import BLACK, BLUE, PALE, axes_for, clear_frame, small_print
+from ._axes import AS_IT_IS, BLACK, BLUE, PALE, axes_for, clear_frame, draw_legend, in_a_line, small_print, width_beside
 
 
 class CoefficientDisplay:
@@ -165,7 +165,8 @@ class CoefficientDisplay:
         self.features_ = self._largest(coef, noise)
         reach = NormalDist().inv_cdf(0.5 + confidence / 2) * noise[self.features_]
         rows = np.arange(len(self.features_))
-        ax = axes_for(self, ax, size=(6.4, 1.6 + 0.26 * len(rows)))
+        ticks = [in_a_line(names[number]) for number in self.features_]
+        ax = axes_for(self, ax, size=(width_beside(ticks), 1.6 + 0.26 * len(rows)))
         self.bands_ = None
         if self.coef_noise is not None:
             band = f"noise alone, for a coefficient of 0 ({confidence:.0%})"
@@ -173,16 +174,15 @@ class CoefficientDisplay:
         style = {"color": BLUE, "height": 0.4, "label": "coefficient", **kwargs}
         self.bars_ = ax.barh(rows, coef[self.features_], **style)
         ax.axvline(0.0, color=BLACK, linewidth=0.8)
-        ax.set_yticks(rows, [str(names[number]) for number in self.features_])
+        ax.set_yticks(rows, ticks, **AS_IT_IS)
         ax.set_ylim(len(rows) - 0.4, -0.6)
-        ax.set_xlabel(self.xlabel)
+        ax.set_xlabel(self.xlabel, **AS_IT_IS)
         clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
         text = f"{len(rows)} of {len(coef)} columns, the most important ones."
         if self.bands_ is not None:
-            ax.legend(
-                loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize="small", borderaxespad=0.2
-            )
+            corner: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+            draw_legend(ax, [], ncols=2, fontsize="small", **corner)
             text = f"{len(rows)} of {len(coef)} columns, those that stand out most from the noise."
         self.note_ = small_print(ax, text) if len(rows) < len(coef) else None
         self.ax_, self.figure_ = ax, ax.figure
@@ -201,11 +201,11 @@ def _row_of(model: Any, class_label: Any) -> tuple[int, str]:
     if len(classes) == 2:
         if class_label is not None and class_label != classes[1]:
             raise ValueError(f"class_label: of two classes the coefficients are those of {classes[1]}: leave it out.")
-        return 0, f"class {classes[1]}"
+        return 0, f"class {in_a_line(classes[1])}"
     found = [] if class_label is None else np.flatnonzero(classes == class_label).tolist()
     if not found:
         raise ValueError(f"class_label={class_label!r} with {len(classes)} classes: give one of classes_.")
-    return found[0], f"class {classes[found[0]]}"
+    return found[0], f"class {in_a_line(classes[found[0]])}"
 
 
 def _names_of(estimator: Any, model: Any) -> Sequence[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdp.accounting import DpEvent, PrivacyProfile
 
-from ._axes import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame
+from ._axes import BLACK, BLUE, GREEN, GREY, PURPLE, VERMILION, axes_for, clear_frame, draw_legend, in_a_line
 
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 _POINTS = 401
@@ -102,10 +102,11 @@ class TradeOffDisplay:
         (self.chance_level_,) = ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", linewidth=1.0, label="guessing")
         self.lines_: dict[str, Any] = {}
         for place, (name, values) in enumerate(self.type_2.items()):
-            style: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)], "label": name or None}
+            style: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)], "label": in_a_line(name) or None}
             (self.lines_[name],) = ax.plot(self.type_1, values, **{**style, **kwargs})
         ax.set(xlabel="false positives", ylabel="false negatives, at least", xlim=(0, 1), ylim=(0, 1))
         clear_frame(ax)
-        ax.legend(frameon=False, fontsize="small")
+        named = [(line, in_a_line(name)) for name, line in self.lines_.items()]
+        draw_legend(ax, [(self.chance_level_, "guessing"), *named], fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

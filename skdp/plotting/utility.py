@@ -12,10 +12,13 @@ from skdp._validation import check_count, check_real
 from skdp.accounting.ledger.rounding import to_digits
 
 from ._axes import (
+    AS_IT_IS,
     BLUE,
     VERMILION,
     axes_for,
     clear_frame,
+    draw_legend,
+    in_a_line,
     keep_small_differences_small,
     log_axis_of_epsilon,
     require_matplotlib,
@@ -270,7 +273,7 @@ class PrivacyUtilityDisplay:
         epsilons, scores = np.asarray(self.epsilons, float), np.asarray(self.scores, float)
         scores = scores[:, None] if scores.ndim == 1 else scores
         mean = scores.mean(axis=1)
-        label = self.model_name
+        label = in_a_line(self.model_name)
         self.band_ = None
         if scores.shape[1] > 1:
             spread = scores.std(axis=1, ddof=1)
@@ -281,9 +284,10 @@ class PrivacyUtilityDisplay:
         self.baseline_line_ = self._draw_baseline(ax)
         log_axis_of_epsilon(ax, epsilons.tolist())
         keep_small_differences_small(ax, _LEAST_SPAN * float(np.nanmax(np.abs(mean))))
-        ax.set_ylabel(self.score_name)
+        ax.set_ylabel(self.score_name, **AS_IT_IS)
         clear_frame(ax)
-        ax.legend(loc="best", frameon=False, fontsize="small")
+        named = [(self.line_, label), (self.baseline_line_, in_a_line(self.baseline_name))]
+        draw_legend(ax, named[: 1 + (self.baseline_line_ is not None)], loc="best", fontsize="small")
         self.note_ = small_print(ax, self.note, 114) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -292,7 +296,7 @@ class PrivacyUtilityDisplay:
         if self.baseline_score is None:
             return None
         found = np.atleast_1d(np.asarray(self.baseline_score, float))
-        mean, label = found.mean(), self.baseline_name
+        mean, label = found.mean(), in_a_line(self.baseline_name)
         if len(found) > 1:
             spread = found.std(ddof=1)
             ax.axhspan(mean - spread, mean + spread, color=VERMILION, alpha=0.15, linewidth=0)
