@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 import struct
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skdp.datasets import load_cifar10
+from skdp.datasets import cifar, load_cifar10
 
 RECORDS = 10_000
 NAMES = (*(f"data_batch_{part}" for part in range(1, 6)), "test_batch")
@@ -176,6 +179,71 @@ def test_lists_that_hold_one_another_are_not_unfolded(tmp_path, monkeypatch):
         (tmp_path / "data_batch_1").write_bytes(pickle.dumps(part, protocol=2))
         with pytest.raises(ValueError, match=r"data_batch_1.*no pickle of 10,000 images"):
             load_cifar10(tmp_path)
+
+
+def long_text(letters):
+    return b"X" + struct.pack("<I", len(letters)) + letters
+
+
+GROWING = {
+    "encoded again": b"c_codecs\nencode\nq\x00" + long_text(b"a" * 16)
+    + b"q\x010h\x00h\x01X\x06\x00\x00\x00latin1\x86R"
+    + 30 * b"q\x010h\x00h\x01X\x03\x00\x00\x00hex\x86R",
+    "encoded often": b"c_codecs\nencode\nq\x00" + long_text(b"a" * 10**6) + b"q\x010](" + 2000 * (
+        b"h\x00h\x01X\x06\x00\x00\x00latin1\x86R") + b"e",
+    "a text as many arguments": b"cnumpy\nndarray\nq\x00" + long_text(b"a" * 10**5)
+    + b"q\x010](" + 100 * b"h\x00h\x01R" + b"e",
+    "a place far out": b"K\x00r\xff\xff\xff\x7f",
+    "a long text that is not there": b"\x8d" + struct.pack("<Q", 2**40),
+    "long bytes that are not there": b"\x8e" + struct.pack("<Q", 2**40),
+    "a tuple of tuples as a key": b"}K\x00" + b"".join(
+        b"q%c0h%ch%c\x86" % (n, n, n) for n in range(60)) + b"K\x00s",
+    "tuples in tuples as a key": b"}" + 300_000 * b"(" + 300_000 * b"t" + b"K\x00s",
+    "lists in lists": 300_000 * b"](" + 300_000 * b"e",
+    "a list that holds itself": b"]q\x00h\x00a",
+    "two things on the stack": b"K\x00K\x00",
+    "nothing on the stack": b"a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_small_pickle_makes_nothing_large(kind, tmp_path):
+    """Neither memory nor time nor the depth of calls: what is built is no larger than the file."""
+    raw = b"\x80\x02" + GROWING[kind] + b"."
+    (tmp_path / "data_batch_1").write_bytes(raw)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"data_batch_1.*(no pickle of 10,000 images|it encodes text)"):
+            load_cifar10(tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 * len(raw) + 2**20
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4])
+def test_pickles_of_all_protocols_of_the_time(protocol, tmp_path):
+    write_pickles(tmp_path, 1)
+    path = tmp_path / NAMES[0]
+    path.write_bytes(pickle.dumps(pickle.loads(path.read_bytes()), protocol=protocol))
+    planes, labels = cifar._read_pickle(path)
+    np.testing.assert_array_equal(planes[0], PLANES[0])
+    assert labels.tolist() == [LABELS[0], *[0] * (RECORDS - 1)]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_numpy_would_not_write(method, tmp_path):
+    """These methods unpack a few bytes to gigabytes at a time, whatever size the archive states."""
+    write_archives(tmp_path)
+    path = tmp_path / "cifar10_train_1.npz"
+    with np.load(path) as found, zipfile.ZipFile(tmp_path / "packed", "w", method) as archive:
+        for name in found.files:
+            made = io.BytesIO()
+            np.save(made, found[name])
+            archive.writestr(f"{name}.npy", made.getvalue())
+    (tmp_path / "packed").replace(path)
+    with pytest.raises(ValueError, match=r"cifar10_train_1\.npz.*is truncated or no \.npz"):
+        load_cifar10(tmp_path)
 
 
 def test_pickles_of_python_2(tmp_path):

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may unpack a few bytes to gigabytes at a time
+
 
 def read_arrays(path: Path, names: Iterable[str], most_bytes: int) -> list[NDArray[Any]] | None:
     """Return arrays of an archive, or None if one is missing, damaged, of objects, or larger than it should be.
@@ -25,7 +27,7 @@ def read_arrays(path: Path, names: Iterable[str], most_bytes: int) -> list[NDArr
     try:
         with zipfile.ZipFile(path) as archive:  # and not `np.load`, which also takes what is no archive
             for entry in [archive.getinfo(f"{name}.npy") for name in names]:
-                if entry.file_size > most_bytes:
+                if entry.file_size > most_bytes or entry.compress_type not in _METHODS:
                     return None
                 with archive.open(entry) as file:
                     found.append(np.lib.format.read_array(file, allow_pickle=False))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from skdp.datasets._archives import read_arrays
+from skdp.datasets._pickles import Damaged, read_pickle
 
 _SIDE, _COLOURS, _RECORDS = 32, 3, 10_000
 _PLANES = (_COLOURS, _SIDE, _SIDE)
@@ -20,10 +20,6 @@ _MOST_BYTES = _RECORDS * _PIXELS + 4096  # of an array in an archive, and its he
 _NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 _Part = tuple[NDArray[np.uint8], NDArray[np.int64]]
-
-
-class _Damaged(ValueError):
-    """What is wrong with a file, without its name."""
 
 
 class _Form(NamedTuple):
@@ -103,7 +99,7 @@ def _read(path: Path, read: Callable[[Path], _Part]) -> _Part:
         planes, labels = read(path)
         if not (len(labels) and labels.min() >= 0 and labels.max() < len(_NAMES)):
             fault = "labels are not from 0 to 9"
-    except _Damaged as error:
+    except Damaged as error:
         fault = str(error)
     if fault:
         raise ValueError(f"path={str(path)!r}: {fault}; get the file again.")
@@ -114,66 +110,28 @@ def _read_binary(path: Path) -> _Part:
     """Each record is a byte for the label, then 3 planes of 32 x 32 bytes."""
     size, length = path.stat().st_size, _RECORDS * (1 + _PIXELS)
     if size != length:
-        raise _Damaged(f"it has {size:,} bytes and not {length:,}, so it is truncated or no part of CIFAR-10")
+        raise Damaged(f"it has {size:,} bytes and not {length:,}, so it is truncated or no part of CIFAR-10")
     records = np.fromfile(path, np.uint8).reshape(_RECORDS, 1 + _PIXELS)
     return records[:, 1:].reshape(-1, *_PLANES), records[:, 0].astype(np.int64)
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Builds what Python's own syntax can write, and notes of arrays what is stored of them, and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes where Python 2 should be able to read
-            return super().find_class(module, name)
-        if (module, name) in _NOTED:
-            return _Stored
-        raise _Damaged(f"it holds {module}.{name}, which no part of CIFAR-10 does, and was not read on")
-
-
-class _Stored:
-    """What a pickle hands to NumPy. `numpy.ndarray` itself would take its bytes for addresses of objects."""
-
-    def __init__(self, *given: Any) -> None:
-        self.given = given
-        self.state: Any = ()
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-    def as_bytes(self) -> NDArray[np.uint8]:
-        """Return the array, which raises anything if it is none of bytes."""
-        _, shape, kind, by_columns, raw = self.state
-        if kind.given[0] not in ("u1", b"u1"):
-            raise TypeError("an array of another type")
-        return np.frombuffer(raw, np.uint8).reshape(shape, order="F" if by_columns else "C")
-
-
-_NOTED = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-}
 
 
 def _read_pickle(path: Path) -> _Part:
     """A dictionary with images of 3072 bytes and a list of labels, from Python 2."""
     found, intact = None, False
     try:
-        with path.open("rb") as file:
-            found = _ArraysOnly(file, encoding="bytes").load()
+        found = read_pickle(path.read_bytes())
         found = {key.decode() if isinstance(key, bytes) else key: value for key, value in found.items()}
         pixels, given = found["data"].as_bytes(), found["labels"]
         intact = pixels.shape == (_RECORDS, _PIXELS) and isinstance(given, list) and len(given) == _RECORDS
-        intact = intact and all(type(label) is int for label in given)  # nested lists could be of any size
+        intact = intact and all(type(label) is int for label in given)
         labels = np.array(given if intact else [])
         intact = intact and labels.dtype.kind in "iu"
-    except _Damaged:
+    except Damaged:
         raise
     except Exception:  # a damaged pickle raises almost anything
         intact = False
     if not intact:
-        raise _Damaged(f"it is truncated or no pickle of {_RECORDS:,} images and labels")
+        raise Damaged(f"it is truncated or no pickle of {_RECORDS:,} images and labels")
     return pixels.reshape(-1, *_PLANES), labels.astype(np.int64)
 
 
@@ -184,7 +142,7 @@ def _read_archive(path: Path) -> _Part:
     intact = planes.dtype == np.uint8 and planes.shape[1:] == _PLANES and labels.dtype.kind in "iu"
     intact = intact and labels.shape == planes.shape[:1]
     if not intact:
-        raise _Damaged("it is truncated or no .npz with images x_diff of 3 x 32 x 32 and labels y")
+        raise Damaged("it is truncated or no .npz with images x_diff of 3 x 32 x 32 and labels y")
     for place in range(1, _SIDE):  # `cumsum` takes several times as long
         planes[:, :, place] += planes[:, :, place - 1]
     for place in range(1, _SIDE):

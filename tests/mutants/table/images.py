@@ -1,7 +1,7 @@
 """Mistakes in features of images: rows that follow other images, and pickles that run code."""
 
 from mutant import mutant
-from paths import ARCHIVES, CIFAR, IMAGE_BASE, IMAGE_FEATURES, IMAGE_PATCHES, IMAGE_ROWS, IMAGE_SCATTERING
+from paths import ARCHIVES, CIFAR, IMAGE_BASE, IMAGE_FEATURES, IMAGE_PATCHES, IMAGE_ROWS, IMAGE_SCATTERING, PICKLES
 
 MUTANTS = [
     mutant(
@@ -98,22 +98,34 @@ MUTANTS = [
         select="refused",
     ),
     mutant(
-        "a pickle that may build anything",
-        (CIFAR, 'if (module, name) == ("_codecs", "encode"):', "if module:"),
+        "a pickle that may name anything",
+        (PICKLES, "if full != _ENCODE and full not in _NOTED:", "if not full:"),
         tests="cifar",
         select="runs_none",
     ),
     mutant(
         "arrays of a pickle that NumPy builds",
-        (CIFAR, "            return _Stored\n", "            return super().find_class(module, name)\n"),
+        (PICKLES, "else Stored(given))", "else np.ndarray(*given))"),
         tests="cifar",
         select="become_no_objects",
     ),
     mutant(
         "an archive of any size",
-        (ARCHIVES, "if entry.file_size > most_bytes:", "if entry.file_size < 0:"),
+        (ARCHIVES, "if entry.file_size > most_bytes or", "if"),
         tests="mnist",
         select="fill_the_memory",
+    ),
+    mutant(
+        "an archive packed by any method",
+        (ARCHIVES, " or entry.compress_type not in _METHODS:", ":"),
+        tests="cifar",
+        select="numpy_would_not_write",
+    ),
+    mutant(
+        "a pickle that encodes the same text again",
+        (PICKLES, 'if codec != "latin1" or self._left < 0:', 'if codec != "latin1":'),
+        tests="cifar",
+        select="nothing_large",
     ),
     mutant(
         "a truncated file of records",
