@@ -189,11 +189,12 @@ class MomentSum:
     def moments(self, released: Doubles) -> Moments:
         """Convert a vector such as `isometric`, exact or noisy, back to sums."""
         d = len(self.ball.center)
-        triangle = released[: d * (d + 1) // 2] * (self.rounding / math.sqrt(2.0))
-        triangle[_diagonal(d)] *= math.sqrt(2.0)
-        gram = np.zeros((d, d))
-        gram[np.tri(d, dtype=bool)] = triangle
-        total = released[len(triangle) :] * (self.rounding / self.weight) if self.weight else np.zeros(d)
+        gram, first = np.zeros((d, d)), 0
+        for row in range(d):  # no copy of the triangle: of many columns it takes as much memory as all else
+            np.multiply(released[first : first + row + 1], self.rounding / math.sqrt(2.0), out=gram[row, : row + 1])
+            first += row + 1
+        gram[np.diag_indices(d)] *= math.sqrt(2.0)
+        total = released[first:] * (self.rounding / self.weight) if self.weight else np.zeros(d)
         return Moments(gram, total)
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -21,6 +20,7 @@ from skdp._fitting.rows import check_schema, check_table, read_cells
 from skdp._fitting.sources import RowSource, source_of, source_to_predict
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp._random import SecretStream
+from skdp._spectrum import FEW_COLUMNS, about_mean
 from skdp._training.threads import Crew
 from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent, GaussianDpEvent
@@ -46,7 +46,6 @@ EDGE_MARGIN = 1.1
 """An eigenvalue stands out of the noise if it exceeds this multiple of the edge of the noise's spectrum."""
 
 _TRANSFORM_ROWS = 4096
-_FEW_COLUMNS = 1024
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
 
 
@@ -354,7 +353,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n = plan.n_public or sums.n_rows
         mechanism = plan.mechanism
         moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
-        with single_threaded_blas() if len(sums.ball.center) <= _FEW_COLUMNS else blas_within_quota():
+        with single_threaded_blas() if len(sums.ball.center) <= FEW_COLUMNS else blas_within_quota():
             fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
         self.noise_multiplier_ = mechanism.noise_multiplier
         self.__dict__.update(fitted)
@@ -451,25 +450,29 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     # --- post-processing of the release ---
 
     def _decompose(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
-        """Compute the fitted attributes. `noise` is the standard deviation of a variance in the unit ball."""
+        """Compute the fitted attributes. `noise` is the standard deviation of a variance in the unit ball.
+
+        The matrix of the moments is used up: of many columns a copy takes as much memory as all else.
+        """
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
-        least, most = (1, d) if self._by_edge() else (min(int(self.n_components or d), d),) * 2
-        mean, values, vectors = _about_mean(moments.total / n, moments.gram / n, edge, least, most)
-        k = max(least, int(np.count_nonzero(values > edge))) if least < most else least
-        radius = ball.radius or 1.0
-        variances = np.maximum(values[:k], 0.0) * radius**2
-        trace = float(np.trace(moments.gram)) / n - float(mean @ mean)
+        wanted = 1 if self._by_edge() else min(int(self.n_components or d), d)
+        trace = float(np.trace(moments.gram)) / n
+        gram = np.divide(moments.gram, n, out=moments.gram)
+        mean, values, vectors = about_mean(moments.total / n, gram, edge, wanted, and_above=self._by_edge())
+        k, radius = len(values), ball.radius or 1.0
+        variances = np.maximum(values, 0.0) * radius**2
+        trace -= float(mean @ mean)
         total = max(trace * radius**2, float(variances.sum()))
         return {
-            "components_": _fix_signs(vectors[:, :k].T),
+            "components_": _fix_signs(vectors.T),
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / total if total > 0.0 else np.zeros(k),
             "singular_values_": np.sqrt(n * variances),
             "mean_": ball.center + mean * radius,
             "noise_variance_": (total - float(variances.sum())) / (d - k) if k < d else 0.0,
             "noise_scale_": noise * radius**2,
-            "n_components_": int(k),
+            "n_components_": k,
             "n_samples_": n,
             "data_norm_": radius,
             "_fitted_ball": ball,
@@ -566,54 +569,6 @@ def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:
 def _refuse_iterator(X: Any, method: str) -> None:
     if isinstance(X, Iterator):
         raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
-
-
-def _project_on_signal(mean: Doubles, gram: Doubles, edge: float, least: int) -> Doubles:
-    """Project `mean` onto leading eigenvectors of `gram`, a lower triangle: those above `edge`, at least `least`."""
-    if least == len(mean) or not mean.any():
-        return mean
-    d = len(mean)
-    values, leading = eigh(gram, subset_by_index=(d - least, d - 1))
-    if values[0] > edge:  # then others may be above it too
-        _, leading = eigh(gram, subset_by_value=(edge, np.inf))
-    return leading @ (leading.T @ mean)
-
-
-def _about_mean(mean: Doubles, gram: Doubles, edge: float, least: int, most: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return the projected mean, and the `most` leading eigenvalues and vectors of ``gram - mean mean'``.
-
-    `gram` is a lower triangle; `edge` and `least` are those of `_project_on_signal`.
-    """
-    d = len(mean)
-    if least == most < d and mean.any():
-        mean, values, vectors = _leading_about_mean(mean, gram, edge, most)
-    else:
-        mean = _project_on_signal(mean, gram, edge, least)
-        values, vectors = eigh(gram - np.outer(mean, mean), subset_by_index=(d - most, d - 1))
-    return mean, values[::-1], vectors[:, ::-1]
-
-
-def _leading_about_mean(mean: Doubles, gram: Doubles, edge: float, k: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return the projected mean and k eigenvalues, ascending, with vectors, by one decomposition of `gram`.
-
-    The projected mean m lies in the span S of leading eigenvectors V of `gram`. So ``gram - m m'`` has the eigenvectors
-    of the small matrix ``V' gram V - (V'm)(V'm)'`` in S, and those of `gram` in its complement. If S has more than k
-    dimensions, the k-th largest eigenvalue of the small matrix is at least the next one of `gram` in S, and exceeds all
-    in the complement (interlacing; Golub & Van Loan 2013, theorem 8.1.8). If S has k, one eigenvalue may fall below the
-    first in the complement, which is therefore computed too.
-    """
-    d = len(mean)
-    values, vectors = eigh(gram, subset_by_index=(d - k - 1, d - 1))
-    first = 1  # the signal is all but the next
-    if values[0] > edge:
-        (values, vectors), first = eigh(gram, subset_by_value=(edge, np.inf)), 0
-    signal = vectors[:, first:]
-    along = signal.T @ mean
-    inner, turn = eigh(np.diag(values[first:]) - np.outer(along, along))
-    values = np.append(values[:first], inner)
-    vectors = np.hstack([vectors[:, :first], signal @ turn])
-    largest = np.argsort(values)[-k:]
-    return signal @ along, values[largest], vectors[:, largest]
 
 
 def _fix_signs(components: Doubles) -> Doubles:

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import reference
 from scipy import stats
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -23,12 +24,13 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 import skdp.decomposition
-from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
+from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, _spectrum
 from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp._spectrum import about_mean
 from skdp._training import threads
 from skdp._training.threads import Crew
 from skdp.accounting import GaussianDpEvent, get_epsilon
-from skdp.decomposition import MEAN_SHARE, _about_mean
+from skdp.decomposition import MEAN_SHARE
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -279,9 +281,12 @@ def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency,
     """Properties 2 and 13, on null records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as priced."""
     seen = []
     decomposed = DPPCA._decompose
-    monkeypatch.setattr(
-        DPPCA, "_decompose", lambda self, moments, *rest: seen.append(moments) or decomposed(self, moments, *rest)
-    )
+
+    def recorded(self, moments, *rest):
+        seen.append(tuple(part.copy() for part in moments))
+        return decomposed(self, moments, *rest)
+
+    monkeypatch.setattr(DPPCA, "_decompose", recorded)
     d, radius = 150, 3.0
     model = pca(center=center, adjacency=adjacency, data_norm=radius).fit(np.zeros((20, d), dtype))
     ((gram, total),) = seen
@@ -817,7 +822,7 @@ def test_one_decomposition_serves_mean_and_components(k, edge, where):
     gram = axes * spectrum @ axes.T
     direction = {"along the first": axes[:, 0], "along the second": axes[:, 1], "anywhere": rng.normal(size=d)}[where]
     given = 2.9 * direction / np.linalg.norm(direction)
-    mean, values, vectors = _about_mean(given, np.tril(gram), edge, k, k)
+    mean, values, vectors = about_mean(given, np.tril(gram), edge, k)
     signal = axes[:, : max(k, int(np.sum(spectrum > edge)))]
     np.testing.assert_allclose(mean, signal @ (signal.T @ given), atol=1e-12)
     covariance = gram - np.outer(mean, mean)
@@ -838,3 +843,107 @@ def test_rows_are_added_up_by_as_many_threads_as_may_be_at_work(monkeypatch):
     monkeypatch.setattr(threads, "count_usable_threads", lambda: 3)
     DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(5000, 16)))
     assert counted == [3, 3] * 2  # two chunks, each brought in and multiplied
+
+
+# --- many columns -----------------------------------------------------------------------------------------------------
+
+
+def spectrum(d, values, seed=0):
+    """The lower triangle of a symmetric matrix: eigenvalues on top of the noise of a release, whose edge is 1."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((d, d)) / math.sqrt(2.0 * d)
+    axes = np.linalg.qr(rng.standard_normal((d, max(1, len(values)))))[0][:, : len(values)]
+    return np.tril((noise + noise.T) / 2 + axes * values @ axes.T)
+
+
+@pytest.fixture
+def by_lanczos(monkeypatch):
+    """As many columns as a test can wait for are many."""
+    monkeypatch.setattr(_spectrum, "FEW_COLUMNS", 256)
+    monkeypatch.setattr(_spectrum, "_FEW_OF", 8)
+
+
+@pytest.fixture
+def by_lapack(monkeypatch):
+    """How many eigenvalues LAPACK is asked for of matrices that are larger than those of signals."""
+    asked = []
+
+    def counted(matrix, **options):
+        if len(matrix) > 256:
+            asked.append(options)
+        return eigh(matrix, **options)
+
+    monkeypatch.setattr(_spectrum, "eigh", counted)
+    return asked
+
+
+@pytest.mark.parametrize("above", [1.1, np.inf])
+@pytest.mark.parametrize("least", [1, 3, 10])
+@pytest.mark.parametrize("n_signals", [0, 1, 4, 40])
+def test_few_eigenvectors_of_many_columns_are_those_of_lapack(n_signals, least, above, by_lanczos, by_lapack):
+    gram = spectrum(600, np.geomspace(2.0, 30.0, n_signals))
+    values, vectors = _spectrum.leading(gram, least, above)
+    expected, axes = eigh(gram)
+    n = max(least, int(np.sum(expected > above)))
+    assert not by_lapack
+    np.testing.assert_allclose(values, expected[-n:], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-12)
+    np.testing.assert_allclose(np.abs(np.sum(vectors * axes[:, -n:], axis=0)), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_signals", "least"), [(300, 5), (0, 70), (300, 70)])
+def test_lapack_finds_what_is_too_much_for_lanczos_by_one_reduction(n_signals, least, by_lanczos, by_lapack):
+    """It takes as long as all else, whatever it is asked for."""
+    gram = spectrum(600, np.geomspace(2.0, 30.0, n_signals))
+    values, vectors = _spectrum.leading(gram, least, 1.1)
+    expected = np.linalg.eigvalsh(gram)[-max(n_signals, least) :]
+    assert len(by_lapack) == 1
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+    full = gram + np.tril(gram, -1).T
+    np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["zeros", "one direction", "equal", "tiny noise", "negative"])
+def test_matrices_without_noise_have_eigenvectors_too(kind, by_lanczos):
+    """A basis that spans all that it can reach says nothing of the rest, which LAPACK then finds."""
+    d, x = 300, np.random.default_rng(1).standard_normal(300)
+    gram = {
+        "zeros": np.zeros((d, d)), "one direction": np.outer(x, x), "equal": np.eye(d),
+        "tiny noise": np.outer(x, x) + 1e-17 * spectrum(d, [], seed=2), "negative": -np.outer(x, x),
+    }[kind]  # fmt: skip
+    gram = np.tril(gram)
+    values, vectors = _spectrum.leading(gram, 3, np.inf)
+    scale = max(1e-300, np.abs(gram).max() * d)
+    np.testing.assert_allclose(values / scale, np.linalg.eigvalsh(gram)[-3:] / scale, atol=1e-13)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("center", ["private", False])
+@pytest.mark.parametrize("n_components", [3, "auto"])
+def test_a_fit_to_many_columns_is_that_of_lapack(n_components, center, monkeypatch):
+    """Also where NumPy is told to raise what underflows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 8)) @ rng.standard_normal((8, 400)) + 1.0
+    model = DPPCA(n_components, center=center, data_norm=60.0, epsilon=3.0, random_state=0)
+    expected = model.fit(X).__dict__.copy()
+    monkeypatch.setattr(_spectrum, "FEW_COLUMNS", 256)
+    with np.errstate(all="raise"):
+        found = model.fit(X)
+    for name in ("components_", "explained_variance_", "explained_variance_ratio_", "mean_", "noise_variance_"):
+        np.testing.assert_allclose(getattr(found, name), expected[name], rtol=1e-7, atol=1e-9, err_msg=name)
+    again = DPPCA(n_components, center=center, data_norm=60.0, epsilon=3.0, random_state=0).fit(X)
+    assert again.components_.tobytes() == found.components_.tobytes()
+
+
+def test_a_fit_copies_no_matrix_of_many_columns():
+    """The triangle twice, exact and released, and the matrix once."""
+    d = 1500
+    X = np.random.default_rng(0).standard_normal((50, d)).astype(np.float32)
+    DPPCA(2, data_norm=50.0).fit(X[:, :5])
+    tracemalloc.start()
+    try:
+        DPPCA(2, data_norm=50.0).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.5 * 8 * d**2

@@ -20,7 +20,7 @@ FLOORS = {
         ("exceptions", "_moved"),
         ("_config", "_validation", "accounting"),
         ("_blas", "budget", "_kernels", "_random"),
-        ("mechanisms", "_sampling", "_gram"),
+        ("mechanisms", "_sampling", "_gram", "_spectrum"),
         ("_fitting",),
         ("_training", "_report"),
         ("_distributed", "_streaming", "report"),
@@ -155,7 +155,7 @@ FLOORS = {
         ("reported",),
     ),
     "ensemble": (("trees",), ("importances",), ("embedding",), ("linear",), ("classifier", "regressor")),
-    "datasets": (("_archives", "_tables"), ("cifar", "mnist"), ("census",)),
+    "datasets": (("_archives", "_pickles", "_tables"), ("cifar", "mnist"), ("census",)),
     "image": (
         ("filters", "public_images", "reading"),
         ("base", "scattering"),
@@ -273,7 +273,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (36, 8, 165), "accounting": (21, 9, 83)}
+    assert found == {"": (37, 8, 168), "accounting": (21, 9, 83)}
 
 
 def test_heavy_imports_stay_where_they_belong():

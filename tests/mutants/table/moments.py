@@ -1,7 +1,7 @@
 """Mistakes in second moments and their release."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import BASE, GRAM, GRAM_KERNEL, PCA
+from paths import BASE, GRAM, GRAM_KERNEL, PCA, SPECTRUM
 
 MUTANTS = [
     mutant(
@@ -21,8 +21,8 @@ MUTANTS = [
         (PCA, '"noise_scale_": noise * radius**2', '"noise_scale_": noise * radius'),
         (
             PCA,
-            "variances = np.maximum(values[:k], 0.0) * radius**2",
-            "variances = np.maximum(values[:k], 0.0) * radius",
+            "variances = np.maximum(values, 0.0) * radius**2",
+            "variances = np.maximum(values, 0.0) * radius",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
@@ -47,8 +47,8 @@ MUTANTS = [
         "PCA: off-diagonal entries released at half their weight",
         (GRAM, "self._triangle * (math.sqrt(2.0) / self.rounding)", "self._triangle / self.rounding"),
         (GRAM, "triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)", "pass"),
-        (GRAM, "* (self.rounding / math.sqrt(2.0))", "* self.rounding"),
-        (GRAM, "        triangle[_diagonal(d)] *= math.sqrt(2.0)\n", ""),
+        (GRAM, "self.rounding / math.sqrt(2.0), out=", "self.rounding, out="),
+        (GRAM, "        gram[np.diag_indices(d)] *= math.sqrt(2.0)\n", ""),
         tests="decomposition",
         select=BY_PROPERTY,
     ),
@@ -125,7 +125,7 @@ MUTANTS = [
     ),
     mutant(
         "PCA: the direction of the mean kept before one that varies more",
-        (PCA, "values = np.append(values[:first], inner)", "values = np.append(values[:first] - np.inf, inner)"),
+        (SPECTRUM, "values = np.append(values[:first], inner)", "values = np.append(values[:first] - np.inf, inner)"),
         tests="decomposition",
         select="one_decomposition",
     ),
@@ -144,5 +144,17 @@ MUTANTS = [
         (PCA, "self._check_data_norm(), self._public_n_samples(n_samples)", "self._check_data_norm(), n_samples"),
         tests="decomposition",
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "PCA: eigenvectors of many columns that are not there yet",
+        (SPECTRUM, "_ROUNDING = 2.0**-50", "_ROUNDING = 2.0**-10"),
+        tests="decomposition",
+        select="those_of_lapack",
+    ),
+    mutant(
+        "PCA: eigenvalues above the edge left out of many columns",
+        (SPECTRUM, "            n = max(least, n_above)\n", "            n = least\n"),
+        tests="decomposition",
+        select="those_of_lapack",
     ),
 ]
