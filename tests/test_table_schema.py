@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tables import SCHEMA, customers
 
 from skdp.datasets import make_census
-from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing import DPTableVectorizer, TableSchema, kinds
 from skdp.preprocessing.kinds import Column
 
 # --- what may be written ---
@@ -196,6 +196,7 @@ def test_yaml_is_that_of_version_1_2():
         ('{"a": "flag", "a": "drop"}', "'a' is there twice; name each column once"),
         ('{"a": }', r"this is no JSON \(line 1, Expecting value\); give what TableSchema.to_json writes"),
         ('{"columns": {"a": "flag"}, "others": "keep"}', "others='keep' is not known"),
+        ('{"a": ' + 200_000 * "[" + 200_000 * "]" + "}", "this is no JSON .lists in lists, too deep."),
     ],
 )
 def test_a_wrong_file_is_refused_by_one_line(text, message):
@@ -210,12 +211,36 @@ def test_a_wrong_file_is_refused_by_one_line(text, message):
         ("a: flag\na: drop\n", "'a' is there twice"),
         ("a: [1\nb: 2", "this is no YAML"),
         ("- 1\n- 2", "no mapping of columns"),
+        ("? [a]\n: flag\n? [a]\n: flag\n", "this is no YAML"),
+        ("a: " + 2000 * "[" + 2000 * "]", "this is no YAML .lists in lists, too deep."),
     ],
 )
 def test_a_wrong_yaml_is_refused_by_one_line(text, message):
     with pytest.raises(ValueError, match=message) as refusal:
         TableSchema.from_yaml(text)
     assert "\n" not in str(refusal.value)
+
+
+class Compared(str):
+    """Text that counts how often it is compared with another one."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("n_gaps", [0, 3000])
+def test_thousands_of_words_are_not_compared_with_one_another(n_gaps, monkeypatch):
+    """Five thousand took ten seconds, once for the schema and once for each fit."""
+    words = [f"a word of some length {number:04d}" for number in range(3000)]
+    monkeypatch.setattr(kinds, "_key", Compared)
+    Compared.times = 0
+    found = TableSchema({"a": {"kind": "category", "categories": words, "gaps": [f"-{n}" for n in range(n_gaps)]}})
+    assert found["a"].categories == tuple(words)
+    assert Compared.times < 100_000  # to sort gaps, and where hashes meet
 
 
 def test_two_words_in_a_file_are_categories():

@@ -186,14 +186,15 @@ def _read_end(name: str, kind: str, entry: str, value: Any) -> float:
 
 
 def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str, ...]:
-    keys = []
+    keys: dict[str, None] = {}  # in order; looked up by their hash, since there may be thousands
+    empty = frozenset(gaps)
     for each in _items(name, "categories", given):
         key = _key(each)
-        if key is None or key in gaps:
+        if key is None or key in empty:
             _refuse(name, f"the category {_show(each)} is a gap", "leave it out: gaps have a place of their own")
         if key in keys:
             _refuse(name, f"the category {_show(each)} is there twice", "list each category once; 1 and '1' are one")
-        keys.append(key)
+        keys[key] = None
     return tuple(keys)
 
 

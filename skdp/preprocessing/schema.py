@@ -301,6 +301,8 @@ class TableSchema:
             found = json.loads(text, object_pairs_hook=_once_each)
         except json.JSONDecodeError as error:
             fault = f"line {error.lineno}, {error.msg}"
+        except RecursionError:
+            fault = "lists in lists, too deep"
         if fault:
             raise ValueError(f"schema: this is no JSON ({fault}); give what TableSchema.to_json writes.")
         return cls._of_file(found)

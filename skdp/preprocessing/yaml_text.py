@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 
@@ -31,10 +32,14 @@ def load(text: str) -> Any:
         """Safe loader without the truth values of version 1.1, and without keys that hide others."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            repeated = next((key for key in keys if keys.count(key) > 1), None)
-            if repeated is not None:
-                raise ValueError(f"schema: {repeated!r} is there twice; name each column once.")
+            found: set[Any] = set()
+            for node_of_key, _ in node.value:
+                key = self.construct_object(node_of_key, deep=True)
+                if not isinstance(key, Hashable):
+                    break  # which is refused below
+                if key in found:
+                    raise ValueError(f"schema: {key!r} is there twice; name each column once.")
+                found.add(key)
             return super().construct_mapping(node, deep=deep)
 
     Loader.yaml_implicit_resolvers = {
@@ -50,6 +55,8 @@ def load(text: str) -> Any:
         found = yaml.load(text, Loader)  # derives from SafeLoader
     except yaml.YAMLError as error:
         fault = " ".join(str(getattr(error, "problem", "") or "it cannot be read").split())
+    except RecursionError:
+        fault = "lists in lists, too deep"
     if fault:
         raise ValueError(f"schema: this is no YAML ({fault}); give what TableSchema.to_yaml writes.")
     return found
