@@ -51,17 +51,23 @@ def place(tmp_path):
     return tmp_path
 
 
-def run(place, code, **variables):
-    """What a process prints that has no home, unless it is given one."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "XDG"))}
+def started(place, code, *options, **variables):
+    """A process that has no home, unless it is given one."""
+    kept = (name for name in os.environ if not name.startswith(("NUMBA", "XDG", "SKDP_COMPILES")))
+    environment = {name: os.environ[name] for name in kept}
     environment |= {
         "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1", "HOME": os.devnull,
         "TMPDIR": str(place / "tmp"),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=environment | variables, cwd=place, capture_output=True,
-        text=True, timeout=600, check=False,
-    )  # fmt: skip
+    command = [sys.executable, *(options or ("-W", "ignore")), "-c", code]
+    return subprocess.run(
+        command, env=environment | variables, cwd=place, capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def run(place, code, **variables):
+    """What such a process prints."""
+    done = started(place, code, **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -139,6 +145,69 @@ def test_files_that_others_can_write_to_are_not_read(place, kind):
     if kind == "the package's":  # nobody new could write to it where the sources are as open
         (place / "skdp" / "_kernels" / "caching.py").chmod(0o646)
         assert cache_of(place, HOME=str(home)) == kept
+
+
+ADVICE = "set NUMBA_CACHE_DIR to one."
+TWO_KERNELS = """
+import sys
+import skdp.linear_model, skdp._kernels.gram
+print("imported", file=sys.stderr)
+import numpy as np
+from skdp._kernels.gram import add_rows, rows_into_ball
+rows = np.ones((2, 3))
+rows_into_ball(rows, np.zeros(3), 1.0, rows)
+add_rows(rows, 0, 3, np.zeros(3))
+print("done", file=sys.stderr)
+"""
+WORKERS = """
+import joblib, subprocess, sys
+def work(number):
+    import numpy as np
+    from skdp._kernels.gram import rows_into_ball
+    rows_into_ball(np.ones((2, number)), np.zeros(number), 1.0, np.ones((2, number)))
+work(3)
+joblib.Parallel(n_jobs=2)(joblib.delayed(work)(number) for number in (3, 4))
+"""
+
+
+def said(place, code, *options, **variables):
+    """What a process writes to standard error."""
+    done = started(place, code, *options, **variables)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()
+
+
+@pytest.fixture
+def nowhere(place):
+    """An install without a folder that is safe for compiled code."""
+    private(place).touch()
+    return place
+
+
+def test_what_is_compiled_in_vain_is_told_once(nowhere):
+    """When it is, and not at import; and it is no warning, which could end a fit that was charged."""
+    lines = said(nowhere, TWO_KERNELS, "-W", "error")
+    assert [lines[0], lines[-1]] == ["imported", "done"]
+    assert len(lines) == 3
+    assert lines[1].startswith("skdp: ")
+    assert lines[1].endswith(ADVICE)
+
+
+def test_workers_that_come_later_do_not_repeat_it(nowhere):
+    lines = said(nowhere, WORKERS)
+    assert [line.endswith(ADVICE) for line in lines] == [True]
+
+
+def test_nothing_is_told_where_code_is_kept_or_nothing_is_compiled(nowhere):
+    (nowhere / "chosen").mkdir(mode=0o700)
+    assert said(nowhere, TWO_KERNELS, NUMBA_CACHE_DIR=str(nowhere / "chosen")) == ["imported", "done"]
+    assert said(nowhere, TWO_KERNELS, NUMBA_DISABLE_JIT="1") == ["imported", "done"]
+    own = "import numba, skdp._kernels.gram\nnumba.njit(lambda x: x + 1)(1)"  # a function of the user's
+    assert said(nowhere, own) == []
+
+
+def test_without_standard_error_nothing_is_told(nowhere):
+    assert said(nowhere, TWO_KERNELS.replace('print("imported", file=sys.stderr)', "sys.stderr = None")) == []
 
 
 def test_a_folder_that_is_replaced_while_it_is_looked_at_is_not_used(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 Numba keeps machine code in the folder of the package or in the user's cache directory, and refuses to define a function
 where it can write to neither (containers, a home that is missing). There the cache is a private folder under the
-temporary directory, or else there is none, and each process compiles what it uses.
+temporary directory, or else there is none: each process compiles what it uses, and says in one line what would help.
 
 Whoever can write to a cache makes its readers run their code. A folder that Numba chose outside of the package is
 therefore used only if neither it, nor a folder or link on the way to it, nor a file in it could be changed by another
@@ -18,6 +18,7 @@ import functools
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -26,9 +27,16 @@ from types import ModuleType
 from typing import Any
 
 import numba
+from numba.core import event
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+_TOLD = "SKDP_COMPILES_ANEW"
+_ADVICE = (
+    "skdp: each process compiles anew, for up to half a minute, since there is no folder for compiled code that only "
+    "you can write to: set NUMBA_CACHE_DIR to one."
+)
 
 _lock = threading.Lock()
 
@@ -47,9 +55,38 @@ def njit(**options: Any) -> Callable[[Any], Any]:
             folder = private_folder()
             if folder is not None and _enable(kernel, folder):
                 return kernel
-        return numba.njit(**options)(function)
+        kernel = numba.njit(**options)(function)
+        _Teller.of_this_process().kernels.add(kernel)
+        return kernel
 
     return define
+
+
+class _Teller(event.Listener):
+    """Says that machine code is not kept, at the first kernel that is compiled in vain.
+
+    It is no warning: one that is an error would end a fit that was charged. Processes that are started afterwards, such
+    as workers, find in their environment that it was said.
+    """
+
+    kernels: set[Any]
+
+    @classmethod
+    @functools.cache
+    def of_this_process(cls) -> _Teller:
+        teller = cls()
+        teller.kernels = set()
+        event.register("numba:compile", teller)
+        return teller
+
+    def on_start(self, compiled: Any) -> None:
+        if compiled.data["dispatcher"] in self.kernels and not os.environ.get(_TOLD):
+            os.environ[_TOLD] = "1"
+            with contextlib.suppress(Exception):  # no standard error, or one that is closed
+                print(_ADVICE, file=sys.stderr, flush=True)
+
+    def on_end(self, compiled: Any) -> None:
+        pass
 
 
 def text_of(*modules: ModuleType) -> str:
