@@ -191,10 +191,10 @@ def test_the_json_of_schema_1_can_still_be_read():
 
 def test_a_charge_is_on_the_disk_when_it_returns(path, budget):
     def asked(connection):
-        return [connection.execute(f"PRAGMA {name}").fetchone() for name in ("journal_mode", "synchronous")]
+        return [tuple(connection.execute(f"PRAGMA {name}").fetchone()) for name in ("journal_mode", "synchronous")]
 
     # EXTRA: FULL, and the directory
-    assert _sqlite.transaction(path, "BEGIN IMMEDIATE", asked) == [("wal",), (3,)]
+    assert _sqlite.transaction(path, "BEGIN IMMEDIATE", asked) == [("delete",), (3,)]
 
 
 def test_between_charges_the_file_stands_alone(tmp_path, path, budget):

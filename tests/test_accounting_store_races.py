@@ -123,7 +123,7 @@ class _Interrupts:
     """
 
     FILES = (
-        *(os.path.join("ledger", f"{name}.py") for name in ("log", "store", "sqlite", "admission", "ledger")),
+        *(os.path.join("ledger", f"{name}.py") for name in ("log", "store", "sqlite", "tables", "admission", "ledger")),
         f"{os.sep}contextlib.py",
     )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import sqlite3
 import subprocess
 import sys
 
 import pytest
+from ledger_files import tampered
 
 import skdp
 from skdp.accounting import GaussianDpEvent, NonPrivateDpEvent, PoissonSampledDpEvent, PrivacyAccountant
@@ -101,7 +101,7 @@ def test_whoever_closes_the_pipe_has_read_enough(path):
 def test_create_and_raise(capsys, tmp_path):
     path = tmp_path / "new.budget"
     code, out, _ = run(capsys, "create", path, "--epsilon", "1", "--delta", "1e-5", "--unit", "person")
-    assert (code, out) == (0, f"{path}: epsilon=1 at delta=1e-05, unit=person\n")
+    assert (code, out) == (0, f"{path}: epsilon=1 at delta=1e-05, unit=person, filter_family=auto\n")
     accountant = PrivacyAccountant.open(path)
     assert (accountant.epsilon, accountant.delta, accountant.unit) == (1.0, 1e-5, "person")
     code, _, err = run(capsys, "create", path, "--epsilon", "9", "--delta", "1e-5")
@@ -171,11 +171,7 @@ def test_verify(capsys, path):
 
 
 def test_verify_sees_what_was_altered(capsys, path):
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TRIGGER charges_update")
-    connection.execute("UPDATE charges SET label = 'other' WHERE seq = 2")
-    connection.commit()
-    connection.close()
+    tampered(path, "UPDATE charges SET label = 'other' WHERE seq = 2")
     for command in ("verify", "show", "export"):
         code, out, err = run(capsys, command, path)
         assert (code, out) == (1, "")

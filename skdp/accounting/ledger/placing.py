@@ -10,6 +10,8 @@ from typing import Any
 
 from skdp.exceptions import BudgetFileError
 
+from .log import LOCK
+
 __all__ = ["absolute", "publish", "wait_until_made"]
 
 _NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -59,7 +61,7 @@ def wait_until_made(path: str) -> None:
     deadline = time.monotonic() + _MADE_WITHIN
     while os.path.isfile(path) and time.monotonic() < deadline:
         try:
-            with open(path, "rb") as file:
+            with LOCK, open(path, "rb") as file:  # POSIX: to close it ends all locks that this process has on it
                 begun = file.read(1) in (b"", b"\0")
             if not begun or time.time() - os.path.getmtime(path) > _MADE_WITHIN:
                 return

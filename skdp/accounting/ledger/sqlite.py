@@ -2,6 +2,9 @@
 
 Each transaction opens the file anew and closes it: no connection outlives a fork or is shared by threads, a file that
 was removed or exchanged is noticed, and between charges the file stands alone, without a journal beside it.
+
+The journal is one for rolling back. What was committed is in the file itself, from that moment on, and a journal that a
+killed process leaves holds no charge: with a write-ahead log it could, and to lose or damage that log would lose them.
 """
 
 from __future__ import annotations
@@ -18,9 +21,12 @@ from skdp.exceptions import BudgetFileError
 
 from .log import LOCK
 
-__all__ = ["describe_damage", "statements", "transaction", "translate_errors"]
+__all__ = ["JOURNALS", "describe_damage", "statements", "transaction", "translate_errors"]
 
 T = TypeVar("T")
+
+JOURNALS = ("-journal", "-wal")
+"""Ends of the names of what SQLite keeps beside a file, without which the file may not be what was written."""
 
 _WAIT = 60.0  # seconds for the lock
 
@@ -84,7 +90,7 @@ class _Opened:
                 if not _is(error, "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_FULL"):
                     raise
                 last = error
-        for journal in (self._path + "-wal", self._path + "-journal"):
+        for journal in (self._path + each for each in JOURNALS):
             if os.path.exists(journal) and os.path.getsize(journal) > 0:
                 raise last  # the file alone does not show what was charged
         return self._connect_as("mode=ro&immutable=1", begin, wait)
@@ -94,9 +100,13 @@ class _Opened:
         address = f"{pathlib.Path(self._path).as_uri()}?{mode}"
         self._connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
         connection = self._connection
+        connection.row_factory = sqlite3.Row
         connection.text_factory = lambda text: text.decode("utf-8", "replace")  # what is no text has no right hash
-        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory too where there is no WAL
+        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory too, where the journal was
         connection.execute("PRAGMA fullfsync = ON")
+        if begin != "BEGIN":
+            with contextlib.suppress(sqlite3.OperationalError):  # others have it open: one of the next charges does it
+                connection.execute("PRAGMA journal_mode = DELETE")  # an older file has a write-ahead log
         connection.execute(begin)
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # takes the read lock now
         return connection
@@ -124,7 +134,8 @@ def describe_damage(path: str, why: str) -> BudgetFileError:
     """The error for a file that is not as it was written."""
     return BudgetFileError(
         f"path={path!r} is damaged or was altered ({why}); nothing was charged: bring back an unharmed copy, with the "
-        "charges made since."
+        "charges made since, or begin a new ledger that starts with the largest sum that can be read, or with the "
+        "ceiling, as spent."
     )
 
 

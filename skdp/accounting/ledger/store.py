@@ -29,39 +29,17 @@ from .ledger import Ledger
 from .log import LOCK, Turn
 from .placing import absolute, publish, wait_until_made
 from .serial import charge_from_fields, charge_to_fields, link
-from .sqlite import describe_damage, statements, transaction, translate_errors
+from .sqlite import JOURNALS, describe_damage, statements, transaction, translate_errors
+from .tables import BEGIN_LAST_ENTRY, FILE_SCHEMA, check_tables, migrate, read_last, script, version
 
-__all__ = ["FILE_SCHEMA", "Store"]
-
-FILE_SCHEMA = 2
-"""Of the file, as `PRAGMA user_version`. 1 had neither kinds of entries nor rules."""
-
-MIGRATIONS = {1: "ALTER TABLE charges ADD COLUMN kind TEXT;\nALTER TABLE charges ADD COLUMN rule TEXT;\n"}
-"""SQL that takes a file of one schema to the next. Columns may be added, entries stay as they are."""
+__all__ = ["Store"]
 
 _ATTEMPTS = 1000
 """To write an entry; each failed one means that somebody else has written theirs."""
 
-_APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
 
-_FOREVER = "BEGIN SELECT RAISE(ABORT, 'a budget is never altered, charges are added at its end'); END"
-_TABLES = f"""
-CREATE TABLE header (
-    version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL, epsilon REAL, delta REAL, unit TEXT NOT NULL,
-    filter_family TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE charges (
-    seq INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, parameters TEXT NOT NULL, event TEXT NOT NULL,
-    adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT, rule TEXT);
-CREATE TRIGGER header_update BEFORE UPDATE ON header {_FOREVER};
-CREATE TRIGGER header_delete BEFORE DELETE ON header {_FOREVER};
-CREATE TRIGGER header_insert BEFORE INSERT ON header WHEN EXISTS (SELECT 1 FROM header) {_FOREVER};
-CREATE TRIGGER charges_update BEFORE UPDATE ON charges {_FOREVER};
-CREATE TRIGGER charges_delete BEFORE DELETE ON charges {_FOREVER};
-CREATE TRIGGER charges_insert BEFORE INSERT ON charges
-    WHEN NEW.seq IS NOT (SELECT COALESCE(MAX(seq), 0) + 1 FROM charges) {_FOREVER};
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {FILE_SCHEMA};
-"""
+Fetched = tuple[list[dict[str, Any]], tuple[int, str] | None]
+"""Rows of entries, and the number and hash of the last one."""
 
 
 class Store:
@@ -84,6 +62,7 @@ class Store:
         self._ledger, self._heads = Ledger(terms), [genesis]
         self._turn = Turn()
         self._noted = (0, genesis)  # the last entry that was seen here, or by the process that sent the handle
+        self._sound = False  # whether this process has found the whole file sound
 
     @classmethod
     def at(cls, path: Any, wanted: Terms | None = None, asked: dict[str, Any] | None = None) -> Store:
@@ -131,11 +110,9 @@ class Store:
 
     def read(self) -> Ledger:
         """Everything charged until now, by any process."""
-        return transaction(self.path, "BEGIN", self._read)
-
-    def _read(self, connection: sqlite3.Connection) -> Ledger:
-        self._catch_up(connection)
-        return self._ledger.snapshot()
+        with LOCK:
+            self._enter(transaction(self.path, "BEGIN", self._fetch))
+            return self._ledger.snapshot()
 
     def check(self, charge: Charge) -> None:
         """Raise what `append` would raise, and write nothing."""
@@ -167,22 +144,15 @@ class Store:
         self._catch_up(connection)
         if len(self._ledger.entries) != known:
             return None
-        _migrate(self.path, connection)
+        migrate(self.path, connection)
         return _insert(connection, "charges", charge_to_fields(entry, len(self._heads), self._heads[-1]))
 
     def verify(self) -> list[str]:
         """The hashes of the chain, computed anew from the whole file; raise at the first that is not as written."""
-        return transaction(self.path, "BEGIN", self._verify)
-
-    def _verify(self, connection: sqlite3.Connection) -> list[str]:
-        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
-            raise describe_damage(self.path, " ".join(str(found).split()))
-        self._check_header(connection)
-        heads = self._heads[:1]
-        _read_on(self.path, connection, Ledger(self.terms), heads)
-        self._catch_up(connection)
-        return heads
+        with LOCK:
+            self._forget()
+            self.read()
+            return list(self._heads)
 
     def _check_header(self, connection: sqlite3.Connection) -> None:
         if _header(self.path, connection)[1] != self._heads[0]:
@@ -192,16 +162,30 @@ class Store:
             )
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
+        self._enter(self._fetch(connection))
+
+    def _fetch(self, connection: sqlite3.Connection) -> Fetched:
+        """What was written since, and what the file says was written last; the first time, of a file that is sound."""
         self._check_header(connection)
+        if not self._sound:
+            check_tables(self.path, connection)
+        rows = _rows(connection, "SELECT * FROM charges WHERE seq >= ? ORDER BY seq", len(self._heads) - 1)
+        return rows, read_last(self.path, connection)
+
+    def _enter(self, fetched: Fetched) -> None:
         try:
-            _read_on(self.path, connection, self._ledger, self._heads)
+            _read_on(self.path, fetched, self._ledger, self._heads)
         except BaseException:  # Ctrl-C too: what may be half entered is forgotten, and read again
-            self._ledger, self._heads = Ledger(self.terms), self._heads[:1]
+            self._forget()
             raise
         count, head = self._noted
         if self._heads[count : count + 1] != [head]:
             raise describe_damage(self.path, f"entry {count}, which was there before, is gone or altered")
-        self._noted = len(self._heads) - 1, self._heads[-1]
+        self._noted, self._sound = (len(self._heads) - 1, self._heads[-1]), True
+
+    def _forget(self) -> None:
+        """Read and check the whole file again, the next time."""
+        self._ledger, self._heads, self._sound = Ledger(self.terms), self._heads[:1], False
 
     def __reduce__(self) -> tuple[Callable[..., Store], tuple[Any, ...]]:
         return _handle, (self.path, self.terms, self._heads[0], *self._noted)
@@ -222,33 +206,25 @@ def _handle(path: str, terms: Terms, genesis: str, count: int = 0, head: str = "
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-def _version(path: str, connection: sqlite3.Connection) -> int:
-    """The schema of the file, one that we know."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application != _APPLICATION:
-        raise BudgetFileError(f"path={path!r} is not a budget file; nothing was charged: give another path.")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version < 1:
-        raise describe_damage(path, f"schema {version}")
-    if version > FILE_SCHEMA:
-        raise BudgetFileError(
-            f"path={path!r} has schema {version}, this skdp writes {FILE_SCHEMA}; nothing was charged: update skdp."
-        )
-    return int(version)
-
-
 def _rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[dict[str, Any]]:
-    """All rows at once: a cursor that is left half-way keeps a closed connection, and its locks, alive."""
-    with contextlib.closing(connection.execute(query, values)) as cursor:
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    """All rows at once, by a cursor without a name: one that Ctrl-C leaves half-way keeps its lock while it lives."""
+    return [dict(row) for row in connection.execute(query, values).fetchall()]
+
+
+def _hash(row: dict[str, Any]) -> str | None:
+    """The hash of what was read; None if it is nothing that is ever written."""
+    try:
+        return link(row)
+    except TypeError:  # text that became bytes
+        return None
 
 
 def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
     """Terms of the file and the hash of its header, which has to be right."""
-    _version(path, connection)
+    version(path, connection)
     rows = _rows(connection, "SELECT * FROM header")
-    if len(rows) != 1 or rows[0].pop("hash", None) != link(rows[0]):
+    written = rows[0].pop("hash", None) if len(rows) == 1 else None
+    if written is None or written != _hash(rows[0]):
         raise describe_damage(path, "its header is not as it was written")
     (row,) = rows
     try:
@@ -257,33 +233,35 @@ def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
         raise describe_damage(path, f"header: {error}") from error
 
 
-def _read_on(path: str, connection: sqlite3.Connection, ledger: Ledger, heads: list[str]) -> None:
-    """Enter what was appended since, each entry checked against the chain; the last one known has to be there still."""
-    known = len(heads) - 1
-    rows = _rows(connection, "SELECT * FROM charges WHERE seq >= ? ORDER BY seq", known)
+def _read_on(path: str, fetched: Fetched, ledger: Ledger, heads: list[str]) -> None:
+    """Enter what was appended since, each entry checked against the chain, from the last one known to the last one."""
+    (rows, last), known = fetched, len(heads) - 1
     if known and (not rows or rows[0].get("hash") != heads[-1]):
         raise describe_damage(path, f"entry {known}, which was there before, is gone or altered")
     for row in rows[1 if known else 0 :]:
         seq, written = len(heads), row.pop("hash", None)
-        if (row.get("seq"), row.get("previous"), written) != (seq, heads[-1], link(row)):
+        if (row.get("seq"), row.get("previous"), written) != (seq, heads[-1], _hash(row)):
             raise describe_damage(path, f"entry {seq} is not as it was written")
         try:
             ledger.add(charge_from_fields(row, ledger.terms))
         except (KeyError, TypeError, ValueError) as error:
             raise describe_damage(path, f"entry {seq}: {error}") from error
         heads.append(written)
+    if last is not None and last != (len(heads) - 1, heads[-1]):
+        raise describe_damage(path, f"{len(heads) - 1} entries can be read, and {last[0]!r} were written")
 
 
-# --- making and migrating ---------------------------------------------------------------------------------
+# --- making -----------------------------------------------------------------------------------------------
 
 
 def _create(path: str, terms: Terms, charges: Sequence[Charge] = ()) -> bool:
     """Make the file under another name and link it to its own, which only one process can; whether it was this one."""
-    if os.path.exists(path + "-wal"):
-        raise BudgetFileError(
-            f"path={path!r} has lost its file, as {os.path.basename(path)}-wal is there and may hold charges; nothing "
-            "was charged: bring the file back, or move that one away."
-        )
+    for journal in JOURNALS:  # SQLite would play it back into the new file
+        if os.path.exists(path + journal):
+            raise BudgetFileError(
+                f"path={path!r} has lost its file, as {os.path.basename(path)}{journal} is there and belongs to it; "
+                "nothing was charged: bring the file back, or move that one away."
+            )
     if not os.path.isdir(os.path.dirname(path)):
         raise BudgetFileError(f"path={path!r} is in no folder that exists; nothing was charged: make the folder.")
     made = f"{path}.{secrets.token_hex(6)}.new"
@@ -305,13 +283,13 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("BEGIN")
-        for statement in statements(_TABLES):
+        for statement in statements(script(FILE_SCHEMA)):
             connection.execute(statement)
         head = _insert(connection, "header", terms.to_dict())
+        connection.execute(BEGIN_LAST_ENTRY)
         for seq, charge in enumerate(charges, start=1):
             head = _insert(connection, "charges", charge_to_fields(charge, seq, head))
         connection.execute("COMMIT")
-        connection.execute("PRAGMA journal_mode = WAL")  # where it cannot be had, the rollback journal stays: as safe
     finally:
         connection.close()
 
@@ -332,11 +310,3 @@ def _synchronise_directory(path: str) -> None:
             os.fsync(directory)
         finally:
             os.close(directory)
-
-
-def _migrate(path: str, connection: sqlite3.Connection) -> None:
-    """Bring an older file to the present schema, in the transaction of the entry that needs it."""
-    for version in range(_version(path, connection), FILE_SCHEMA):
-        for statement in statements(MIGRATIONS[version]):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {version + 1}")

@@ -56,7 +56,7 @@ MUTANTS = [
     ),
     mutant(
         "a hash that is not recomputed",
-        (STORE, "!= (seq, heads[-1], link(row)):", "!= (seq, heads[-1], written):"),
+        (STORE, "!= (seq, heads[-1], _hash(row)):", "!= (seq, heads[-1], written):"),
         tests="accounting_store_faults",
         select="tampering",
     ),
@@ -65,8 +65,8 @@ MUTANTS = [
         (SERIAL, "for name, value in fields_of_entry.items() if value is not None", FORGETFUL),
         (
             STORE,
-            '(row.get("seq"), row.get("previous"), written) != (seq, heads[-1], link(row))',
-            "written != link(row)",
+            '(row.get("seq"), row.get("previous"), written) != (seq, heads[-1], _hash(row))',
+            "written != _hash(row)",
         ),
         tests="accounting_store_faults",
         select="tampering",
