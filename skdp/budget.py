@@ -1,10 +1,12 @@
 """Command line for the file of a ledger.
 
-    python -m skdp.budget create FILE --epsilon E --delta D [--unit U]   a new ledger with a ceiling
+    python -m skdp.budget create FILE --epsilon E --delta D [--unit U] [--filter-family F]
+                                                           a new ledger with a ceiling
     python -m skdp.budget show FILE [--delta D] [--json]   the entries, what was spent and what is left
     python -m skdp.budget verify FILE [--head HASH]        check that no entry was altered
     python -m skdp.budget export FILE                      everything as JSON, with the hash to note elsewhere
-    python -m skdp.budget raise FILE --epsilon E [--note TEXT]   a higher ceiling, as an entry of the ledger
+    python -m skdp.budget raise FILE --epsilon E [--note TEXT] [--yes]
+                                                           a higher ceiling, as an entry of the ledger
 
 `show`, `verify` and `export` never write to the file. Exit codes: 0 success, 1 the file cannot be read or trusted, 2
 the call is invalid (for example, no file has this name).
@@ -81,12 +83,14 @@ def _parser() -> argparse.ArgumentParser:
     subs["create"].add_argument("--epsilon", type=float, required=True, help="the ceiling")
     subs["create"].add_argument("--delta", type=float, required=True, help="delta of the ceiling")
     subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
+    subs["create"].add_argument("--filter-family", metavar="F", help="auto, gaussian or renyi; auto if left out")
     subs["show"].add_argument("--delta", type=float, help="delta of the figures; the ceiling's if left out")
     subs["show"].add_argument("--json", action="store_true", help="print JSON")
     subs["verify"].add_argument("--head", help="a hash noted earlier, which has to be among those of the file")
     subs["raise"].add_argument("--epsilon", type=float, required=True, help="the new ceiling")
     subs["raise"].add_argument("--delta", type=float, help="the ledger's; it cannot be raised")
     subs["raise"].add_argument("--note", default="", help="why")
+    subs["raise"].add_argument("--yes", action="store_true", help="raise it even if less is left then than before")
     return parser
 
 
@@ -100,8 +104,10 @@ def _create(given: argparse.Namespace) -> str:
     """Create a ledger with a ceiling, in a file that does not exist."""
     from skdp.accounting import PrivacyAccountant
 
-    accountant = PrivacyAccountant(given.epsilon, given.delta, unit=given.unit, path=given.file)
-    return f"{accountant.path}: epsilon={accountant.epsilon:g} at delta={accountant.delta:g}, unit={accountant.unit}"
+    terms = {"unit": given.unit, "filter_family": given.filter_family}
+    accountant = PrivacyAccountant(given.epsilon, given.delta, **terms, path=given.file)
+    ceiling = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
+    return f"{accountant.path}: {ceiling}, unit={accountant.unit}, filter_family={accountant.filter_family}"
 
 
 def _show(given: argparse.Namespace) -> str:
@@ -157,12 +163,15 @@ def _export(given: argparse.Namespace) -> str:
 
 
 def _raise(given: argparse.Namespace) -> str:
-    """Raise the ceiling, as an entry of the ledger; from then on the odometer's figure decides."""
+    """Raise the ceiling, as an entry of the ledger; after a charge the odometer's figure decides from then on."""
+    from skdp.accounting.ledger.rounding import to_digits
+
     accountant = _open(given)
-    accountant.raise_ceiling(given.epsilon, delta=given.delta, note=given.note)
-    return (
-        f"{accountant.path}: epsilon={accountant.epsilon:g} at delta={accountant.delta:g}, spent={accountant.spent:g}"
-    )
+    before = accountant.remaining()
+    accountant.raise_ceiling(given.epsilon, delta=given.delta, note=given.note, allow_less=given.yes)
+    left = f"left={to_digits(accountant.remaining(), 3)}, before the raise {to_digits(before, 3)}"
+    ceiling = f"epsilon={accountant.epsilon:g} at delta={accountant.delta:g}"
+    return f"{accountant.path}: {ceiling}, spent={accountant.spent:g}, {left}"
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ class PrivacyAccountant(Figures):
     filter (see `skdp.accounting.ledger.filters`), which is stricter than the joint price. Plans that are known
     together are better charged together, as one `ComposedDpEvent`. There are no refunds. The run as a whole is
     (epsilon, delta)-private at the ceiling, however charges were chosen; what decides is what is left, which
-    `affordable` and `remaining` tell. After `raise_ceiling` the odometer's figure decides and is what is guaranteed.
+    `affordable` and `remaining` tell. Once `raise_ceiling` raised it after a charge, the odometer's figure decides and
+    is what is guaranteed.
 
     Without a ceiling two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
     charged, valid for plans fixed in advance. `get_epsilon(adaptive=True)` is valid also where charges, or the end of
@@ -228,12 +229,16 @@ class PrivacyAccountant(Figures):
             return False
         return True
 
-    def raise_ceiling(self, epsilon: float, *, delta: float | None = None, note: str = "") -> None:
+    def raise_ceiling(
+        self, epsilon: float, *, delta: float | None = None, note: str = "", allow_less: bool = False
+    ) -> None:
         """Raise the ceiling, as an entry of the ledger.
 
         A ceiling raised after outputs were seen is no filter. From then on a charge is admitted only while the
         odometer's figure, with it, is within the new ceiling, and that figure, `spent`, is what is guaranteed: it
-        replaces the promise of the first ceiling (`skdp.accounting.ledger.odometer`).
+        replaces the promise of the first ceiling (`skdp.accounting.ledger.odometer`). The figure counts more than a
+        filter does, so a small raise can lower what is left, for good. Before the first charge nothing was seen, and
+        the new ceiling is like one from the start.
 
         Parameters
         ----------
@@ -243,15 +248,25 @@ class PrivacyAccountant(Figures):
             The ledger's, or left out. It cannot be raised: the odometer holds at a delta named in advance.
         note : str
             Why.
+        allow_less : bool
+            Whether to raise it even if less is left then for a fit like the last one; kept with the entry.
+
+        Raises
+        ------
+        ValueError
+            If this is no raise, does not cover what was charged, or lowers what is left without `allow_less`.
         """
         epsilon = check_epsilon(epsilon, positive=True)
+        if not isinstance(allow_less, bool):
+            raise TypeError(f"allow_less={allow_less!r} is not valid; give True or False.")
         if delta is not None and check_delta(delta) != self.delta:
             raise ValueError(
                 f"delta={delta!r} is not the ledger's delta={self.delta!r}, which cannot be raised: what holds after "
                 "outputs were seen holds at a delta named before; leave delta out, or begin another ledger."
             )
         adjacency = self.adjacency or "zero_out"
-        self._log.append(self._entry(NoOpDpEvent(), "", adjacency, {"epsilon": epsilon}, note, "raise"))
+        given = {"epsilon": epsilon, **({"allow_less": True} if allow_less else {})}
+        self._log.append(self._entry(NoOpDpEvent(), "", adjacency, given, note, "raise"))
 
     def _entry(
         self, event: DpEvent, label: str, adjacency: str, parameters: Any, note: str, kind: str = "charge"

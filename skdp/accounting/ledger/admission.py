@@ -11,7 +11,7 @@ from ..composition import MOST_RELEASES
 from ..methods import check_epsilon
 from ..refusals import refusal
 from ..releases import Releases, releases
-from .affordable import affordable
+from .affordable import affordable, largest_event
 from .charges import Charge, joint_price, methods_for
 from .filters import Filter, failures_of
 from .ledger import Ledger
@@ -59,7 +59,7 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
 
 
 def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
-    """A raise if it is one, and if the odometer's figure lies within the new ceiling."""
+    """A raise if it is one, if the new ceiling covers the odometer's figure, and if no less is left than before."""
     epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
     if ledger.epsilon is None:
         raise ValueError("a ledger without a ceiling has none to raise; begin another ledger with epsilon and delta.")
@@ -73,7 +73,27 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
             f"epsilon={epsilon!r} is not enough: for a ceiling raised after outputs were seen, what was charged counts "
             f"{told} at delta={ledger.delta:g}; {remedy}."
         )
+    if not entry.parameters.get("allow_less"):
+        _refuse_less(ledger, entry)
     return replace(entry, label=f"ceiling raised from {ledger.epsilon:g} to {epsilon:g}")
+
+
+def _refuse_less(ledger: Ledger, entry: Charge) -> None:
+    """Raise if the largest fit like the last one that could be charged now could not be once the odometer decides."""
+    raised = ledger.snapshot()
+    raised.add(entry)
+    adjacency = ledger.adjacency or "zero_out"
+    largest = largest_event(ledger, None, adjacency) if raised.raised and not ledger.raised else None
+    if largest is None or raised.admits(largest, adjacency):
+        return
+    before, after = _apart(*(affordable(each, None, None, None).epsilon for each in (ledger, raised)), up=False)
+    enough = ledger.adaptive_price(ledger.delta, largest)
+    more = f"give epsilon={to_digits(enough, 3, up=True)} or more" if enough < math.inf else "begin another ledger"
+    raise ValueError(
+        f"epsilon={raised.epsilon!r} lowers what is left for a fit like the last one from {before} to {after}, for "
+        f"good: after a raise all charges count as chosen freely; {more}, or allow_less=True (--yes on the command "
+        "line)."
+    )
 
 
 # --- messages --------------------------------------------------------------------------------------------
@@ -147,16 +167,16 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
     if needed == math.inf:  # it fails more often than the estimator's own delta allows
         delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
-    told, least = _apart(needed, left)
+    told, least = _apart(needed, left, up=True)
     lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
     needs = f"this fit needs epsilon {told}, {least} is left at delta {delta:g} under {ceiling}"
     return f"{needs}; nothing was charged: {lower}."
 
 
-def _apart(needed: float, left: float) -> tuple[str, str]:
-    """Both figures in as few digits as tell them apart."""
+def _apart(more: float, less: float, *, up: bool) -> tuple[str, str]:
+    """Both figures in as few digits as tell them apart; the larger one rounded up or down."""
     for digits in (3, 6, 12):
-        told, least = to_digits(needed, digits, up=True), to_digits(left, digits)
-        if float(least) < float(to_digits(needed, digits)):
+        told, least = to_digits(more, digits, up=up), to_digits(less, digits)
+        if float(least) < float(to_digits(more, digits)):
             break
     return told, least

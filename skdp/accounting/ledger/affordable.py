@@ -37,7 +37,7 @@ from ..sampling_events import (
 from .charges import joint_price
 from .ledger import Ledger
 
-__all__ = ["Affordable", "affordable", "scale_noise"]
+__all__ = ["Affordable", "affordable", "largest_event", "scale_noise"]
 
 _FURTHEST = 1e9  # factor on the noise that is tried
 _NEAR = 1.001  # ratio at which the search stops
@@ -163,11 +163,17 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
     if ledger.epsilon is None:
         return Affordable(math.inf, 1.0)
     delta, adjacency = delta or ledger.delta, adjacency or ledger.adjacency or "zero_out"
-    shape = event or ledger.shape or GaussianDpEvent(1.0)
-    if not ledger.has_room(shape):
-        return Affordable(0.0, ledger.failures_left())
-    if not ledger.counts and not ledger.raised and delta == ledger.delta:
+    if not ledger.counts and delta == ledger.delta and ledger.has_room(event or GaussianDpEvent(1.0)):
         return Affordable(ledger.epsilon, ledger.failures_left())
-    factor = _least_factor(lambda each: ledger.load(scale_noise(shape, each), adjacency), ledger.load_now(adjacency))
-    left = 0.0 if factor is None else joint_price(scale_noise(shape, factor), delta, adjacency) * (1.0 - 1e-6)
+    largest = largest_event(ledger, event, adjacency)
+    left = 0.0 if largest is None else joint_price(largest, delta, adjacency) * (1.0 - 1e-6)
     return Affordable(left if left > 1e-12 else 0.0, ledger.failures_left())
+
+
+def largest_event(ledger: Ledger, shape: DpEvent | None, adjacency: str) -> DpEvent | None:
+    """The event of this shape with the least noise that the ceiling admits next, or None; see `affordable`."""
+    shape = shape or ledger.shape or GaussianDpEvent(1.0)
+    if not ledger.has_room(shape):
+        return None
+    factor = _least_factor(lambda each: ledger.load(scale_noise(shape, each), adjacency), ledger.load_now(adjacency))
+    return None if factor is None else scale_noise(shape, factor)

@@ -40,7 +40,7 @@ class Ledger:
     epsilon : float or None
         The ceiling in force.
     raised : bool
-        Whether the ceiling was raised, so that the odometer decides and no filter does.
+        Whether the ceiling was raised after a charge, so that the odometer decides and no filter does.
     shape : DpEvent or None
         The last charge that was no selection, as the shape of what may come; a selection takes long to price.
     rule : Rule or None
@@ -100,7 +100,8 @@ class Ledger:
     def add(self, entry: Charge) -> None:
         """Enter what was admitted, or read from a log."""
         if entry.kind == "raise":
-            self.epsilon, self.raised = check_epsilon(entry.parameters.get("epsilon"), positive=True), True
+            self.epsilon = check_epsilon(entry.parameters.get("epsilon"), positive=True)
+            self.raised = self.raised or bool(self._counts)  # nothing seen yet: a ceiling like one from the start
         elif entry.kind == "charge":
             self._add_charge(entry)
         elif entry.kind not in ENTRY_KINDS:
@@ -236,9 +237,9 @@ class Ledger:
             raise ValueError("an accountant without a ceiling has no balance; give epsilon and delta.")
         return self.adaptive_price(self.delta) if self.raised else min(self.price(self.delta), self.epsilon)
 
-    def adaptive_price(self, delta: float) -> float:
-        """The odometer's figure, valid however charges were chosen, in nats."""
-        return self._odometer(delta, self.adjacency or "zero_out")
+    def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:
+        """The odometer's figure, valid however charges were chosen, in nats; with a further charge, if one is given."""
+        return self._odometer(delta, self.adjacency or "zero_out", further, 1)
 
     def _odometer(self, delta: float, adjacency: str, event: DpEvent | None = None, count: int = 0) -> float:
         """The odometer's figure with `count` further charges of `event`."""

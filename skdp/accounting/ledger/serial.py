@@ -206,11 +206,11 @@ def _content(text: Any) -> dict[str, Any]:
         raise ValueError(
             f"schema={schema!r} is not known; give a log of schema 1 to {JSON_SCHEMA}, as to_json returns."
         )
-    names = ["epsilon", "delta", "unit", "filter_family", "charges"]
-    names += [] if schema == 1 else ["version", "id", "created", "head"]
-    missing = [name for name in names if name not in content]
+    names = ["unit", "filter_family", "charges"] + ([] if schema == 1 else ["version", "id", "created", "head"])
+    missing = [name for name in names if content.get(name) is None]
+    missing += [name for name in ("epsilon", "delta") if name not in content]  # null: without a ceiling
     if missing or not isinstance(content["charges"], list):
-        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing or not a list; give what to_json returned.")
+        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing, null or not a list; give what to_json returned.")
     return _from_schema_1(content) if schema == 1 else content
 
 
@@ -250,7 +250,7 @@ def ledger_from_json(text: Any) -> tuple[Terms, list[Charge]]:
 
 def _charge(content: Any, terms: Terms) -> Charge:
     names = ("time", "label", "parameters", "event", "adjacency", "note")
-    if not isinstance(content, dict) or any(name not in content for name in names):
-        raise ValueError(f"charge={content!r} lacks a field; give what to_json returned.")
+    if not isinstance(content, dict) or any(name not in content for name in names) or None in content.values():
+        raise ValueError(f"charge={content!r} lacks a field, or one is null; give what to_json returned.")
     texts = {name: canonical(content[name]) for name in (*names[2:4], *(("rule",) if "rule" in content else ()))}
     return charge_from_fields({**content, **texts}, terms)
