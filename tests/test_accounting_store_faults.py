@@ -387,6 +387,8 @@ def test_the_database_itself_forbids_changes(path, statement):
         ("DELETE FROM charges WHERE seq = 2", "entry 2"),
         *((f"UPDATE header SET {c} = 90" , "header") for c in ("epsilon", "delta", "unit", "created", "id")),
         ("DELETE FROM header", "header"),
+        ("UPDATE charges SET label = CAST(label AS BLOB) WHERE seq = 1", "damaged"),  # bytes, where text was
+        ("UPDATE header SET unit = CAST(unit AS BLOB)", "damaged"),
         ("DELETE FROM charges WHERE seq = 3", "2 entries can be read, and 3 were written"),
         ("UPDATE last_entry SET seq = 2", "3 entries can be read, and 2 were written"),
         ("UPDATE last_entry SET hash = 'x'", "3 entries can be read, and 3 were written"),

@@ -20,6 +20,7 @@ import skdp
 import skdp._gradient.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
+from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.accounting.ledger import store as _store
 
 # --- scripts that start together --------------------------------------------------------------------------------------
@@ -158,6 +159,29 @@ def test_everybody_at_once_and_the_total_is_the_sum_of_the_parts(tmp_path, path,
     labels = [charge.label for charge in accountant.history]
     assert (labels.count("script"), labels.count(""), labels.count("DPLogisticRegression")) == (10, 10, 4)
     assert fresh(path).get_epsilon() == accountant.get_epsilon()
+
+
+TRIES_TO_WRITE = """
+import sqlite3
+connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+try:
+    connection.execute("BEGIN IMMEDIATE")
+    print("written to")
+except sqlite3.OperationalError:
+    print("locked")
+"""
+
+
+def test_who_opens_the_file_does_not_end_the_lock_of_another_thread(path, budget):
+    """POSIX: whoever closes a file ends all locks that the process has on it, whichever thread took them."""
+
+    def held(connection):
+        other = threading.Thread(target=lambda: PrivacyAccountant.open(path))
+        other.start()
+        other.join(0.3)  # it waits, or is done
+        return start(TRIES_TO_WRITE, path, "-").communicate(timeout=60)[0].strip()
+
+    assert _sqlite.transaction(path, "BEGIN IMMEDIATE", held) == "locked"
 
 
 # --- interrupted and killed -------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Mistakes in the ledger that is kept in a file."""
 
 from mutant import mutant
-from paths import LOG, PLACING, SERIAL, SQLITE, STORE
+from paths import ADMISSION, LEDGER, LOG, PLACING, SERIAL, SQLITE, STORE, TABLES
 
 UNCHANGED = "if len(self._ledger.entries) != known:"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
@@ -110,5 +110,76 @@ MUTANTS = [
         (SQLITE, "                raise last  # the file alone", "                pass  # the file alone"),
         tests="accounting_store_faults",
         select="beside_a_journal",
+    ),
+    mutant(
+        "definitions of tables taken as the file tells them",
+        (TABLES, "if _definitions(connection) != _made(version(path, connection)):", "if False:"),
+        tests="accounting_store_damage accounting_store_faults",
+        select="hid_charges or other_tables",
+    ),
+    mutant(
+        "pages of a file not compared with each other",
+        (TABLES, 'if found != "ok":', "if False:"),
+        tests="accounting_store_damage",
+        select="hid_charges or five_charges",
+    ),
+    mutant(
+        "a file that lost its last page of charges taken for whole",
+        (STORE, "if last is not None and last != (len(heads) - 1, heads[-1]):", "if False:"),
+        tests="accounting_store_damage accounting_store_faults",
+        select="another_moment or tampering",
+    ),
+    mutant(
+        "a file that is never looked at as a whole",
+        (STORE, "        if not self._sound:\n", "        if False:\n"),
+        tests="accounting_store_damage accounting_store_faults",
+        select="hid_charges or other_tables",
+    ),
+    mutant(
+        "bytes in the place of text told with a bare error",
+        (STORE, "    except TypeError:  # text that became bytes", "    except KeyError:"),
+        tests="accounting_store_faults",
+        select="tampering",
+    ),
+    mutant(
+        "a new file beside the journal of one that is gone",
+        (SQLITE, 'JOURNALS = ("-journal", "-wal")', 'JOURNALS = ("-wal",)'),
+        tests="accounting_store_faults",
+        select="without_its_file or beside_a_journal",
+    ),
+    mutant(
+        "a file that keeps its charges in a log beside it",
+        (SQLITE, "PRAGMA journal_mode = DELETE", "PRAGMA journal_mode = WAL"),
+        tests="accounting_store",
+        select="on_the_disk",
+    ),
+    mutant(
+        "a lock that ends when another thread opens the file",
+        (PLACING, 'with LOCK, open(path, "rb") as file:', 'with open(path, "rb") as file:'),
+        tests="accounting_store_processes",
+        select="who_opens",
+    ),
+    mutant(
+        "a raise that leaves less made without a word",
+        (ADMISSION, 'if not entry.parameters.get("allow_less"):', "if False:"),
+        tests="accounting_raise",
+    ),
+    mutant(
+        "a raise before the first charge that takes the filter away",
+        (LEDGER, "self.raised = self.raised or bool(self._counts)", "self.raised = True"),
+        tests="accounting_raise",
+        select="before_the_first",
+    ),
+    mutant(
+        "a raise after a charge that leaves the filter to decide",
+        (LEDGER, "self.raised = self.raised or bool(self._counts)", "self.raised = self.raised"),
+        tests="accounting_raise accounting_filters",
+        select="raise",
+    ),
+    mutant(
+        "null in JSON taken for what is usual",
+        (SERIAL, "if content.get(name) is None]", "if name not in content]"),
+        tests="accounting_raise",
+        select="null",
     ),
 ]

@@ -218,8 +218,8 @@ MUTANTS = [
         "a figure of what is left rounded up",
         (
             ADMISSION,
-            "told, least = to_digits(needed, digits, up=True), to_digits(left, digits)",
-            "told, least = to_digits(needed, digits, up=True), to_digits(left * 1.01, digits, up=True)",
+            "told, least = to_digits(more, digits, up=up), to_digits(less, digits)",
+            "told, least = to_digits(more, digits, up=up), to_digits(less * 1.01, digits, up=True)",
         ),
         tests="accounting_filters",
         select="affordable",

@@ -1,0 +1,247 @@
+"""Raises of a ceiling: what they do to what is left, and when they may."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+import threading
+
+import pytest
+from ledger_files import GAUSS, THIRD, fresh, start
+
+from skdp import PrivacyAccountant
+from skdp.accounting import (
+    DiscreteGaussianDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    compose,
+)
+from skdp.accounting.ledger import store as _store
+from skdp.exceptions import BudgetExceededError
+
+NETWORK = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.2)), 500)
+SHAPES = (
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(s)), 100),
+    lambda s: compose([GaussianDpEvent(3.0 * s), SelfComposedDpEvent(LaplaceDpEvent(30.0 * s), 5)]),
+)
+
+
+def place(path, in_file):
+    return path if in_file else None
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_raise_that_lowers_what_is_left_has_to_be_asked_for(path, in_file):
+    accountant = PrivacyAccountant(2.0, 1e-5, path=place(path, in_file))
+    accountant.spend(NETWORK, "network")
+    before = accountant.remaining()
+    with pytest.raises(
+        ValueError, match=r"lowers what is left for a fit like the last one from 1\.26 to 0\.959"
+    ) as error:
+        accountant.raise_ceiling(2.2)
+    assert "\n" not in str(error.value)
+    assert len(accountant.entries) == 1
+    assert accountant.remaining() == before
+    (enough,) = re.findall(r"give epsilon=(\S+) or more, or allow_less=True \(--yes", str(error.value))
+    accountant.raise_ceiling(float(enough))
+    assert accountant.remaining() >= 0.999 * before  # what is left is found to a thousandth of the noise
+    assert [dict(each.parameters) for each in accountant.entries[1:]] == [{"epsilon": float(enough)}]
+
+
+def test_the_ceiling_that_is_named_is_the_least_that_leaves_as_much():
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(NETWORK)
+    with pytest.raises(ValueError, match="give epsilon") as error:
+        accountant.raise_ceiling(2.2)
+    (enough,) = re.findall(r"give epsilon=(\S+) or more", str(error.value))
+    with pytest.raises(ValueError, match="lowers what is left"):
+        accountant.raise_ceiling(0.99 * float(enough))
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_less_that_was_asked_for_is_kept_with_the_entry(path, in_file):
+    accountant = PrivacyAccountant(2.0, 1e-5, path=place(path, in_file))
+    accountant.spend(NETWORK)
+    with pytest.raises(TypeError, match=r"allow_less=1 is not valid; give True or False\."):
+        accountant.raise_ceiling(2.2, allow_less=1)
+    accountant.raise_ceiling(2.2, allow_less=True)
+    assert accountant.entries[1].parameters == {"epsilon": 2.2, "allow_less": True}
+    assert accountant.remaining() < 1.0
+    assert accountant.spent == accountant.get_epsilon(adaptive=True)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+@pytest.mark.parametrize("seen", [(), ("refusal",), ("nothing",)])
+def test_before_the_first_charge_a_raise_sets_the_ceiling(path, in_file, seen):
+    """As if the ledger had been created with it, whatever cost nothing before."""
+    accountant = PrivacyAccountant(2.0, 1e-5, path=place(path, in_file))
+    for each in seen:
+        if each == "refusal":
+            assert accountant.record_refusal("DPPCA")
+        else:
+            accountant.spend(SelfComposedDpEvent(GAUSS, 0))
+    accountant.raise_ceiling(2.5)
+    accountant.raise_ceiling(3.0)
+    created = PrivacyAccountant(3.0, 1e-5)
+    for work in (lambda each: None, lambda each: each.spend(NETWORK), lambda each: each.spend(GAUSS)):
+        work(accountant)
+        work(created)
+        again = fresh(path) if in_file else PrivacyAccountant.from_json(accountant.to_json())
+        for found in (accountant, again):
+            assert (found.epsilon, found.spent, found.remaining()) == (3.0, created.spent, created.remaining())
+            assert found.remaining(NETWORK) == created.remaining(NETWORK)
+    with pytest.raises(ValueError, match="does not raise the ceiling"):
+        accountant.raise_ceiling(2.0)
+
+
+def overtaken(monkeypatch, path, kind, *entries):
+    """Let another process write these between the admission of an entry of this kind and its being written."""
+    original, opened, left = _store.admit, PrivacyAccountant.open(path)._log, list(entries)
+    elsewhere = _store.Store(opened.path, opened.terms, opened._heads[0])
+
+    def late(ledger, entry):
+        admitted = original(ledger, entry)
+        if entry.kind == kind and left:
+            elsewhere.append(left.pop())
+        return admitted
+
+    monkeypatch.setattr(_store, "admit", late)
+
+
+def test_a_raise_that_a_first_charge_overtakes_is_one_after_a_charge(path, monkeypatch):
+    """Admitted as the first entry, and written as the second: it is looked at again, and refused."""
+    accountant = PrivacyAccountant(2.0, 1e-5, path=path)
+    overtaken(monkeypatch, path, "raise", _store.Charge(NETWORK, "theirs", "zero_out"))
+    with pytest.raises(ValueError, match="lowers what is left"):
+        accountant.raise_ceiling(2.2)
+    assert [each.kind for each in fresh(path).entries] == ["charge"]
+
+
+def test_a_first_charge_that_a_raise_overtakes_is_one_under_the_new_ceiling(path, monkeypatch):
+    accountant = PrivacyAccountant(2.0, 1e-5, path=path)
+    theirs = _store.Charge(NoOpDpEvent(), "", "zero_out", parameters={"epsilon": 3.0}, kind="raise")
+    overtaken(monkeypatch, path, "charge", theirs)
+    accountant.spend(NETWORK)
+    created = PrivacyAccountant(3.0, 1e-5)
+    created.spend(NETWORK)
+    found = fresh(path)
+    assert [each.kind for each in found.entries] == ["raise", "charge"]
+    assert found.entries[1].rule == created.entries[0].rule
+    assert found.remaining() == created.remaining()
+
+
+RAISES = """
+accountant = PrivacyAccountant.open(path)
+ready()
+try:
+    accountant.raise_ceiling(float(sys.argv[3]))
+    print(1)
+except ValueError as error:
+    assert "does not raise" in str(error), error
+    print(0)
+"""
+
+
+def test_processes_that_raise_at_once_leave_the_highest(tmp_path, path):
+    PrivacyAccountant(2.0, 1e-5, path=path).spend(THIRD)
+    go, ceilings = tmp_path / "go", (4.0, 5.0, 6.0, 5.5)
+    running = [start(RAISES, path, go, each) for each in ceilings]
+    for script in running:
+        assert script.stdout.readline() == "ready\n"
+    go.touch()
+    told = [int(script.communicate(timeout=120)[0]) for script in running]
+    raises = [each.parameters["epsilon"] for each in fresh(path).entries if each.kind == "raise"]
+    assert raises == sorted(set(raises))
+    assert len(raises) == sum(told)
+    assert fresh(path).epsilon == 6.0
+
+
+def test_a_raise_while_others_charge_loses_nothing(path):
+    accountant = PrivacyAccountant(5.0, 1e-5, path=path)
+    accountant.spend(GaussianDpEvent(380.0))
+    charges = threading.Thread(target=lambda: [accountant.spend(GaussianDpEvent(380.0)) for _ in range(10)])
+    charges.start()
+    for epsilon in (20.0, 21.0, 22.0):
+        accountant.raise_ceiling(epsilon)
+    charges.join()
+    assert accountant.verify() == 11 + 3
+    assert fresh(path).epsilon == 22.0
+    assert fresh(path).spent == fresh(path).get_epsilon(adaptive=True)
+
+
+def drawn(rng):
+    """A ledger with one to four charges, each of a tenth to half of the ceiling, as far as they are admitted."""
+    epsilon, delta = rng.uniform(0.5, 6.0), 10 ** rng.uniform(-9.0, -4.0)
+    accountant = PrivacyAccountant(epsilon, delta, filter_family=rng.choice(["auto", "renyi"]))
+    for shape in (rng.choice(SHAPES) for _ in range(rng.randint(1, 4))):
+        with contextlib.suppress(BudgetExceededError):
+            accountant.spend(shape(calibrate_noise_multiplier(shape, epsilon * rng.uniform(0.1, 0.5), delta)))
+    return accountant
+
+
+def test_no_other_raise_lowers_what_is_left():
+    """Ledgers that were drawn: a raise is refused, or as much is left as before."""
+    rng, refusals, raises = random.Random(0), 0, 0
+    for _ in range(12):
+        accountant = drawn(rng)
+        first = accountant.epsilon
+        for factor in (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0):
+            before = accountant.affordable()
+            try:
+                accountant.raise_ceiling(first * factor)
+            except ValueError as error:
+                refusals += bool(re.search("lowers what is left|is not enough", str(error)))
+                continue
+            raises += 1
+            after = accountant.affordable()
+            assert after.epsilon >= before.epsilon * (1.0 - 2e-3)  # both are found to a thousandth of the noise
+            assert after.delta >= before.delta
+    assert refusals + raises == 84
+    assert min(refusals, raises) > 20
+
+
+# --- null in JSON -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["unit", "filter_family", "created", "id", "version", "head", "charges"])
+def test_null_among_the_terms_in_json_is_refused(name):
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(GAUSS)
+    content = {**json.loads(accountant.to_json()), name: None}
+    with pytest.raises(
+        ValueError, match=f"'{name}' is missing, null or not a list; give what to_json returned"
+    ) as error:
+        PrivacyAccountant.from_json(json.dumps(content))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["time", "label", "parameters", "adjacency", "event", "note", "kind", "rule", "hash"])
+def test_null_in_an_entry_of_json_is_refused(name):
+    accountant = PrivacyAccountant(2.0, 1e-5)
+    accountant.spend(GAUSS)
+    content = json.loads(accountant.to_json())
+    content["charges"][0][name] = None
+    with pytest.raises(ValueError, match="lacks a field, or one is null"):
+        PrivacyAccountant.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("name", ["unit", "filter_family"])
+def test_null_in_json_of_the_first_schema_is_refused(name):
+    content = {"schema": 1, "epsilon": 2.0, "delta": 1e-5, "unit": "row", "filter_family": "auto", "charges": []}
+    assert PrivacyAccountant.from_json(json.dumps(content)).unit == "row"
+    with pytest.raises(ValueError, match=f"'{name}' is missing, null"):
+        PrivacyAccountant.from_json(json.dumps({**content, name: None}))
+
+
+def test_a_ledger_without_a_ceiling_has_null_for_it():
+    accountant = PrivacyAccountant()
+    accountant.spend(DiscreteGaussianDpEvent(20.0))
+    assert PrivacyAccountant.from_json(accountant.to_json()).to_json() == accountant.to_json()
