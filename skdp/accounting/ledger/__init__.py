@@ -5,8 +5,8 @@
 - `ledger`: the entries and what they cost; `charges`: one entry, the terms, the joint price; `admission`, `affordable`:
   whether an entry may be written, and what the next one may cost
 - `filters`: what a ceiling admits; `odometer`: what a run costs however it was chosen
-- `log`: a ledger in memory; `store`, `sqlite`, `placing`: in a file that processes share; `serial`: JSON, and the chain
-  of hashes
+- `log`: a ledger in memory; `store`, `sqlite`, `placing`: in a file that processes share; `tables`: what such a file
+  consists of, and whether it is whole; `serial`: JSON, and the chain of hashes
 """
 
 from __future__ import annotations
