@@ -45,11 +45,17 @@ def stale_pages(moments):
     now, told = moments[-1], set()
     for moment in moments:
         for place, page in enumerate(moment):
-            if page is not now[place] and (place, page) not in told:
-                told.add((place, page))
+            known = place, page if place else without_counters(page)
+            if page is not now[place] and known not in told:
+                told.add(known)
                 yield f"page {place + 1} of an earlier moment", put(now, (place, page))
     for place in range(len(now)):
         yield f"page {place + 1} of zeros", put(now, (place, bytes(PAGE)))
+
+
+def without_counters(first_page):
+    """The first page but for the number of changes, which it tells twice: who opens a file anew does not look at it."""
+    return first_page[:24] + first_page[28:92] + first_page[96:]
 
 
 def misplaced_pages(pages):

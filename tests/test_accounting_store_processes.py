@@ -165,7 +165,7 @@ TRIES_TO_WRITE = """
 import sqlite3
 connection = sqlite3.connect(path, timeout=0, isolation_level=None)
 try:
-    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("BEGIN EXCLUSIVE")  # what a COMMIT needs
     print("written to")
 except sqlite3.OperationalError:
     print("locked")
@@ -182,6 +182,20 @@ def test_who_opens_the_file_does_not_end_the_lock_of_another_thread(path, budget
         return start(TRIES_TO_WRITE, path, "-").communicate(timeout=60)[0].strip()
 
     assert _sqlite.transaction(path, "BEGIN IMMEDIATE", held) == "locked"
+
+
+def test_entries_are_made_out_while_others_can_charge(path, budget, monkeypatch):
+    """However many there are: the file is locked only while rows are fetched."""
+    budget.spend(THIRD)
+    told, original = [], _store.charge_from_fields
+
+    def slow(row, terms):
+        told.append(start(TRIES_TO_WRITE, path, "-").communicate(timeout=60)[0].strip())
+        return original(row, terms)
+
+    monkeypatch.setattr(_store, "charge_from_fields", slow)
+    assert len(fresh(path).history) == 1
+    assert told == ["written to"]
 
 
 # --- interrupted and killed -------------------------------------------------------------------------------------------

@@ -154,6 +154,16 @@ MUTANTS = [
         select="on_the_disk",
     ),
     mutant(
+        "entries made out while nobody else can charge",
+        (
+            STORE,
+            'self._enter(transaction(self.path, "BEGIN", self._fetch))',
+            'transaction(self.path, "BEGIN", self._catch_up)',
+        ),
+        tests="accounting_store_processes",
+        select="made_out",
+    ),
+    mutant(
         "a lock that ends when another thread opens the file",
         (PLACING, 'with LOCK, open(path, "rb") as file:', 'with open(path, "rb") as file:'),
         tests="accounting_store_processes",
