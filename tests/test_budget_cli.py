@@ -12,7 +12,14 @@ import pytest
 from ledger_files import tampered
 
 import skdp
-from skdp.accounting import GaussianDpEvent, NonPrivateDpEvent, PoissonSampledDpEvent, PrivacyAccountant
+from skdp.accounting import (
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    PoissonSampledDpEvent,
+    PrivacyAccountant,
+    SelfComposedDpEvent,
+)
+from skdp.accounting.ledger import store as _store
 from skdp.budget import main
 
 ROOT = pathlib.Path(skdp.__file__).parents[1]
@@ -124,9 +131,50 @@ def test_create_and_raise(capsys, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["new.budget"]
 
 
-def fresh_epsilon(path):
-    from skdp.accounting.ledger import store as _store
+def test_create_takes_the_family_of_the_filter(capsys, tmp_path):
+    for family in ("auto", "gaussian", "renyi"):
+        path = tmp_path / family
+        given = ("--epsilon", "1", "--delta", "1e-5", "--filter-family", family)
+        code, out, _ = run(capsys, "create", path, *given)
+        assert (code, out) == (0, f"{path}: epsilon=1 at delta=1e-05, unit=row, filter_family={family}\n")
+        assert PrivacyAccountant.open(path).filter_family == family
+    code, out, err = run(
+        capsys, "create", tmp_path / "other", "--epsilon", "1", "--delta", "1e-5", "--filter-family", "x"
+    )
+    assert (code, out) == (2, "")
+    assert "filter_family='x'" in err
+    assert not (tmp_path / "other").exists()
 
+
+def test_a_raise_that_leaves_less_wants_yes_and_both_figures_are_printed(capsys, tmp_path):
+    path = tmp_path / "network.budget"
+    accountant = PrivacyAccountant(2.0, 1e-5, path=path)
+    accountant.spend(SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.2)), 500))
+    code, out, err = run(capsys, "raise", path, "--epsilon", "2.2")
+    assert (code, out) == (2, "")
+    assert "from 1.26 to 0.959" in err
+    assert "--yes" in err
+    assert fresh_epsilon(path) == 2.0
+    code, out, _ = run(capsys, "raise", path, "--epsilon", "2.2", "--yes")
+    assert code == 0
+    assert out.endswith("left=0.959, before the raise 1.26\n")
+    assert fresh_epsilon(path) == 2.2
+    assert run(capsys, "raise", path, "--epsilon", "2.3")[0] == 0  # the odometer decides already: more is left
+
+
+def test_a_damaged_file_is_not_shown(capsys, path):
+    """The page of the charges is lost; those of the definitions and of the last entry are there."""
+    whole = bytearray(pathlib.Path(path).read_bytes())
+    whole[8192:12288] = bytes(4096)
+    pathlib.Path(path).write_bytes(whole)
+    _store._STORES.clear()  # as in a process that has not seen it
+    for command in ("show", "verify", "export"):
+        code, out, err = run(capsys, command, path)
+        assert (code, out) == (1, "")
+        assert "begin a new ledger that starts with the largest sum that can be read, or with the ceiling" in err
+
+
+def fresh_epsilon(path):
     _store._STORES.clear()
     return PrivacyAccountant.open(path).epsilon
 
