@@ -14,6 +14,11 @@ from peers.tasks import TASKS, Task
 PAGE = Path(__file__).resolve().parent / "README.md"
 BEGIN, END = "<!-- bench.py --report: begin -->", "<!-- bench.py --report: end -->"
 ROLES = {"limit": "limit", "plain": "not private", "private": "private", "ours": "private"}
+PACKAGES = {
+    "jax": "JAX", "jax_privacy": "jax-privacy", "numba": "Numba", "numpy": "NumPy", "opacus": "Opacus",
+    "python": "Python", "scipy": "SciPy", "sklearn": "scikit-learn", "torch": "PyTorch",
+}  # fmt: skip
+"""What a module is called in the tables."""
 LOADED = 0.25
 """Cores that others used, on average, above which a table says so."""
 
@@ -200,7 +205,8 @@ def setting(lines: list[Line]) -> str:
         for name, version in line.get("versions", {}).items():
             versions.setdefault(name, set()).add(version)
     last = machines[-1]
-    listed = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in sorted(versions.items()))
+    named = {PACKAGES.get(name, name): " and ".join(sorted(found)) for name, found in versions.items()}
+    listed = ", ".join(f"{name} {found}" for name, found in sorted(named.items(), key=lambda item: item[0].lower()))
     threads = f"{last['threads']} threads"
     if "second_thread" in last:
         threads += f", of which the second adds {100 * last['second_thread']:.0f} % in arithmetic"

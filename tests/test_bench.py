@@ -124,7 +124,22 @@ def test_a_machine_that_was_not_idle_is_told_of(lines):
 
 
 def test_versions_are_those_of_the_processes(lines):
-    assert speed_report.setting(lines) == "2 cores (x), 2 threads; numpy 1 and 2, skdp 0, torch 3."
+    assert speed_report.setting(lines) == "2 cores (x), 2 threads; NumPy 1 and 2, PyTorch 3, skdp 0."
+
+
+def test_the_caption_of_the_page_names_every_library_that_has_a_row():
+    page = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
+    caption = page.split(speed_report.BEGIN)[1].split("\n")[2]
+    for library in (
+        "jax-privacy 2.",
+        "JAX 0.",
+        "Opacus 1.",
+        "PyTorch 2.",
+        "diffprivlib 0.",
+        "scikit-learn 1.",
+        "NumPy 2.",
+    ):
+        assert library in caption, library
 
 
 @pytest.mark.parametrize(
