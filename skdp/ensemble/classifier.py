@@ -173,6 +173,12 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     to one third, and the plain columns the rest. In each column and tree the row is projected so that its entries sum
     to zero, which leaves one and the same norm to all rows.
 
+    **Trees that read no row elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the classes in
+    every leaf, so that each tree has a share of the budget. Fletcher & Islam give each tree rows of its own, and release
+    the majority class of each leaf. There trees vote. Here nothing is released of a leaf by itself: the leaves of all
+    trees, with the plain columns, are the columns of one linear model, which is trained on all rows. More trees take no
+    budget from each other.
+
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
@@ -197,6 +203,10 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     Abadi et al. (2016), "Deep learning with differential privacy".
 
     Geurts, Ernst & Wehenkel (2006), "Extremely randomized trees".
+
+    Jagannathan, Pillaipakkamnatt & Wright (2009), "A practical differentially private random decision tree classifier".
+
+    Fletcher & Islam (2016), "Differentially private random decision forests using smooth sensitivity".
 
     Examples
     --------
