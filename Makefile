@@ -61,7 +61,7 @@ nightly: oldest jit-off test-slow mutants
 
 # skdp and its peers in turns, into the tables of benchmarks/README.md. BENCH='--only TASK' measures one of them again.
 bench: .venv/test
-	$(BIN)/python benchmarks/environments.py
+	$(BIN)/python benchmarks/environments.py diffprivlib jax torch
 	$(BIN)/python benchmarks/bench.py $(BENCH)
 
 scaling: .venv/test

@@ -4,8 +4,9 @@
 Reads Adult and Colorado's ACSIncome from the folder that SKDP_DATA names, with bins and categories of a JSON file.
 Errors are against the training rows, means over all pairs and over 100 triples. Judges, whatever the source of the
 rows: logistic regression on one-hot columns, and boosted trees. Beside them stand private models that were trained
-directly. ``--peer PYTHON`` runs the AIM and MST of smartnoise-synth, under the interpreter of an environment that has
-it, on the same codes.
+directly. ``--smartnoise PYTHON`` and ``--mbi PYTHON`` run the AIM and MST of `synthesis_peers.py` on the same codes,
+each under the interpreter of an environment that has the library (``environments.py smartnoise mbi`` makes them), and
+``--seeds 0`` runs nothing else.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OneHotEncoder
+from synthesis_peers import PEERS
 
 from skdp import DPLogisticRegression, DPMarginalSynthesizer
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.metrics import marginal_error
 from skdp.preprocessing import DPTableVectorizer
 
+HERE = Path(__file__).resolve().parent
 DELTA = 1e-5
 BARS = {
     ("adult", 0.1): ".057; .877 / .867",
@@ -39,17 +42,6 @@ BARS = {
     ("adult", 4.0): ".013; .909 / .899; triples .910 / .906",
     ("acsincome_colorado", 1.0): ".037; .869 / .861",
 }
-PEER = """
-import sys, json
-import numpy as np, pandas as pd
-from snsynth import Synthesizer
-source, target, name, epsilon, delta = sys.argv[1:]
-found = np.load(source)
-frame = pd.DataFrame(found["rows"], columns=[f"c{j}" for j in range(found["rows"].shape[1])])
-made = Synthesizer.create(name, epsilon=float(epsilon), delta=float(delta)).fit_sample(
-    frame, categorical_columns=list(frame.columns), preprocessor_eps=0.0)
-np.savez(target, rows=made.to_numpy().astype(int))
-"""
 
 
 class Codes(NamedTuple):
@@ -116,8 +108,10 @@ def errors(made: np.ndarray, codes: Codes) -> list[float]:
 
 
 def row(name: str, runs: list[list[float]], remark: str = "") -> None:
-    """Print means of runs: TV2, TV3, logistic, boosted, seconds."""
+    """Print means of runs: TV2, TV3, logistic, boosted, seconds; and of several their standard deviations."""
     values = np.mean(runs, axis=0)
+    if len(runs) > 1:
+        remark = " ".join(["+-", *(f"{each:.4f}" for each in np.std(runs, axis=0, ddof=1)[:4]), remark])
     cells = " ".join("      -" if np.isnan(value) else f"{value:7.4f}" for value in values[:4])
     seconds = f"{values[4]:8.2f}" if len(values) > 4 else " " * 8
     print(f"{name:<44} {cells} {seconds}   {remark}", flush=True)
@@ -155,30 +149,56 @@ def direct(codes: Codes, epsilon: float, seed: int) -> list[float]:
     ]
 
 
-def peer(codes: Codes, python: str, name: str, epsilon: float) -> list[float] | None:
-    """Fit and judge a synthesizer of smartnoise-synth in its own environment; None where it fails."""
+def peer(codes: Codes, python: str, name: str, epsilon: float, seconds: float) -> list[float] | None:
+    """Fit and judge a synthesizer of another library in its own environment; None where it fails or takes longer."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
-        np.savez(source, rows=codes.train)
+        np.savez(source, rows=codes.train, levels=codes.levels)
         start = time.perf_counter()
-        command = [python, "-c", PEER, str(source), str(target), name, str(epsilon), str(DELTA)]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
-        seconds = time.perf_counter() - start
+        command = [python, str(HERE / "synthesis_peers.py"), name, str(source), str(target), str(epsilon), str(DELTA)]
+        environment = {**os.environ, "PYTHONPATH": "", "JAX_ENABLE_X64": "1", "JAX_ENABLE_COMPILATION_CACHE": "0"}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            print(f"{name} at {epsilon:g}: no fit after {seconds:g} s")
+            return None
+        taken = time.perf_counter() - start
         if done.returncode:
-            print(f"{name}: {done.stderr.strip().splitlines()[-1][:100]}")
+            print(f"{name}: {(done.stderr.strip() or 'no message').splitlines()[-1][:100]}")
             return None
         made = np.load(target)["rows"]
-    return [*errors(made, codes), *judged(made, codes), seconds]
+    return [*errors(made, codes), *judged(made, codes), taken]
+
+
+def of_peers(codes: Codes, at: str, epsilon: float, options: argparse.Namespace) -> None:
+    """Print a row for each synthesizer of another library that has an environment."""
+    for name in PEERS:
+        python = options.smartnoise if name.startswith("smartnoise") else options.mbi
+        if python and (not options.peers or any(part in name for part in options.peers)):
+            fits = (peer(codes, python, name, epsilon, options.limit) for _ in range(options.fits))
+            if runs := [run for run in fits if run is not None]:
+                row(f"{at}: {name} ({len(runs)})", runs)
+
+
+def of_ours(codes: Codes, at: str, epsilon: float, bar: str, seeds: range) -> None:
+    """Print a row for each of our generators, and one of models that are trained directly."""
+    row(f"{at}: pairs", [ours(codes, epsilon, seed, triples=False) for seed in seeds], bar)
+    row(f"{at}: default", [ours(codes, epsilon, seed) for seed in seeds], bar)
+    row(f"{at}: selected pairs", [ours(codes, epsilon, seed, pairs="select") for seed in seeds])
+    row(f"{at}: private models, trained directly", [direct(codes, epsilon, seed) for seed in seeds])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    here = Path(__file__).resolve().parent
-    parser.add_argument("--schemas", type=Path, default=here / "synthesis_schemas.json", help="public columns")
+    parser.add_argument("--schemas", type=Path, default=HERE / "synthesis_schemas.json", help="public columns")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 1.0, 4.0])
     parser.add_argument("--tables", nargs="+", default=["adult", "acsincome_colorado"])
-    parser.add_argument("--peer", help="Python of an environment with smartnoise-synth")
+    parser.add_argument("--smartnoise", help="Python of an environment with smartnoise-synth")
+    parser.add_argument("--mbi", help="Python of an environment with mbi")
+    parser.add_argument("--peers", nargs="+", help="parts of the names of those to run, such as 'mbi 2' or drawn")
+    parser.add_argument("--fits", type=int, default=1, help="fits of each peer")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds after which a fit of a peer is given up")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     specs = json.loads(options.schemas.read_text())
@@ -189,15 +209,9 @@ def main() -> None:
         row(f"{name}: real test rows", [[*errors(codes.test, codes), np.nan, np.nan]])
         for epsilon in options.epsilons:
             bar = BARS.get((name, epsilon), "")
-            seeds = range(options.seeds)
-            at = f"{name} at {epsilon:g}"
-            row(f"{at}: pairs", [ours(codes, epsilon, seed, triples=False) for seed in seeds], bar)
-            row(f"{at}: default", [ours(codes, epsilon, seed) for seed in seeds], bar)
-            row(f"{at}: selected pairs", [ours(codes, epsilon, seed, pairs="select") for seed in seeds])
-            row(f"{at}: private models, trained directly", [direct(codes, epsilon, seed) for seed in seeds])
-            for other in ("aim", "mst") if options.peer else ():
-                if (found := peer(codes, options.peer, other, epsilon)) is not None:
-                    row(f"{at}: smartnoise-synth, {other} (one run)", [found])
+            if options.seeds:
+                of_ours(codes, f"{name} at {epsilon:g}", epsilon, bar, range(options.seeds))
+            of_peers(codes, f"{name} at {epsilon:g}", epsilon, options)
 
 
 if __name__ == "__main__":

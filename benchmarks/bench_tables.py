@@ -3,13 +3,14 @@
 
     python benchmarks/bench_tables.py --data FOLDER [--splits [10] | --held-out [10] | --dev [10]]
         [--tables adult credit:2000 ...] [--models default ...] [--epsilons .1 ...]
-        [--ebm PYTHON] [--diffprivlib PYTHON]
+        [--ebm PYTHON] [--diffprivlib PYTHON] [--untimed]
     python benchmarks/bench_tables.py --report                    # the page's table and picture, from the results
     python benchmarks/bench_tables.py --paired default logistic   # differences on the same rows
 
 `--splits` are random 80/20 splits of all rows, the same for all models; `--held-out` trains on four fifths and tests on
 the committed fifth, several times; `--dev` splits the four fifths, to choose defaults on. `credit:2000` trains on 2,000
-rows. Noise is secret. `--ebm` names a Python with interpret-core, `--diffprivlib` one with diffprivlib.
+rows. Noise is secret. `--ebm` names a Python with interpret-core, `--diffprivlib` one with diffprivlib: those that
+`environments.py ebm diffprivlib` makes. `--untimed` keeps no times, for a machine that has other work.
 
 Each fit is written to the file of results at once. What is there is not fitted again, so that a run can be interrupted.
 """
@@ -37,13 +38,14 @@ PROTOCOLS = ("splits", "held-out", "dev")
 
 
 class Run(NamedTuple):
-    """What is fitted: a protocol, and how often."""
+    """What is fitted: a protocol, how often, and whether times are kept."""
 
     protocol: str
     repeats: int
     folder: Path
     file: Path
     homes: dict[str, str]
+    is_timed: bool
 
 
 # --- Results ----------------------------------------------------------------------------------------------------------
@@ -65,7 +67,7 @@ def note(file: Path, key: str, found: dict[str, float]) -> None:
     if "first" in found:
         entry["first"] = round(found["first"], 3)
     entry["score"].append(round(found["score"], 5))
-    entry["seconds"].append(round(found["seconds"], 3))
+    entry["seconds"] += [round(found["seconds"], 3)] if "seconds" in found else []
     lines = (f"{json.dumps(key)}: {json.dumps(results[key])}" for key in sorted(results))
     file.parent.mkdir(exist_ok=True)
     beside = file.with_suffix(".new")
@@ -112,7 +114,7 @@ def fit_all(run: Run, name: str, model_name: str, epsilons: list[float]) -> None
             for epsilon, seed in todo:
                 found = answers({"protocol": run.protocol, "epsilon": epsilon, "seed": seed})
                 key = key_of(name, model_name, epsilon)
-                note(run.file, key, found)
+                note(run.file, key, found if run.is_timed else {"score": found["score"]})
                 print(f"{key} {seed} {found['score']:.4f} {found['seconds']:.2f} s", flush=True)
 
 
@@ -159,6 +161,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--ebm", help="Python with interpret-core")
     parser.add_argument("--diffprivlib", help="Python with diffprivlib")
+    parser.add_argument("--untimed", action="store_true", help="keep no times")
     parser.add_argument("--results", type=Path, help="folder of the results", default=HERE / "results")
     parser.add_argument("--report", action="store_true", help="write the table and the picture of the page")
     parser.add_argument("--paired", nargs=2, metavar="MODEL", help="print differences of two models on the same rows")
@@ -176,7 +179,7 @@ def main() -> None:
         if repeats:
             if arguments.data is None:
                 sys.exit("SKDP_DATA is not set: name the folder of the tables with --data or SKDP_DATA.")
-            run = Run(protocol, repeats, Path(arguments.data), file, homes)
+            run = Run(protocol, repeats, Path(arguments.data), file, homes, not arguments.untimed)
             failed |= not fit_tables(run, arguments.tables, arguments.models, arguments.epsilons)
         if arguments.paired and file.exists():
             print(f"{protocol}: {' minus '.join(arguments.paired)}")

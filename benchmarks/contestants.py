@@ -48,12 +48,29 @@ class Model(NamedTuple):
 
 def _ours(table: Table, epsilon: float, estimator: Any = None) -> Any:
     """The pipeline of one line, with its own choice of an estimator or with another one."""
+    return _told(table, epsilon, table.schema, estimator)
+
+
+def _told(table: Table, epsilon: float, schema: dict[str, Any] | None, estimator: Any = None) -> Any:
+    """The pipeline of one line, told this of the columns. It buys what it is not told."""
     from skdp import tabular_pipeline
 
     label = {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}
     default = "regressor" if table.is_regression else "classifier"
-    given = {"schema": table.schema, "epsilon": epsilon, "delta": table.delta}
+    given = {"schema": schema, "epsilon": epsilon, "delta": table.delta}
     return tabular_pipeline(default if estimator is None else estimator, **given, **label)
+
+
+def _ours_untold(table: Table, epsilon: float) -> Any:
+    """Told no schema: names and types of the columns are all that it takes as public."""
+    return _told(table, epsilon, None)
+
+
+def _ours_without_lists(table: Table, epsilon: float) -> Any:
+    """Told what DP-EBM is told by `_ebm`: kinds, and bounds of numbers and ordinals."""
+    entries = {name: read_entry(entry) for name, entry in table.schema.items()}
+    told = {name: kind if kind == "category" else (v[0], v[-1]) for name, (kind, v) in entries.items()}
+    return _told(table, epsilon, told)
 
 
 def _trees(table: Table, epsilon: float) -> Any:
@@ -77,27 +94,41 @@ def _ridge(table: Table, epsilon: float) -> Any:
 # --- Peers ------------------------------------------------------------------------------------------------------------
 
 
-def _ebm(table: Table, epsilon: float) -> Any:
-    """DP-EBM, told kinds and bounds of the columns. It takes no gaps: they are moved between the bounds."""
+def _ebm(table: Table, epsilon: float, with_lists: bool = False, **parameters: Any) -> Any:
+    """DP-EBM, told kinds and bounds of the columns, or lists of categories too.
+
+    It takes no gaps: those of numbers are moved to the middle of the bounds. Its lists are of ordinals, in their order;
+    it has no other way to be told categories, and pays for their bins all the same.
+    """
     from interpret import privacy
     from sklearn.preprocessing import FunctionTransformer
 
     entries = {name: read_entry(entry) for name, entry in table.schema.items()}
+    types = {name: "nominal" if kind == "category" else "continuous" for name, (kind, _) in entries.items()}
+    if with_lists:
+        types |= {name: listed(table.schema[name]) for name, (kind, _) in entries.items() if kind != "number"}
+    bounds = {name: (v[0], v[-1]) for name, (_, v) in entries.items() if types[name] == "continuous"}
     given = {
         "feature_names": list(entries),
-        "feature_types": ["nominal" if kind == "category" else "continuous" for kind, _ in entries.values()],
-        "privacy_bounds": {name: (v[0], v[-1]) for name, (kind, v) in entries.items() if kind != "category"},
+        "feature_types": list(types.values()),
+        "privacy_bounds": bounds,
         "epsilon": epsilon,
         "delta": table.delta,
         "n_jobs": 1,
-    }
+    } | parameters
     if table.is_regression:
         low, high = table.y_bounds
         model = privacy.DPExplainableBoostingRegressor(**given, privacy_target_min=low, privacy_target_max=high)
     else:
         model = privacy.DPExplainableBoostingClassifier(**given)
-    middle = {name: sum(bounds) / 2 for name, bounds in given["privacy_bounds"].items()}
+    middle = {name: sum(ends) / 2 for name, ends in bounds.items()}
     return make_pipeline(FunctionTransformer(pd.DataFrame.fillna, kw_args={"value": middle}), model)
+
+
+def listed(entry: Any) -> list[str]:
+    """Every value of a category or an ordinal, in order, with those that stand for a gap."""
+    gaps = entry.get("gaps", []) if isinstance(entry, dict) else []
+    return [str(value) for value in (*read_entry(entry)[1], *gaps)]
 
 
 def _diffprivlib(table: Table, epsilon: float) -> Any:
@@ -143,10 +174,15 @@ def _boosted(table: Table, _: float) -> Any:
 
 MODELS: dict[str, Model] = {
     "default": Model(_ours),
+    "default, no lists": Model(_ours_without_lists),
+    "default, no schema": Model(_ours_untold),
     "trees": Model(_trees, tasks="numbers"),
     "logistic": Model(_logistic, tasks="classes"),
     "ridge": Model(_ridge, tasks="numbers"),
     "DP-EBM": Model(_ebm, home="ebm"),
+    "DP-EBM, lists": Model(functools.partial(_ebm, with_lists=True), home="ebm"),
+    "DP-EBM, lists, .01": Model(functools.partial(_ebm, with_lists=True, bin_budget_frac=0.01), home="ebm"),
+    "DP-EBM, lists, .3": Model(functools.partial(_ebm, with_lists=True, bin_budget_frac=0.3), home="ebm"),
     "diffprivlib": Model(_diffprivlib, home="diffprivlib", is_encoded=True),
     "linear, not private": Model(_linear, is_private=False),
     "boosted trees, not private": Model(_boosted, is_private=False),

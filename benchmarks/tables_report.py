@@ -28,22 +28,30 @@ TITLES = {
 METRICS = {name: "R²" if name in ("housing", "wine", "elevators") else "AUROC" for name in TITLES}
 NAMES = {
     "default": "`tabular_pipeline()`",
+    "default, no lists": "- told no lists of categories",
+    "default, no schema": "- told no schema",
     "trees": "`DPRandomTreesRegressor`",
     "logistic": "`DPLogisticRegression`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
+    "DP-EBM, lists": "- told lists of categories",
+    "DP-EBM, lists, .01": "- and with `bin_budget_frac=.01`",
+    "DP-EBM, lists, .3": "- and with `bin_budget_frac=.3`",
     "diffprivlib": "diffprivlib (pure epsilon)",
     "linear, not private": "linear, not private",
     "boosted trees, not private": "boosted trees, not private",
 }
 INTRO = {
-    "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}.",
+    "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}, or, where a "
+    "row has a number in brackets, of the first so many.",
     "held-out": "Trained on four fifths, tested on the held-out fifth, on which no default was chosen: mean ± standard "
     "deviation of {n} fits.",
 }
 EXPLANATION = """\
-Defaults only; each model is told the public schema of the table. The time of a fit is the median of CPU seconds on one
-thread; that of the first fit of a process, in brackets, includes what is imported for it."""
+Defaults only, where the name of a row says nothing else; each model is told the public schema of the table, or as
+much of it as it takes. The best private score at a budget is bold. The time of a fit is the median of CPU seconds on
+one thread; that of the first fit of a process, in brackets, includes what is imported for it. Rows without a time were
+fitted on a machine that had other work."""
 
 
 def epsilons(results: Results, table: str) -> list[str]:
@@ -54,13 +62,14 @@ def epsilons(results: Results, table: str) -> list[str]:
 def markdown(results: Results, protocol: str) -> str:
     """One table for each table; nothing without results."""
     n = max((len(entry["score"]) for entry in results.values()), default=0)
-    return "\n\n".join([INTRO[protocol].format(n=n), *_tables(results)]) if n else ""
+    return "\n\n".join([INTRO[protocol].format(n=n), *_tables(results, n)]) if n else ""
 
 
-def _tables(results: Results) -> Iterator[str]:
+def _tables(results: Results, n: int) -> Iterator[str]:
     for table, title in TITLES.items():
         budgets = epsilons(results, table)
-        rows = [row for model in NAMES if (row := _row(results, table, model, budgets))]
+        best = {each: _best(results, table, each) for each in budgets}
+        rows = [row for model in NAMES if (row := _row(results, table, model, best, n))]
         if rows:
             yield "\n".join(
                 [
@@ -71,25 +80,38 @@ def _tables(results: Results) -> Iterator[str]:
             )
 
 
-def _row(results: Results, table: str, model: str, budgets: list[str]) -> str:
-    entries = {each: results.get(f"{table}/{model}/{each}") for each in (*budgets, "-")}
+def _best(results: Results, table: str, budget: str) -> float:
+    """The best mean of a private model, as far as it is printed."""
+    found = (results.get(f"{table}/{model}/{budget}") for model in NAMES)
+    return max(round(np.mean(entry["score"]), 3) for entry in found if entry)
+
+
+def _row(results: Results, table: str, model: str, best: dict[str, float], n: int) -> str:
+    entries = {each: results.get(f"{table}/{model}/{each}") for each in (*best, "-")}
     found = [entry for entry in entries.values() if entry]
     if not found:
         return ""
-    shown = {each: _mean(entry) if entry else "" for each, entry in entries.items()}
-    cells = [shown["-"] or shown[each] for each in budgets]
-    seconds = np.median(np.concatenate([entry["seconds"] for entry in found]))
+    shown = {each: _mean(entry, best.get(each)) if entry else "" for each, entry in entries.items()}
+    cells = [shown["-"] or shown[each] for each in best]
+    fits = max(len(entry["score"]) for entry in found)
+    name = NAMES[model] + (f" ({fits})" if 1 < fits < n else "")
+    return f"| {name} | {' | '.join(cells)} | {_times(found)} |"
+
+
+def _times(found: list[dict[str, Any]]) -> str:
+    """Medians of a fit and of the first fit of a process."""
+    seconds = [second for entry in found for second in entry["seconds"]]
     first = [entry["first"] for entry in found if "first" in entry]
-    return f"| {NAMES[model]} | {' | '.join(cells)} | {seconds:.2f} ({np.median(first):.1f}) |"
+    return f"{np.median(seconds):.2f} ({np.median(first):.1f})" if seconds else ""
 
 
-def _mean(entry: dict[str, Any]) -> str:
-    """Mean and spread of the scores. R squared has no lower end: below 0 it says no more than that."""
+def _mean(entry: dict[str, Any], best: float | None) -> str:
+    """Mean and spread of the scores, bold for the best. R squared has no lower end: below 0 no more is said."""
     mean = np.mean(entry["score"])
     if mean < 0:
         return "below 0"
     spread = f" ± {_short(np.std(entry['score'], ddof=1))}" if len(entry["score"]) > 1 else ""
-    return _short(mean) + spread
+    return f"**{_short(mean)}**{spread}" if round(mean, 3) == best else _short(mean) + spread
 
 
 def _short(value: float) -> str:
@@ -138,9 +160,12 @@ def write(folder: Path) -> None:
 
 
 COLOURS = {
-    "default": "#d62728", "trees": "#ff7f0e", "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c",
+    "default": "#d62728", "default, no schema": "#f4a3a3", "trees": "#ff7f0e",
+    "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c", "DP-EBM, lists": "#98df8a",
     "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
 }  # fmt: skip
+"""Of the rows that are drawn."""
+LEGEND = {"default, no schema": "tabular_pipeline(), no schema", "DP-EBM, lists": "DP-EBM, lists of categories"}
 BELOW = {"AUROC": 0.16, "R²": 0.6}
 """How far below boosted trees a panel reaches: what is worse leaves it."""
 
@@ -159,8 +184,8 @@ def draw(results: Results, path: Path) -> None:
     for ax in axes.flat[len(tables) :]:
         ax.set_axis_off()
     lines = {line.get_label(): line for ax in axes.flat for line in ax.get_lines()}
-    order = [name for name in NAMES if name in lines]
-    labels = [NAMES[name].replace("`", "") for name in order]
+    order = [name for name in COLOURS if name in lines]
+    labels = [LEGEND.get(name, NAMES[name]).replace("`", "") for name in order]
     figure.legend([lines[name] for name in order], labels, loc="lower center", ncols=4, frameon=False)
     figure.tight_layout(rect=(0, 0.08, 1, 1))
     figure.savefig(path, dpi=80, metadata={"Software": None})
@@ -168,7 +193,7 @@ def draw(results: Results, path: Path) -> None:
 
 
 def _panel(ax: Any, results: Results, table: str) -> None:
-    for model in NAMES:
+    for model in COLOURS:
         found = {key.split("/")[2]: entry for key, entry in results.items() if key.startswith(f"{table}/{model}/")}
         if "-" in found:
             style = "--" if model.startswith("boosted") else ":"

@@ -6,6 +6,7 @@ Tests of the tables need the data sets, which ``SKDP_DATA`` names.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import subprocess
@@ -113,7 +114,32 @@ def test_every_task_has_its_models():
         taken = {model for model, each in contestants.MODELS.items() if each.takes(table)}
         assert taken == set(contestants.MODELS) - ({"ridge", "trees"} if name == "classes" else {"logistic"})
     assert list(tables_report.NAMES) == list(contestants.MODELS)
+    assert set(tables_report.LEGEND) < set(tables_report.COLOURS) < set(tables_report.NAMES)
     assert list(tables_report.TITLES) == list(SIZES)
+
+
+def test_lists_are_those_of_the_schema(named):
+    """What DP-EBM is told in full holds every cell, and what it is told without lists has none of them."""
+    _, table = named
+    for column, entry in table.schema.items():
+        kind, _ = tables.read_entry(entry)
+        if kind != "number":
+            found = contestants.listed(entry)
+            assert len(set(found)) == len(found)
+            assert set(table.X[column].astype(str)) <= set(found)
+
+
+def test_our_rows_are_told_what_they_say():
+    rows = pd.DataFrame({"a": [0.1, 0.9], "b": [0, 1], "c": ["x", "y"], "d": [1, 3]})
+    schema = {"a": (-1, 1), "b": "flag", "c": [*"xyz"], "d": {"kind": "ordinal", "categories": [1, 2, 3]}}
+    table = tables.Table(rows, np.array([0, 1]), schema, [0, 1], None, 1e-5)
+
+    def told(model):
+        return contestants.MODELS[model].make(table, 1.0)["vectorizer"].schema
+
+    assert told("default") == schema
+    assert told("default, no lists") == {"a": (-1, 1), "b": "category", "c": "category", "d": (1, 3)}
+    assert told("default, no schema") is None
 
 
 @pytest.mark.parametrize("is_regression", [False, True])
@@ -129,10 +155,10 @@ def test_ours_and_models_without_privacy_on_a_table_made_up(is_regression):
             assert contestants.score(table, fitted, X[1500:], table.y[1500:]) > (0.3 if is_regression else 0.9), name
 
 
-def run(data, tmp_path, repeats, *models):
+def run(data, tmp_path, repeats, *models, more=()):
     command = [sys.executable, str(BENCHMARKS / "bench_tables.py"), "--data", data, "--dev", str(repeats)]
     command += ["--tables", "wine:500", "--epsilons", "8", "--results", str(tmp_path), "--ebm", sys.executable]
-    return subprocess.run([*command, "--models", *models], capture_output=True, text=True, timeout=600)
+    return subprocess.run([*command, *more, "--models", *models], capture_output=True, text=True, timeout=600)
 
 
 def test_an_interrupted_run_goes_on(data, tmp_path):
@@ -154,6 +180,14 @@ def test_an_interrupted_run_goes_on(data, tmp_path):
     assert fit(3)[0] == []
 
 
+def test_an_untimed_run_keeps_no_times(data, tmp_path):
+    assert run(data, tmp_path, 1, "ridge", more=["--untimed"]).returncode == 0
+    entry = json.loads((tmp_path / "dev.json").read_text())["wine:500/ridge/8"]
+    assert entry["seconds"] == []
+    assert len(entry["score"]) == 1
+    assert "first" not in entry
+
+
 def test_a_failed_fit_is_told_and_not_noted(data, tmp_path):
     done = run(data, tmp_path, 1, "DP-EBM")
     assert done.returncode == 1
@@ -168,6 +202,7 @@ RESULTS = {
     "wine/ridge/8": {"score": [0.5, 0.5], "seconds": [1.0, 3.0]},
     "wine/diffprivlib/8": {"score": [-30.0, 0.5], "seconds": [1.0, 3.0], "first": 2.0},
     "wine/DP-EBM/8": {"score": [0.4, 0.6], "seconds": [1.0, 3.0], "first": 2.0},
+    "wine/DP-EBM, lists/8": {"score": [0.45, 0.549, 0.3], "seconds": []},
     "wine/boosted trees, not private/-": {"score": [0.625], "seconds": [1.0], "first": 1.5},
 }
 
@@ -177,11 +212,13 @@ def test_the_table_of_results_made_up():
     assert text.splitlines()[2:] == [
         "| Wine, red and white: quality (R²) | 1 | 8 | s a fit |",
         "|---|---|---|---|",
-        "| `DPRidge` | .300 ± .071 | .500 ± .000 | 1.50 (4.0) |",
-        "| DP-EBM |  | .500 ± .141 | 2.00 (2.0) |",
-        "| diffprivlib (pure epsilon) |  | below 0 | 2.00 (2.0) |",
+        "| `DPRidge` (2) | **.300** ± .071 | **.500** ± .000 | 1.50 (4.0) |",
+        "| DP-EBM (2) |  | **.500** ± .141 | 2.00 (2.0) |",
+        "| - told lists of categories |  | .433 ± .125 |  |",
+        "| diffprivlib (pure epsilon) (2) |  | below 0 | 2.00 (2.0) |",
         "| boosted trees, not private | .625 | .625 | 1.00 (1.5) |",
     ]
+    assert text.startswith("Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of 3, ")
     assert tables_report.markdown({}, "splits") == ""
 
 
@@ -196,6 +233,21 @@ def test_the_page_is_what_the_results_give():
     page = (BENCHMARKS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert page == tables_report.replaced(page, tables_report.section(BENCHMARKS / "results"))
     assert (BENCHMARKS.parent / "docs" / tables_report.PICTURE).stat().st_size > 10_000
+
+
+def test_figures_on_other_pages_are_those_of_the_results():
+    """The tables of which_estimator.md: means of the splits."""
+    results = json.loads((BENCHMARKS / "results" / "splits.json").read_text())
+    page = (BENCHMARKS.parent / "docs" / "which_estimator.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    for first, names, models in (
+        ("Fulton (25,766 people), who is employed", "fulton_employed fulton credit colorado adult", "logistic default"),
+        ("California housing (20,640 rows)", "housing wine elevators", "default trees ridge"),
+    ):
+        start = next(i for i, row in enumerate(rows) if row[0].startswith(first))
+        for row, (name, model) in zip(rows[start:], itertools.product(names.split(), models.split()), strict=False):
+            means = [np.mean(results[f"{name}/{model}/{epsilon}"]["score"]) for epsilon in ("0.1", "0.5", "1", "4")]
+            assert row[1:] == ["below 0" if each < 0 else f"{each:.3f}".removeprefix("0") for each in means], row[0]
 
 
 def test_the_picture_is_drawn(tmp_path):
