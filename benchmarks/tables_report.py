@@ -42,16 +42,15 @@ NAMES = {
     "boosted trees, not private": "boosted trees, not private",
 }
 INTRO = {
-    "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}, or, where a "
-    "row has a number in brackets, of the first so many.",
+    "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}.",
     "held-out": "Trained on four fifths, tested on the held-out fifth, on which no default was chosen: mean ± standard "
     "deviation of {n} fits.",
 }
 EXPLANATION = """\
 Defaults only, where the name of a row says nothing else; each model is told the public schema of the table, or as
-much of it as it takes. The best private score at a budget is bold. The time of a fit is the median of CPU seconds on
-one thread; that of the first fit of a process, in brackets, includes what is imported for it. Rows without a time were
-fitted on a machine that had other work."""
+much of it as it takes. The best private score at a budget is bold. A row that was fitted less often says how often. The
+time of a fit is the median of CPU seconds on one thread; that of the first fit of a process, in brackets, includes what
+is imported for it. Rows without a time were fitted on a machine that had other work."""
 
 
 def epsilons(results: Results, table: str) -> list[str]:
@@ -94,7 +93,7 @@ def _row(results: Results, table: str, model: str, best: dict[str, float], n: in
     shown = {each: _mean(entry, best.get(each)) if entry else "" for each, entry in entries.items()}
     cells = [shown["-"] or shown[each] for each in best]
     fits = max(len(entry["score"]) for entry in found)
-    name = NAMES[model] + (f" ({fits})" if 1 < fits < n else "")
+    name = NAMES[model] + (f" ({fits} fits)" if 1 < fits < n else "")
     return f"| {name} | {' | '.join(cells)} | {_times(found)} |"
 
 

@@ -212,13 +212,13 @@ def test_the_table_of_results_made_up():
     assert text.splitlines()[2:] == [
         "| Wine, red and white: quality (R²) | 1 | 8 | s a fit |",
         "|---|---|---|---|",
-        "| `DPRidge` (2) | **.300** ± .071 | **.500** ± .000 | 1.50 (4.0) |",
-        "| DP-EBM (2) |  | **.500** ± .141 | 2.00 (2.0) |",
+        "| `DPRidge` (2 fits) | **.300** ± .071 | **.500** ± .000 | 1.50 (4.0) |",
+        "| DP-EBM (2 fits) |  | **.500** ± .141 | 2.00 (2.0) |",
         "| - told lists of categories |  | .433 ± .125 |  |",
-        "| diffprivlib (pure epsilon) (2) |  | below 0 | 2.00 (2.0) |",
+        "| diffprivlib (pure epsilon) (2 fits) |  | below 0 | 2.00 (2.0) |",
         "| boosted trees, not private | .625 | .625 | 1.00 (1.5) |",
     ]
-    assert text.startswith("Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of 3, ")
+    assert text.startswith("Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of 3.")
     assert tables_report.markdown({}, "splits") == ""
 
 
