@@ -173,11 +173,11 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     to one third, and the plain columns the rest. In each column and tree the row is projected so that its entries sum
     to zero, which leaves one and the same norm to all rows.
 
-    **Trees that read no row elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the classes in
-    every leaf, so that each tree has a share of the budget. Fletcher & Islam give each tree rows of its own, and release
-    the majority class of each leaf. There trees vote. Here nothing is released of a leaf by itself: the leaves of all
-    trees, with the plain columns, are the columns of one linear model, which is trained on all rows. More trees take no
-    budget from each other.
+    **Trees that read no row elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the
+    classes in every leaf, so that each tree has a share of the budget. Fletcher & Islam give each tree rows of its
+    own, and release the majority class of each leaf. There trees vote. Here nothing is released of a leaf by
+    itself: the leaves of all trees, with the plain columns, are the columns of one linear model, which is trained
+    on all rows. More trees take no budget from each other.
 
     **Guarantees.**
 

@@ -1,7 +1,7 @@
 """Mistakes in private synthetic rows of classes."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import CLASS_GENERATOR, CLASS_MEASUREMENT, CLASS_MIXTURE, CLASS_ROWS, CLASS_SUMS, GENERATOR
+from paths import ARITHMETIC, CLASS_GENERATOR, CLASS_MEASUREMENT, CLASS_MIXTURE, CLASS_ROWS, CLASS_SUMS, GENERATOR
 
 TESTS = "synthesis_mixture"
 
@@ -104,7 +104,7 @@ MUTANTS = [
     ),
     planted(
         "warnings of NumPy that tell of a cell",
-        (CLASS_GENERATOR, '        with np.errstate(all="ignore"):  #', "        with np.errstate():  #"),
+        (ARITHMETIC, 'with np.errstate(all="ignore"):', "with np.errstate():"),
         (CLASS_ROWS, '        with np.errstate(all="ignore"):  #', "        with np.errstate():  #"),
     ),
     planted(
