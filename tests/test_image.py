@@ -507,6 +507,42 @@ def test_one_image_with_its_mirror_image_moves_a_step_by_the_clip(symmetric):
     assert max(moved) > 0.49  # gradients are longer than the clip
 
 
+# --- lists ---
+
+
+def in_lists(images):
+    """Lists that hold the same images, as `tolist` and `list` make them."""
+    rows = images.reshape(len(images), -1)
+    return images.tolist(), rows.tolist(), list(images), [list(row) for row in rows], [list(image) for image in images]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.float32, np.float64])
+def test_images_in_lists_are_those_of_the_array(kind):
+    images = GREY if kind is np.uint8 else GREY / kind(255)
+    model = plain(image_shape=GREY.shape[1:], value_range=(0, 255) if kind is np.uint8 else (0, 1))
+    expected = model.fit_transform(images)
+    for listed in in_lists(images):
+        np.testing.assert_allclose(model.fit_transform(listed), expected, rtol=0, atol=1e-6)
+    by_type = plain(image_shape=GREY.shape[1:])
+    for listed in in_lists(images)[2 if kind is np.uint8 else 0 :]:  # integers of Python have no range
+        np.testing.assert_array_equal(by_type.fit_transform(listed), by_type.fit_transform(images))
+
+
+@pytest.mark.parametrize("pixel", [0, 1, True, np.float32(0.5), np.float64(0.5), np.int64(1), np.bool_(True)], ids=repr)
+@pytest.mark.parametrize("kind", [int, float, np.float32, np.uint8])
+@pytest.mark.parametrize("value_range", [None, (0, 200)])
+def test_a_pixel_of_another_type_changes_no_other_image(value_range, kind, pixel):
+    rows = [[kind(value) for value in row] for row in (GREY % 2).reshape(len(GREY), -1)]
+    model = plain(image_shape=GREY.shape[1:], value_range=value_range)
+    expected = model.fit_transform(rows)
+    rows[0][0] = pixel
+    if kind is np.uint8:
+        with pytest.raises(ValueError, match="give pixels as uint8"):
+            model.fit_transform(rows)
+    else:
+        np.testing.assert_array_equal(model.fit_transform(rows)[1:], expected[1:])
+
+
 # --- refusals ---
 
 GAP = np.full((1, 8, 8), 0.25)

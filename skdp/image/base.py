@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._blas import single_threaded_blas
-from skdp._fitting.cells import numbers_of, values_of
+from skdp._fitting.cells import NUMBER, numbers_of, values_of
 from skdp._fitting.private_step import is_private
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema, column_names
@@ -244,13 +244,25 @@ def _table(X: Any) -> NDArray[Any]:
     if sp.issparse(X):
         raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
     table = values_of("X", X) if column_names(X) is None else np.asarray(X)
-    if table.dtype.kind == "O" and set(map(type, table.ravel().tolist())) <= {int, float}:
-        table = numbers_of(table)[1]
+    if not hasattr(X, "dtype") and column_names(X) is None:
+        table = _listed_pixels(table)
     if table.dtype.kind not in "buif":
         raise ValueError(f"X is of type {table.dtype}: give pixels as uint8, or as floats from 0 to 1.")
     if len(table.shape) < 2 or 0 in table.shape:
         raise ValueError(f"X has the shape {table.shape}: give at least one image, and pixels of each.")
     return table
+
+
+def _listed_pixels(table: NDArray[Any]) -> NDArray[Any]:
+    """Return images of a list as uint8 if all pixels are of this type, else as float64: a list has no type of its own.
+
+    uint8 among other types is left as it is, and refused: one pixel would decide on the range of all.
+    """
+    types = {table.dtype.type} if table.dtype.kind != "O" else set(map(type, table.ravel().tolist()))
+    if np.uint8 in types:
+        return table.astype(np.uint8, copy=False) if len(types) == 1 else table
+    kind, values = numbers_of(table)
+    return values.astype(np.float64, copy=False) if kind == NUMBER else table
 
 
 def every_value_is_public(step: Any) -> Iterator[tuple[str, str]]:
