@@ -196,6 +196,12 @@ def allocate_budget(
     return budgeted
 
 
+def _silently(name: str) -> Any:
+    """A method of scikit-learn's pipelines, on the same conditions, whose steps run under silent arithmetic."""
+    method = vars(Pipeline)[name]
+    return available_if(method.check)(silent_arithmetic(method.fn))
+
+
 class PrivatePipeline(JointPrice, Pipeline):
     """Pipeline whose private steps share one privacy budget.
 
@@ -345,6 +351,17 @@ class PrivatePipeline(JointPrice, Pipeline):
         **params : dict of str to object
             Ignored.
         """
+
+    # --- rows to predict: of public steps too, which know nothing of `silent_arithmetic` ---
+
+    predict = _silently("predict")
+    predict_proba = _silently("predict_proba")
+    predict_log_proba = _silently("predict_log_proba")
+    decision_function = _silently("decision_function")
+    score_samples = _silently("score_samples")
+    score = _silently("score")
+    transform = _silently("transform")
+    inverse_transform = _silently("inverse_transform")
 
     def __getitem__(self, ind: Any) -> Any:
         if isinstance(ind, slice):

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from replay import assert_all_else_is_equal, moves, replay, run
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 import skdp
 from skdp import (
@@ -33,6 +35,7 @@ from skdp import (
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
+    allocate_budget,
     tabular_pipeline,
 )
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
@@ -232,6 +235,20 @@ def test_settings_of_arithmetic_reveal_no_row_to_other_steps(name, method):
             with np.errstate(all=setting), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 assert getattr(fitted, method)(near.X).shape[0] == N
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform"])
+def test_settings_of_arithmetic_reveal_no_row_by_public_steps(method):
+    """scikit-learn's own steps run under these settings outside a pipeline that has a budget."""
+    table = people()
+    last = DPPCA(2, random_state=0) if method == "transform" else logistic(delta="auto")
+    fitted = allocate_budget(make_pipeline(PolynomialFeatures(2), last), epsilon=1.0, delta=1e-4).fit(table.X, table.y)
+    near = with_row(table, 1e-160).X
+    for setting in ("raise", "warn"):
+        with np.errstate(all=setting), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert getattr(fitted, method)(near).shape[0] == N
+            assert not hasattr(fitted, "score_samples")
 
 
 def test_every_estimator_is_replayed():

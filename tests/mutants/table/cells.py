@@ -1,7 +1,7 @@
 """Mistakes by which one cell decides how another one is read."""
 
 from mutant import mutant
-from paths import ARITHMETIC, CELLS, COLUMNS, INPUT, PUBLIC, READINGS, SEARCH
+from paths import ARITHMETIC, CELLS, COLUMNS, IMAGE_BASE, INPUT, PIPELINE, PUBLIC, READINGS, SEARCH
 
 MUTANTS = [
     mutant(
@@ -88,5 +88,17 @@ MUTANTS = [
         (PUBLIC, 'if types is None and len(shape_of("X", X)) != 1:', "if False:"),
         tests="cells",
         select="public_steps",
+    ),
+    mutant(
+        "public steps of a pipeline keep the caller's arithmetic",
+        (PIPELINE, "available_if(method.check)(silent_arithmetic(method.fn))", "available_if(method.check)(method.fn)"),
+        tests="replay",
+        select="by_public_steps",
+    ),
+    mutant(
+        "a pixel of a list makes all of them floats",
+        (IMAGE_BASE, "table.astype(np.uint8, copy=False) if len(types) == 1 else table", "table.astype(np.float64)"),
+        tests="image",
+        select="another_type or in_lists",
     ),
 ]  # fmt: skip
