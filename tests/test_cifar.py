@@ -185,19 +185,18 @@ def long_text(letters):
     return b"X" + struct.pack("<I", len(letters)) + letters
 
 
+ENCODE, LATIN1, HEX = b"c_codecs\nencode\nq\x00", b"X\x06\x00\x00\x00latin1", b"X\x03\x00\x00\x00hex"
 GROWING = {
-    "encoded again": b"c_codecs\nencode\nq\x00" + long_text(b"a" * 16)
-    + b"q\x010h\x00h\x01X\x06\x00\x00\x00latin1\x86R"
-    + 30 * b"q\x010h\x00h\x01X\x03\x00\x00\x00hex\x86R",
-    "encoded often": b"c_codecs\nencode\nq\x00" + long_text(b"a" * 10**6) + b"q\x010](" + 2000 * (
-        b"h\x00h\x01X\x06\x00\x00\x00latin1\x86R") + b"e",
-    "a text as many arguments": b"cnumpy\nndarray\nq\x00" + long_text(b"a" * 10**5)
-    + b"q\x010](" + 100 * b"h\x00h\x01R" + b"e",
+    "encoded again": b"](" + ENCODE + long_text(b"a" * 16) + b"q\x01h\x00h\x01" + LATIN1 + b"\x86Rq\x01"
+    + 24 * (b"h\x00h\x01" + HEX + b"\x86Rq\x01") + b"e",
+    "encoded often": b"](" + ENCODE + long_text(b"a" * 10**6) + b"q\x01" + 1000 * (b"h\x00h\x01" + LATIN1 + b"\x86R")
+    + b"e",
+    "a text as many arguments": b"](cnumpy\nndarray\nq\x00" + long_text(b"a" * 10**5) + b"q\x01"
+    + 1000 * b"h\x00h\x01R" + b"e",
     "a place far out": b"K\x00r\xff\xff\xff\x7f",
     "a long text that is not there": b"\x8d" + struct.pack("<Q", 2**40),
     "long bytes that are not there": b"\x8e" + struct.pack("<Q", 2**40),
-    "a tuple of tuples as a key": b"}K\x00" + b"".join(
-        b"q%c0h%ch%c\x86" % (n, n, n) for n in range(60)) + b"K\x00s",
+    "a tuple of tuples as a key": b"}K\x00" + b"".join(b"q%ch%c\x86" % (n, n) for n in range(60)) + b"K\x00s",
     "tuples in tuples as a key": b"}" + 300_000 * b"(" + 300_000 * b"t" + b"K\x00s",
     "lists in lists": 300_000 * b"](" + 300_000 * b"e",
     "a list that holds itself": b"]q\x00h\x00a",
