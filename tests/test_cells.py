@@ -32,6 +32,7 @@ from skdp._fitting.cells import numbers_of, shape_of, values_of
 from skdp._fitting.public_steps import check_types
 from skdp._fitting.rows import check_classes, check_labels, check_targets, check_weights, classes_of, encode_labels
 from skdp.mechanisms import GaussianMechanism
+from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer
 from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers, as_truth
 
@@ -352,3 +353,15 @@ def test_a_refusal_of_cells_is_not_charged():
     with pytest.raises(ValueError, match="contains NaN"):
         DPLogisticRegression(classes=[0, 1], delta=1e-6, accountant=ledger).fit([[1.0], [None]], [0, 1])
     assert ledger.get_epsilon(1e-4) == 0.0
+
+
+def test_a_score_of_ones_own_is_given_no_list_of_rows():
+    ledger = PrivacyAccountant(5.0, 1e-4)
+    model = DPLogisticRegression(classes=[0, 1], max_iter=3, delta=1e-6, accountant=ledger)
+    score = PrivateScore("first", lambda fitted, X, y: (X[:, 0] > 0) == y, 1.0)
+    search = DPGridSearchCV(model, {"alpha": [0.0, 0.1]}, epsilon=1.0, delta=1e-5, scoring=score, random_state=0)
+    rows, y = [[float(i % 2)] for i in range(40)], np.arange(40) % 2
+    with pytest.raises(ValueError, match="scoring='first' with X as a list of rows: give an array or a frame"):
+        search.fit(rows, y)
+    assert ledger.get_epsilon(1e-4) == 0.0
+    assert search.fit(np.array(rows), y).best_index_ in (0, 1)

@@ -147,7 +147,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             remedy = "choose a number from 1 to 1000, or 'auto'"
             n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
         template = private_template(self.estimator, epsilon, self.delta)
-        self._check_scoring(seen_by_the_user(template), y)
+        self._check_scoring(seen_by_the_user(template), X, y)
         steps = [step for _, step in private_steps(template.steps)]
         accountant = next((step.accountant for step in steps if step.accountant is not None), None)
         delta = delta_for(given, accountant, public_rows_of(template, table_shape(X)[0]))
@@ -155,10 +155,12 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         terms = SearchTerms(epsilon, delta, steps[0].adjacency, self.strategy, n_tries, bool(self.refit))
         return terms, template, accountant
 
-    def _check_scoring(self, estimator: Any, y: Any) -> None:
+    def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
         """Refuse what a try could not be scored with."""
         name = name_of_score(self.scoring, regressor=is_regressor(estimator))
         if isinstance(self.scoring, PrivateScore):
+            if not hasattr(X, "shape"):  # a score that takes columns of an array would fail after the charge
+                raise ValueError(f"scoring={self.scoring.name!r} with X as a list of rows: give an array or a frame.")
             return
         needed = "predict_proba" if name == "neg_log_loss" else "predict"
         if not hasattr(estimator, needed):
