@@ -73,11 +73,16 @@ class GridRelease(NamedTuple):
     residue: float
 
 
+_ROOM = 1.0 + 1e-12
+"""Above the error of the quadrature, which is below 1e-13 wherever the mass of a span is known."""
+
+
 def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> GridRelease:
     """Connect-the-dots discretisation of one release."""
     atoms = pair.atoms_in_buckets(*span, h, offset)
     weight = np.exp(atoms.log_weight)
-    scale = (1.0 - atoms.low - atoms.lost) / float(weight.sum())
+    # Of a span that begins far up in the losses, what 1 - low leaves is rounding, and no mass to scale to.
+    scale = (1.0 - atoms.low - atoms.lost) / float(weight.sum()) if atoms.low < 0.5 else _ROOM
     weight *= scale
     lower = np.floor((atoms.loss - offset) / h)
     share = np.clip(np.expm1(lower * h + offset - atoms.loss) / math.expm1(-h), 0.0, 1.0)

@@ -5,6 +5,12 @@ from paths import GRID, LOWER_BOUNDS, PAIRS, PLD_EPSILON, READING, RESPONSE, SAD
 
 MUTANTS = [
     mutant(
+        "masses scaled to what rounding leaves of one",
+        (GRID, "if atoms.low < 0.5 else _ROOM", "if True else _ROOM"),
+        tests="accounting_limits",
+        select="tiny_deltas",
+    ),
+    mutant(
         "losses far above epsilon left out instead of counted in full",
         (
             PAIRS,
