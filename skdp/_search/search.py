@@ -428,7 +428,9 @@ def _rows_of(X: Any) -> Any:
     """A table whose rows can be taken by number. A list stays one: as an array it would have a type by its cells."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
-    return X if hasattr(X, "shape") else list(X)
+    if hasattr(X, "shape"):
+        return X
+    return np.asarray(X) if hasattr(X, "__array__") else list(X)
 
 
 def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:

@@ -73,7 +73,7 @@ MUTANTS = [
     ),
     mutant(
         "a search makes an array of a list",
-        (SEARCH, 'return X if hasattr(X, "shape") else list(X)', 'return X if hasattr(X, "shape") else np.asarray(X)'),
+        (SEARCH, 'np.asarray(X) if hasattr(X, "__array__") else list(X)', "np.asarray(X)"),
         tests="cells",
         select="moves_a_fit",
     ),
