@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from skdp import accounting
 from skdp.accounting import (
     ComposedDpEvent,
     DiscreteGaussianDpEvent,
@@ -283,6 +284,30 @@ def test_events_without_counterpart_are_refused_by_name():
             from_dp_accounting(theirs)
     with pytest.raises(ValueError, match=r"noise_multiplier=0\.0"):
         from_dp_accounting(other.GaussianDpEvent(0.0))
+
+
+def test_what_another_version_has_too_is_converted(monkeypatch):
+    """By name and fields, whatever the version: one with another field is another event."""
+    other = pytest.importorskip("dp_accounting.dp_event")
+
+    @dataclasses.dataclass(frozen=True)
+    class EpsilonDeltaDpEvent(other.DpEvent):
+        epsilon: float
+        delta: float
+
+    @dataclasses.dataclass(frozen=True)
+    class DiscreteGaussianDpEvent(other.DpEvent):
+        noise_multiplier: float
+
+    for theirs in (EpsilonDeltaDpEvent, DiscreteGaussianDpEvent):
+        monkeypatch.setattr(other, theirs.__name__, theirs, raising=False)
+    ours = accounting.EpsilonDeltaDpEvent(1.0, 1e-6)
+    assert to_dp_accounting(ours) == EpsilonDeltaDpEvent(1.0, 1e-6)
+    assert from_dp_accounting(EpsilonDeltaDpEvent(1.0, 1e-6)) == ours
+    with pytest.raises(TypeError, match=r"no counterpart in dp-accounting; .*ZCDpEvent"):
+        to_dp_accounting(accounting.DiscreteGaussianDpEvent(2.0, 1))
+    with pytest.raises(TypeError, match=r"no counterpart in skdp\.accounting"):
+        from_dp_accounting(DiscreteGaussianDpEvent(2.0))
 
 
 def test_import_is_light():

@@ -1,36 +1,27 @@
-"""Conversion of events to and from those of Google's dp-accounting, which bear the same names and fields."""
+"""Conversion of events to and from those of Google's dp-accounting, which bear the same names and fields.
+
+What can be converted is asked of the version that is installed.
+"""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from . import events, noise_events, sampling_events
 from .events import ComposedDpEvent, DpEvent, show
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
 
-_SHARED = (
-    "ComposedDpEvent",
-    "DiscreteLaplaceDpEvent",
-    "GaussianDpEvent",
-    "LaplaceDpEvent",
-    "MixtureOfGaussiansDpEvent",
-    "NoOpDpEvent",
-    "NonPrivateDpEvent",
-    "PoissonSampledDpEvent",
-    "RandomizedResponseDpEvent",
-    "RepeatAndSelectDpEvent",
-    "SampledWithReplacementDpEvent",
-    "SampledWithoutReplacementDpEvent",
-    "SelfComposedDpEvent",
-    "SingleEpochTreeAggregationDpEvent",
-    "TruncatedSubsampledGaussianDpEvent",
-    "ZCDpEvent",
-)
 _MODULES = (events, noise_events, sampling_events)
-_OURS = {name: each for module in _MODULES for name, each in vars(module).items() if name in _SHARED}
-# What ours alone is, and what may stand in its place there: it costs as much or more.
+_OURS = {
+    name: each
+    for module in _MODULES
+    for name, each in vars(module).items()
+    if isinstance(each, type) and issubclass(each, DpEvent) and each is not DpEvent
+}
+# What dp-accounting 0.6.0 does not have, and what may stand in its place there: it costs as much or more.
 _SUBSTITUTES = {
     "EpsilonDeltaDpEvent": "compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
     "WorstOfDpEvent": "give the costliest of its events",
@@ -46,6 +37,15 @@ def _other(caller: str) -> Any:
     except ImportError as error:
         raise ImportError(f"{caller} needs dp-accounting; run `pip install dp-accounting`.") from error
     return dp_event
+
+
+def _counterpart(other: Any, name: str) -> Any:
+    """The class of that name in the version that is installed, if it has the fields of ours; None elsewhere."""
+    theirs, ours = getattr(other, name, None), _OURS.get(name)
+    if ours is None or not isinstance(theirs, type):
+        return None
+    same = set(inspect.signature(theirs).parameters) == {field.name for field in fields(cast(Any, ours))}
+    return theirs if same else None
 
 
 def to_dp_accounting(event: DpEvent) -> Any:
@@ -64,7 +64,8 @@ def to_dp_accounting(event: DpEvent) -> Any:
     """
     other = _other("to_dp_accounting")
     name = type(event).__name__
-    if type(event) is not _OURS.get(name):
+    theirs = _counterpart(other, name)
+    if theirs is None or type(event) is not _OURS[name]:
         remedy = _SUBSTITUTES.get(name, "give an event of skdp.accounting, or what dominates this one")
         raise TypeError(f"event={event!r} has no counterpart in dp-accounting; {remedy}.")
     if isinstance(event, ComposedDpEvent):
@@ -72,7 +73,7 @@ def to_dp_accounting(event: DpEvent) -> Any:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
     if "event" in values:
         values["event"] = to_dp_accounting(values["event"])
-    return getattr(other, name)(**values)
+    return theirs(**values)
 
 
 def from_dp_accounting(event: Any) -> DpEvent:
@@ -90,7 +91,8 @@ def from_dp_accounting(event: Any) -> DpEvent:
     """
     other = _other("from_dp_accounting")
     name = type(event).__name__
-    if name not in _SHARED or type(event) is not getattr(other, name):
+    theirs = _counterpart(other, name)
+    if theirs is None or type(event) is not theirs:
         raise TypeError(
             f"event={show(event)} has no counterpart in skdp.accounting; give EpsilonDeltaDpEvent(epsilon, delta) or "
             "ZCDpEvent(rho) of what is known of it."
