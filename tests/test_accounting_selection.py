@@ -287,7 +287,7 @@ def test_a_profile_that_is_not_convex_is_replaced_by_its_hull():
     pair = ProfilePair.of(Profile(grid, bumpy), 1)
     atoms = pair.atoms(0.0, 0.0)
     mass = np.exp(atoms.log_weight)
-    assert mass.sum() + pair.infinite == pytest.approx(1.0, rel=1e-12)
+    assert 1.0 <= mass.sum() + pair.infinite <= 1.0 + 4e-12  # raised by what rounding may lack
     for epsilon, least in zip(grid, smooth_one, strict=True):
         assert pair.delta_at(float(epsilon)) <= 1.3 * least
     full = ProfilePair.of(Profile(np.array([0.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.0])), 1).atoms(0.0, 0.0)

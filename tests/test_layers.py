@@ -32,7 +32,7 @@ FLOORS = {
     ),
     "accounting": (
         ("events", "numeric"),
-        ("gaussian", "noise_events", "response", "sampling_events", "tries"),
+        ("gaussian", "noise_events", "quadrature", "response", "sampling_events", "tries"),
         ("composition", "dominating", "groups", "interop"),
         ("releases",),
         ("rdp",),
@@ -42,8 +42,8 @@ FLOORS = {
         ("calibration", "compare", "curves", "ledger"),
     ),
     "accounting.pld": (
-        ("pairs",),
-        ("discrete", "profiles"),
+        ("pairs", "stick"),
+        ("discrete", "profiles", "single"),
         ("simple",),
         ("bounded",),
         ("tilting",),
@@ -273,7 +273,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (37, 8, 168), "accounting": (21, 9, 83)}
+    assert found == {"": (37, 8, 168), "accounting": (22, 9, 86)}
 
 
 def test_heavy_imports_stay_where_they_belong():

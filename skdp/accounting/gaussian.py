@@ -18,11 +18,11 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from .numeric import Floats, bisect, sampled_loss
 
-__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at"]
+__all__ = ["LOG_SQRT_2PI", "gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at", "mills_drop"]
 
 # Relative slack that covers the rounding of what is computed here; results are moved by it to the safe side.
 _SAFE = 1e-11
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -31,7 +31,7 @@ def _mills(x: float) -> float:
     return math.sqrt(math.pi / 2.0) * float(erfcx(x / math.sqrt(2.0)))
 
 
-def _mills_drop(a: float, mu: float) -> float:
+def mills_drop(a: float, mu: float) -> float:
     """R(a) - R(a + mu) without cancellation, for a > -30."""
     if mu > 0.5:
         return _mills(a) - _mills(a + mu)
@@ -59,8 +59,8 @@ def log_delta_at(a: float, mu: float) -> float:
     float
     """
     if a > -30.0:
-        drop = _mills_drop(a, mu)
-        return -0.5 * a * a - _LOG_SQRT_2PI + math.log(drop) if drop > 0.0 else -math.inf
+        drop = mills_drop(a, mu)
+        return -0.5 * a * a - LOG_SQRT_2PI + math.log(drop) if drop > 0.0 else -math.inf
     b = a + mu
     log_tail = 0.5 * (b * b - a * a) + float(log_ndtr(-b))
     return math.log1p(-float(ndtr(a)) - math.exp(log_tail)) if log_tail < 0.0 else -math.inf
@@ -101,7 +101,7 @@ def _solve_a(log_delta: float, mu: float) -> float:
     for _ in range(200):
         value = log_delta_at(a, mu)
         low, high = (a, high) if value > log_delta else (low, a)
-        log_slope = math.log(mu) - 0.5 * a * a - _LOG_SQRT_2PI + math.log(max(_mills(a + mu), 1e-308)) - value
+        log_slope = math.log(mu) - 0.5 * a * a - LOG_SQRT_2PI + math.log(max(_mills(a + mu), 1e-308)) - value
         step = (value - log_delta) * math.exp(-log_slope) if abs(log_slope) < 600.0 else math.inf
         nxt = a + step
         nxt = nxt if low < nxt < high else 0.5 * (low + high)

@@ -2,7 +2,7 @@
 
 A loss l within a cell between losses a and b is split between them with weight (1 - e^{a-l}) / (1 - e^{a-b}) on b,
 which conserves the mass of both P and Q and dominates the exact pair (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
-2022). Masses within a cell are those of a quadrature with three nodes.
+2022). Masses within a cell are those of a quadrature, whose error is bounded by `quadrature.ERROR`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numeric import Floats
+from ..quadrature import MOST, number_of_nodes, rule
 from .atoms import LossAtoms
 
 __all__ = ["Tails", "connect"]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 _PART = 1 << 14  # cells at a time: memory stays small
 
 
@@ -43,19 +43,22 @@ def _log_sum(logs: Floats) -> Floats:
     return result
 
 
-def _split(knots: Floats, at_knots: Floats, density: Density) -> tuple[Floats, Floats]:
+def _split(knots: Floats, at_knots: Floats, density: Density, slope: Floats) -> tuple[Floats, Floats]:
     """For each cell the log mass that goes to its lower and to its upper end."""
     half = 0.5 * np.diff(knots)[:, None]
-    loss, log_density = density(knots[:-1, None] + half * (_NODES + 1.0))
+    node, weight = rule(number_of_nodes(float((half[:, 0] * slope).max())))
+    loss, log_density = density(knots[:-1, None] + half * (node + 1.0))
     low, high = at_knots[:-1, None], at_knots[1:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = np.where(high > low, np.expm1(low - loss) / np.expm1(low - high), 1.0)
         share = np.clip(share, 0.0, 1.0)
-        log_mass = log_density + np.log(half * _WEIGHTS)
+        log_mass = log_density + np.log(half * weight)
         return _log_sum(log_mass + np.log1p(-share)), _log_sum(log_mass + np.log(share))
 
 
-def connect(knots: Floats, density: Density, tails: Tails, extra: tuple[Floats, Floats] | None = None) -> LossAtoms:
+def connect(
+    knots: Floats, density: Density, slope: Floats | float, tails: Tails, extra: tuple[Floats, Floats] | None = None
+) -> LossAtoms:
     """The pair of two densities, of which the loss rises with the place.
 
     Parameters
@@ -64,6 +67,8 @@ def connect(knots: Floats, density: Density, tails: Tails, extra: tuple[Floats, 
         Ends of the cells, rising.
     density : callable
         Of places, of any shape: the loss there, and the log of the density of P.
+    slope : array or float
+        Of each cell, as `quadrature.nodes` takes it, for the densities of which P and Q are mixtures.
     tails : Tails
         What lies outside. The mass of P below is moved up to the first knot, that above is lost.
     extra : tuple of array, optional
@@ -72,16 +77,21 @@ def connect(knots: Floats, density: Density, tails: Tails, extra: tuple[Floats, 
     Returns
     -------
     LossAtoms
+
+    Raises
+    ------
+    ArithmeticError
+        If cells are too wide for a bound on the error.
     """
-    at_knots = np.maximum.accumulate(density(knots)[0])
-    parts = [
-        _split(knots[k : k + _PART + 1], at_knots[k : k + _PART + 1], density) for k in range(0, knots.size - 1, _PART)
-    ]
+    at_knots, slopes = np.maximum.accumulate(density(knots)[0]), np.broadcast_to(slope, knots.size - 1)
+    if float((0.5 * np.diff(knots) * slopes).max()) > max(MOST.values()):
+        raise ArithmeticError("cells are too wide for the densities in them; report this as an error")
+    parts = []
+    for k in range(0, knots.size - 1, _PART):
+        kept = slice(k, k + _PART + 1)
+        parts.append(_split(knots[kept], at_knots[kept], density, slopes[k : k + _PART]))
     down, up = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     log_weight = np.logaddexp(np.append(down, -math.inf), np.append(-math.inf, up))
-    if extra is None:  # else the rest may be next to nothing
-        own = 1.0 - tails.below - tails.above
-        log_weight += math.log(own) - float(_log_sum(log_weight))  # of the quadrature's own error, 1e-12 or less
     if tails.below > 0.0:
         log_weight[0] = np.logaddexp(log_weight[0], math.log(tails.below))
     loss = at_knots

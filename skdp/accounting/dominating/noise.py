@@ -50,7 +50,7 @@ _WIDTH, _RELATIVE = 0.01, 0.1  # of a cell: in standard deviations, and in nats
 _MOST_CELLS = 1 << 17
 _MOST_INTEGERS = 1 << 23
 _MOST_FAR = 1 << 24  # integers on which Gaussian noise is laid; beyond, all counts as revealed
-_MOST_SHIFT, _MOST_LOSS = 2.0e4, 1.0e9  # in standard deviations, and in nats: beyond, all counts as revealed
+_MOST_SHIFT, _MOST_LOSS = 8.0e2, 1.0e9  # in standard deviations, and in nats: beyond, all counts as revealed
 _LONG = 1.0e3  # shift in units of Laplace noise
 _OUTSIDE = 1e-300  # above the mass of integers that are left out
 _DEEP = 160.0  # nats below the top of a bounded loss, with a density below e^-80: taken together
@@ -113,7 +113,8 @@ def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1
         return below, math.fsum(p * float(ndtr(sign * c - top)) for p, c in parts)
 
     below, above = outside(plus, 1.0)
-    return connect(knots, density, Tails(below, above, *outside(minus, -1.0)))
+    slope = np.maximum(np.abs(knots[:-1]), np.abs(knots[1:])) + (max(right, left) + 3.0)
+    return connect(knots, density, slope, Tails(below, above, *outside(minus, -1.0)))
 
 
 @lru_cache(maxsize=256)
@@ -135,7 +136,7 @@ def laplace(size: float) -> LossAtoms:
         ends.append((-size, -size - math.log(2.0)))
     extra = np.array([loss for loss, _ in ends]), np.array([mass for _, mass in ends])
     q_below = 1.0 - 0.5 * math.exp(-0.5 * (bottom + size)) if bottom > -size else 0.0  # the loss is mirrored under Q
-    return connect(knots, density, Tails(below=below, q_below=q_below), extra)
+    return connect(knots, density, 0.5, Tails(below=below, q_below=q_below), extra)
 
 
 @lru_cache(maxsize=256)
@@ -154,7 +155,7 @@ def bounded_range(epsilon: float) -> LossAtoms:
         return math.exp(0.5 * (x - epsilon)) * -math.expm1(-0.5 * (x + epsilon)) / -math.expm1(-epsilon)
 
     cut = bottom > -epsilon
-    return connect(knots, density, Tails(below(bottom), q_below=1.0 - below(-bottom)) if cut else Tails())
+    return connect(knots, density, 0.5, Tails(below(bottom), q_below=1.0 - below(-bottom)) if cut else Tails())
 
 
 def statement(epsilon: float, delta: float) -> LossAtoms:
@@ -282,4 +283,4 @@ def sampled_laplace(q: float, size: float) -> LossAtoms:
 
     ends = np.array([-size, size])
     flat = np.full(2, -size - math.log(2.0))  # F beyond either shift
-    return connect(knots, density, Tails(), _both_ways(q, flat, ends, -ends))
+    return connect(knots, density, 1.0, Tails(), _both_ways(q, flat, ends, -ends))

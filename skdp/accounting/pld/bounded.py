@@ -22,14 +22,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numeric import Floats
+from ..quadrature import ERROR, lifted, rounding, rule
 from .discrete import AtomsPair
 from .pairs import Atoms, Pair
 from .profiles import ProfilePair
 
 __all__ = ["AnyPair", "LaplacePair", "ResponsePair"]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 _DEEP = 160.0  # losses this far below the top have a density below e^-80 and are taken together
+
+
+def _raised(pair: LaplacePair | ResponsePair) -> float:
+    return float(lifted(np.array([pair.size]), 2.0 * pair.error, pair.rate)[0])
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,21 @@ class LaplacePair:
     infinite = 0.0
 
     @property
+    def rate(self) -> float:
+        """No loss is larger."""
+        return self.size
+
+    @property
+    def error(self) -> float:
+        """Of its atoms."""
+        return ERROR + rounding(-min(self.size, _DEEP) - 40.0, self.size)
+
+    @property
+    def top(self) -> float:
+        """The largest loss, as `quadrature.lifted` raises it."""
+        return _raised(self)
+
+    @property
     def variation(self) -> float:
         """Total variation of the pair."""
         return -math.expm1(-0.5 * self.size) * (1.0 + 1e-13)
@@ -68,10 +87,12 @@ class LaplacePair:
         return span
 
     def _atoms(self, knots: Floats) -> Atoms:
-        half = 0.5 * np.diff(knots)
-        loss = (knots[:-1, None] + half[:, None] * (_NODES + 1.0)).ravel()
+        half = 0.5 * np.diff(knots)[:, None]
+        # of densities e^{l/2} and e^{-l/2} in cells of up to a quarter: far below `ERROR`, and below that times `size`
+        node, weight = rule(5)
+        loss = (knots[:-1, None] + half * (node + 1.0)).ravel()
         with np.errstate(divide="ignore"):
-            log_weight = np.log((half[:, None] * _WEIGHTS).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
+            log_weight = np.log((half * weight).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
         keep = log_weight > -math.inf
         loss, log_weight = loss[keep], log_weight[keep]
         low = 0.0
@@ -81,11 +102,12 @@ class LaplacePair:
             loss = np.concatenate([[-self.size], loss])
             log_weight = np.concatenate([[-self.size - math.log(2.0)], log_weight])
         top, half_mass = np.array([self.size]), np.array([-math.log(2.0)])
-        return Atoms(np.concatenate([loss, top]), np.concatenate([log_weight, half_mass]), low, 0.0)
+        loss, log_weight = np.concatenate([loss, top]), np.concatenate([log_weight, half_mass])
+        return Atoms(loss, log_weight, low, 0.0).lift(self.error, self.rate)
 
     def _knots(self) -> Floats:
         bottom = max(-self.size, self.size - _DEEP)
-        return np.linspace(bottom, self.size, max(8, int((self.size - bottom) * 4.0)) + 1)
+        return np.linspace(bottom, self.size, max(8, math.ceil((self.size - bottom) * 4.0)) + 1)
 
     def atoms(self, low: float, high: float) -> Atoms:
         """The pair as weighted losses, for moments."""
@@ -120,6 +142,21 @@ class ResponsePair:
     symmetric = True
 
     @property
+    def rate(self) -> float:
+        """No loss is larger."""
+        return self.size
+
+    @property
+    def error(self) -> float:
+        """Of its atoms."""
+        return rounding(-self.size, self.size)
+
+    @property
+    def top(self) -> float:
+        """The largest loss, as `quadrature.lifted` raises it."""
+        return _raised(self)
+
+    @property
     def variation(self) -> float:
         """Total variation of the pair."""
         return (self.infinite + (1.0 - self.infinite) * math.tanh(0.5 * self.size)) * (1.0 + 1e-13)
@@ -142,7 +179,8 @@ class ResponsePair:
         if self.size == 0.0:
             return Atoms(np.zeros(1), np.array([rest]), 0.0, self.infinite)
         upper = rest - math.log1p(math.exp(-self.size))
-        return Atoms(np.array([-self.size, self.size]), np.array([upper - self.size, upper]), 0.0, self.infinite)
+        loss, log_weight = np.array([-self.size, self.size]), np.array([upper - self.size, upper])
+        return Atoms(loss, log_weight, 0.0, self.infinite).lift(self.error, self.rate)
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
         """The same, as there is nothing to integrate."""

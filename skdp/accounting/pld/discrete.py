@@ -11,12 +11,14 @@ import numpy as np
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import Directions, dominating, fixed_gaussian
 from ..numeric import Floats
+from ..quadrature import ERROR, rounding
 from ..releases import Releases
 from .pairs import Atoms
+from .stick import epsilon_of, hockey_stick
 
 __all__ = ["AtomsPair", "atoms_pairs", "paired"]
 
-_SAFE = 1.0 + 1e-12  # covers rounding of sums
+_SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,7 @@ class AtomsPair:
     count: int
     symmetric: bool
     plain = False
+    rate = 1.0
 
     @property
     def infinite(self) -> float:
@@ -46,6 +49,30 @@ class AtomsPair:
     def variation(self) -> float:
         """Total variation of the pair."""
         return min(self.pair.profile(0.0) * _SAFE, 1.0)
+
+    @cached_property
+    def _raised(self) -> tuple[Floats, Floats]:
+        """Losses and masses, raised by as much as makes up for rounding."""
+        atoms = self.atoms(float(self.pair.loss[0]), float(self.pair.loss[-1]))
+        return atoms.loss, np.exp(atoms.log_weight)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Delta of one release, a sum."""
+        return min(1.0, hockey_stick(*self._raised, epsilon) * _SAFE + self.infinite * _SAFE)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Epsilon of one release."""
+        left = (delta - self.infinite * _SAFE) / _SAFE
+        if left <= 0.0:
+            return math.inf
+        if self.delta_at(0.0) <= delta:
+            return 0.0
+        epsilon = max(0.0, epsilon_of(*self._raised, left))
+        for step in (1e-14, 1e-12, 1e-10):  # no rounding in finding it puts it too low
+            if self.delta_at(epsilon) <= delta:
+                return epsilon
+            epsilon += step * max(epsilon, 1.0)
+        return float(self._raised[0][np.searchsorted(self._raised[0], epsilon)])
 
     @cached_property
     def _log_tails(self) -> tuple[Floats, Floats, Floats]:
@@ -86,7 +113,9 @@ class AtomsPair:
         lost = self.pair.infinite + math.exp(float(above[last - 1]))
         weight = self.pair.log_weight[first:last].copy()
         weight[0] = np.logaddexp(weight[0], below[first])
-        return Atoms(self.pair.loss[first:last], weight, 0.0, lost)
+        loss = self.pair.loss[first:last]
+        error = ERROR + rounding(float(weight.min()), float(np.abs(loss).max()))
+        return Atoms(loss, weight, 0.0, lost).lift(error, self.rate)
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
         """The same, as there is nothing to integrate."""

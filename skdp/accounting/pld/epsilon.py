@@ -9,23 +9,27 @@ from __future__ import annotations
 import math
 
 from ..noise_events import ExponentialMechanismDpEvent
+from ..numeric import least_delta
 from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
-from ..releases import Releases, Statement
+from ..releases import Releases, SampledGaussian, Statement
 from ..response import randomised_response_delta, randomised_response_epsilon
 from .bounded import AnyPair
 from .directions import Directed, directions
+from .discrete import AtomsPair
 from .profiles import ProfilePair
 from .reading import ROUGH, is_negligible, read_delta, read_epsilon, total_variation
-from .simple import Simple
+from .saddle import find_tilt
+from .simple import MAX_SHIFT, Simple
+from .single import single_delta, single_epsilon
 
 __all__ = [
     "FINE",
     "PLD_KINDS",
     "check_kinds",
+    "closed_epsilon",
     "least_with_renyi",
     "pld_delta",
     "pld_epsilon",
-    "response_epsilon",
 ]
 
 PLD_KINDS = (
@@ -35,7 +39,11 @@ PLD_KINDS = (
 FINE = 2e-6  # relative error of epsilon aimed at
 _PROFILE = 1e-5  # relative error of the profile of one try
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
-_FLOORS = (-25.0, -60.0, -200.0, -690.0)  # how far that is if delta is not known, one after the other
+_FLOORS = 4.0  # nats between floors: prices at deltas that are close to each other are read off the same profiles
+_DEPTHS = (-28.0, -60.0, -200.0, -700.0)  # floors where delta is looked for, one after the other
+_FAR_BELOW = 1e-5  # what is read off at the delta that was found, of what was asked for: then it is looked for
+_LEAST_DELTA, _MOST_DELTA, _FIRST_DELTA = 1e-300, 1.0 - 1e-9, 1e-6  # within which a grid is laid; a first guess
+_LOOKS, _CLOSE = 12, 0.02  # for delta, at most; between the logs of a guess and of what was read where it is good
 _ROUNDING = 1e-14
 _MOST_IN_CLOSED_FORM, _STEEPEST_RESPONSE = 10**4, 300.0  # randomised responses; more round more
 _MANY = 10**9  # releases from which on the grid is so coarse that Rényi divergences may be the better bound
@@ -80,39 +88,14 @@ def _infinite(revealed: float, pairs: tuple[AnyPair, ...]) -> float:
 
 def _selected_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: float) -> float:
     """Epsilon of a composition in which something was selected."""
-    floor = max(math.log(delta) - _NEGLIGIBLE, -700.0)
-    directed = directions(found, replace_one, floor, max(accuracy, _PROFILE))
+    floor = math.floor((math.log(delta) - _NEGLIGIBLE) / _FLOORS) * _FLOORS
+    directed = directions(found, replace_one, max(floor, _DEPTHS[-1]), max(accuracy, _PROFILE))
     alone, infinite = _alone(directed), _infinite(Simple.of(found, replace_one).revealed, directed[0])
     if alone is not None:
         return alone.epsilon_at(delta)
     if infinite >= delta:
         return math.inf
     return read_epsilon(directed, infinite, delta, accuracy)
-
-
-def _selected_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
-    """Delta of a composition in which something was selected: profiles are followed further until it suffices."""
-    revealed = Simple.of(found, replace_one).revealed
-    if revealed >= 1.0:
-        return 1.0
-    best = rdp_delta(found, epsilon, replace_one=replace_one) if _by_renyi(found, replace_one) else 1.0
-    for floor in _FLOORS:
-        if best < math.exp(floor + _NEGLIGIBLE) and floor > _FLOORS[-1]:
-            continue  # a bound is already below all that this floor can tell
-        directed = directions(found, replace_one, floor, max(accuracy, _PROFILE))
-        alone = _alone(directed)
-        if alone is not None:
-            value = alone.delta_at(epsilon)
-        elif _infinite(revealed, directed[0]) >= 1.0:
-            value = 1.0
-        else:
-            value = max(read_delta(pairs, epsilon, accuracy) for pairs in directed)
-        best = min(best, value, *(total_variation(pairs) for pairs in directed))
-        if best > math.exp(floor + _NEGLIGIBLE):
-            break
-        if floor == _FLOORS[0] and rdp_refusal(found, replace_one=replace_one) is None:
-            best = min(best, rdp_delta(found, epsilon, replace_one=replace_one))
-    return best
 
 
 def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:
@@ -145,9 +128,25 @@ def _response_alone(found: Releases) -> Statement | None:
     return only if only.times <= _MOST_IN_CLOSED_FORM and only.epsilon < _STEEPEST_RESPONSE else None
 
 
-def response_epsilon(found: Releases, simple: Simple, delta: float) -> float | None:
-    """Epsilon of repeated randomised response in closed form; None for anything else."""
-    response = _response_alone(found)
+def _sampled_alone(found: Releases) -> SampledGaussian | None:
+    """The one sampled Gaussian release, if there is nothing else: a closed form."""
+    if found.kinds != ("sampled",) or len(found.sampled) > 1:
+        return None
+    (only,) = found.sampled
+    return only if only.times == 1 and only.rate < 1.0 and 1.0 / only.noise <= MAX_SHIFT else None
+
+
+def _weighted_alone(directed: Directed) -> list[AtomsPair] | None:
+    """The pair of weighted losses of each direction, if it is of one release and there is nothing else: a sum."""
+    alone = [pairs[0] for pairs in directed if len(pairs) == 1 and isinstance(pairs[0], AtomsPair)]
+    return alone if len(alone) == len(directed) and all(pair.count == 1 for pair in alone) else None
+
+
+def closed_epsilon(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
+    """Epsilon of repeated randomised response, or of one sampled Gaussian, in closed form; None for anything else."""
+    response, sampled = _response_alone(found), _sampled_alone(found)
+    if sampled is not None:
+        return min(single_epsilon(sampled.rate, sampled.noise, delta, replace_one), simple.epsilon_at(delta))
     if response is None:
         return None
     left = (delta - simple.revealed * (1.0 + _ROUNDING)) / (1.0 - simple.revealed) * (1.0 - _ROUNDING)
@@ -161,12 +160,15 @@ def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: fl
     known = simple.known_epsilon(delta)
     if known is not None:
         return known
-    closed = response_epsilon(found, simple, delta)
+    closed = closed_epsilon(found, simple, delta, replace_one)
     if closed is not None:
         return closed
     directed = directions(found, replace_one)
     if simple.steep:
         return 0.0 if is_negligible(directed, delta) else simple.epsilon_at(delta)
+    weighted = _weighted_alone(directed)
+    if weighted is not None:
+        return max(pair.epsilon_at(delta) for pair in weighted)
     return min(simple.epsilon_at(delta), read_epsilon(directed, simple.revealed, delta, accuracy))
 
 
@@ -189,29 +191,73 @@ def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, acc
         In [0, 1].
     """
     check_kinds(found)
-    value = _grid_delta(found, epsilon, replace_one, accuracy)
-    return min(value, rdp_delta(found, epsilon, replace_one=replace_one)) if _by_renyi(found, replace_one) else value
+    known = _known_delta(found, epsilon, replace_one)
+    return _composed_delta(found, epsilon, replace_one, accuracy) if known is None else known
 
 
-def _grid_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
-    if found.selected:
-        return _selected_delta(found, epsilon, replace_one, accuracy)
+def _known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | None:
+    """Delta where there is a formula for it; None elsewhere."""
     simple = Simple.of(found, replace_one)
-    if simple.closed and (simple.mu > 0.0 or simple.revealed == 0.0):
-        return simple.closed_delta(epsilon)
     if simple.revealed >= 1.0:
         return 1.0
+    if found.selected:
+        return None
+    if simple.closed and (simple.mu > 0.0 or simple.revealed == 0.0):
+        return simple.closed_delta(epsilon)
     if epsilon >= simple.pure and simple.mu == 0.0:
         return min(1.0, simple.revealed * (1.0 + 1e-12))
-    response = _response_alone(found)
+    response, sampled = _response_alone(found), _sampled_alone(found)
     if response is not None:
         rest = randomised_response_delta(response.epsilon, response.times, epsilon)
         return min(1.0, (simple.revealed + (1.0 - simple.revealed) * rest) * (1.0 + _ROUNDING))
+    if sampled is not None:
+        return min(single_delta(sampled.rate, sampled.noise, epsilon, replace_one), simple.delta_at(epsilon))
     directed = directions(found, replace_one)
     if simple.steep:
         return min(simple.delta_at(epsilon), total_variation(directed[0]))
-    worst = 0.0
-    for pairs in directed:
-        if worst == 0.0 or read_delta(pairs, epsilon, ROUGH) > worst:
-            worst = max(worst, read_delta(pairs, epsilon, accuracy))
-    return min(worst, simple.delta_at(epsilon), total_variation(directed[0]))
+    weighted = _weighted_alone(directed)
+    return None if weighted is None else max(pair.delta_at(epsilon) for pair in weighted)
+
+
+def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
+    """Delta where `epsilon` is what is read off at it: from a guess, on coarse grids first."""
+    revealed = Simple.of(found, replace_one).revealed
+    by_renyi = _by_renyi(found, replace_one) or (
+        bool(found.selected) and rdp_refusal(found, replace_one=replace_one) is None
+    )
+    best = rdp_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
+    fine = max(accuracy, _PROFILE) if found.selected else accuracy  # that of profiles is no better
+    rough = max(ROUGH, accuracy)
+    delta = min(best, _FIRST_DELTA) if found.selected else _guess(found, epsilon, replace_one)
+    for _ in range(_LOOKS):
+        needed = math.log(max(delta, _LEAST_DELTA)) - _NEGLIGIBLE
+        floor = next((depth for depth in _DEPTHS if depth <= needed), _DEPTHS[-1])
+        directed = directions(found, replace_one, floor, max(fine, _PROFILE))
+        alone = _alone(directed)
+        if alone is not None:
+            value = guess = alone.delta_at(epsilon)
+        else:
+            infinite = _infinite(revealed, directed[0])
+            if infinite >= _MOST_DELTA:
+                return best
+            delta = min(max(delta, infinite * (1.0 + ROUGH), _LEAST_DELTA), _MOST_DELTA)
+            value, guess = read_delta(directed, infinite, epsilon, delta, rough)
+        best, off = min(best, value), abs(math.log(max(guess, _LEAST_DELTA) / max(delta, _LEAST_DELTA)))
+        if off < _CLOSE:
+            if rough == fine or guess >= _MOST_DELTA:
+                break
+            rough = fine
+        delta = guess
+
+    def price(delta: float) -> float:
+        return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy)
+
+    # what rounding adds may keep a grid that is centred too low where it is
+    far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - _FAR_BELOW) - _FAR_BELOW
+    return min(best, least_delta(price, epsilon)) if far else best
+
+
+def _guess(found: Releases, epsilon: float, replace_one: bool) -> float:
+    """About delta at `epsilon`."""
+    directed = directions(found, replace_one)
+    return math.exp(max(find_tilt(pairs, None, epsilon).log_delta for pairs in directed))

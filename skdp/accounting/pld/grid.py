@@ -26,10 +26,7 @@ __all__ = [
     "Composed",
     "GridRelease",
     "compose_on_grid",
-    "delta_of",
     "deltas_of",
-    "epsilon_of",
-    "hockey_stick",
     "release_moment",
 ]
 
@@ -37,7 +34,6 @@ Spectrum = NDArray[np.complex128]
 
 _UNIT = 2.3e-16
 _DEEPEST = 600.0  # log of the most that tilting back may multiply by
-_ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached
 _HEAVY = 0.9  # share of the mass on one label from which on it is kept out of the transform
 _FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
 
@@ -60,8 +56,10 @@ class GridRelease(NamedTuple):
         Mass that the truncation moved up to the second label.
     lost : float
         Mass sent to infinite loss.
-    residue : float
-        Relative error of the quadrature.
+    room : float
+        By how much masses were raised, relative, and so losses per `min(1, rate + |loss|)`: see `quadrature`.
+    lift : float
+        By how much a loss was raised, at most.
     """
 
     offset: float
@@ -70,22 +68,16 @@ class GridRelease(NamedTuple):
     spread: tuple[Floats, Floats]
     low: float
     lost: float
-    residue: float
-
-
-_ROOM = 1.0 + 1e-12
-"""Above the error of the quadrature, which is below 1e-13 wherever the mass of a span is known."""
+    room: float
+    lift: float
 
 
 def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> GridRelease:
-    """Connect-the-dots discretisation of one release."""
+    """Connect-the-dots discretisation of one release: of a pair that dominates it, whatever was rounded."""
     atoms = pair.atoms_in_buckets(*span, h, offset)
-    weight = np.exp(atoms.log_weight)
-    # Of a span that begins far up in the losses, what 1 - low leaves is rounding, and no mass to scale to.
-    scale = (1.0 - atoms.low - atoms.lost) / float(weight.sum()) if atoms.low < 0.5 else _ROOM
-    weight *= scale
-    lower = np.floor((atoms.loss - offset) / h)
-    share = np.clip(np.expm1(lower * h + offset - atoms.loss) / math.expm1(-h), 0.0, 1.0)
+    loss, weight = atoms.loss, np.exp(atoms.log_weight)
+    lower = np.floor((loss - offset) / h)
+    share = np.clip(np.expm1(lower * h + offset - loss) / math.expm1(-h), 0.0, 1.0)
     first = int(lower.min())
     slot = (lower - first).astype(np.int64)
     raised = weight * share
@@ -97,8 +89,9 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
     mass[1] += atoms.low  # all of it has losses below the first atom's, hence below this point
     kept = mass > 0.0
     position = np.flatnonzero(kept) + first
+    lift = atoms.room * min(1.0, pair.rate + float(np.abs(loss).max()))
     return GridRelease(
-        offset, position, np.log(mass[kept]), (below[kept], above[kept]), atoms.low, atoms.lost, abs(scale - 1.0)
+        offset, position, np.log(mass[kept]), (below[kept], above[kept]), atoms.low, atoms.lost, atoms.room, lift
     )
 
 
@@ -164,7 +157,7 @@ class Composed(NamedTuple):
 def _lost(tilt: Tilt, releases: tuple[GridRelease, ...]) -> float:
     """Probability that any release sends its loss to infinity."""
     logs = [p.count * math.log1p(-min(s.lost, 1.0 - 1e-16)) for p, s in zip(tilt.pairs, releases, strict=True)]
-    return -math.expm1(sum(logs)) * (1.0 + 1e-14)
+    return -math.expm1(sum(logs)) * (1.0 + 1e-12)
 
 
 def _good_size(least: float) -> int:
@@ -280,46 +273,10 @@ def _rounding(power: Spectrum, apart: float, size: int) -> float:
     return 2.0 * float(np.abs(power).sum()) / size * unit * (apart + 1.0) + math.exp(-_FAINT)
 
 
-def hockey_stick(loss: Floats, mass: Floats, epsilon: float) -> float:
-    """Sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
-
-    Parameters
-    ----------
-    loss, mass : array
-    epsilon : float
-
-    Returns
-    -------
-    float
-    """
-    above = int(np.searchsorted(loss, epsilon, side="right"))
-    return float(mass[above:] @ -np.expm1(epsilon - loss[above:]))
-
-
-def delta_of(found: Composed, epsilon: float) -> float:
-    """Delta at `epsilon`, with everything left out added; 1 below the window, where nothing is known.
-
-    Parameters
-    ----------
-    found : Composed
-    epsilon : float
-
-    Returns
-    -------
-    float
-    """
-    if epsilon < found.floor:
-        return 1.0
-    total = hockey_stick(found.loss, found.mass, epsilon) * (1.0 + found.slack)
-    log_main = found.log_scale + math.log(total) if total > 0.0 else -math.inf
-    parts = math.exp(min(log_main, 0.0)), math.exp(min(found.log_outside, 0.0)), found.lost
-    return min(1.0, sum(parts))
-
-
 def deltas_of(found: Composed, epsilons: Floats) -> Floats:
-    """`delta_of` at rising epsilons, however far from where `found` was composed: looser there, never below.
+    """Delta at rising epsilons, with everything left out added: looser far from where `found` was composed.
 
-    Mass above the window is added; below the window, and where tilting back was capped, delta is 1.
+    Below the window, and where tilting back was capped, delta is 1.
 
     Parameters
     ----------
@@ -348,49 +305,3 @@ def deltas_of(found: Composed, epsilons: Floats) -> Floats:
         main = np.exp(np.minimum(found.log_scale + np.log(total * (1.0 + found.slack)), 0.0))
     result = np.minimum(main + math.exp(min(found.log_outside, 0.0)) + found.lost, 1.0)
     return np.where(epsilons < found.floor, 1.0, result)
-
-
-def epsilon_of(loss: Floats, mass: Floats, goal: float) -> float:
-    """Smallest epsilon at which the masses have a hockey-stick sum of at most `goal`.
-
-    Parameters
-    ----------
-    loss, mass : array
-        Labels, rising, and their masses.
-    goal : float
-        Above 0.
-
-    Returns
-    -------
-    float
-        Solution of the linear equation in e^epsilon within one grid cell; an end of `loss` if it lies
-        beyond.
-    """
-    tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)  # mass at and above each point: delta(epsilon) is below it
-    high = int(np.searchsorted(-tail[:-1], -goal, side="left"))
-    if high == 0:
-        return float(loss[0])
-    if high == loss.size:
-        return float(loss[-1])
-    # delta(e) >= (1 - e^{e - l}) tail(l) for every l, so no solution lies below the largest l + log(1 - goal / tail(l))
-    near = slice(max(int(np.searchsorted(-tail[:high], -goal * _ABOVE, side="right")) - 1, 0), high)
-    least = float((loss[near] + np.log1p(-goal / tail[near])).max())
-    low = max(int(np.searchsorted(loss, least)) - 1, 0)
-    if loss[high] - loss[low] > 500.0:
-        return float(loss[high])
-    origin = loss[low]
-    weighted = np.append(np.cumsum((mass[low:] * np.exp(origin - loss[low:]))[::-1])[::-1], 0.0)
-    growth = np.exp(loss[low : high + 1] - origin)
-    # delta at a point is what the masses above it say: its own, which may be far larger, has no part in it
-    at_point = tail[low + 1 : high + 2] - growth * weighted[1 : high + 2 - low]
-    cell = int(np.searchsorted(-at_point, -goal, side="left"))
-    if cell == 0:
-        return float(loss[low])
-    below, above = float(loss[low + cell - 1]), float(loss[low + cell])
-    part = float(growth[cell] * weighted[cell])
-    if not 0.0 < part < math.inf:
-        return above
-    share = float(tail[low + cell] - goal) / part
-    if share <= 0.0:
-        return below
-    return min(max(above + math.log(share), below), above)

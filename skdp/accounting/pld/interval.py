@@ -10,7 +10,7 @@ from ..composition import MOST_RELEASES
 from ..releases import Releases, join, repeat
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .directions import directions
-from .epsilon import FINE, check_kinds, least_with_renyi, pld_epsilon, response_epsilon
+from .epsilon import FINE, check_kinds, closed_epsilon, least_with_renyi, pld_epsilon
 from .grid import compose_on_grid
 from .lower_bounds import lower_epsilon, single_epsilon
 from .pairs import Pair
@@ -122,7 +122,7 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
     solved = solve_directions(directed, simple.revealed, delta, FINE, work)
     upper = min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
     upper = least_with_renyi(upper, found, delta, replace_one)
-    closed = response_epsilon(found, simple, delta)
+    closed = closed_epsilon(found, simple, delta, replace_one)
     upper = upper if closed is None else closed
     if all(1.0 / each.noise <= MAX_SHIFT for each in found.sampled):  # else what was composed is not the exact pair
         lower = max(lower, *(_lower(each, delta, upper, work) for each in solved))

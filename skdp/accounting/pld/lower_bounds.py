@@ -33,8 +33,9 @@ from ..gaussian import gaussian_epsilon
 from ..numeric import Floats
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .discrete import AtomsPair
-from .grid import Composed, GridRelease, epsilon_of, hockey_stick, release_moment
+from .grid import Composed, GridRelease, release_moment
 from .profiles import ProfilePair
+from .stick import epsilon_of, hockey_stick
 from .tilting import Tilt, deviation, total
 
 __all__ = ["lower_epsilon", "single_epsilon"]
@@ -215,9 +216,10 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     # labels were moved up by the rounding of their sum: twice that, to be below
     count = sum(pair.count for pair in tilt.pairs)
     exact = found.loss - 1e-15 * sum(p.count * abs(s.offset) for p, s in zip(tilt.pairs, found.releases, strict=True))
-    residue = sum(p.count * s.residue for p, s in zip(tilt.pairs, found.releases, strict=True)) + 1e-13 * count
+    room = sum(p.count * s.room for p, s in zip(tilt.pairs, found.releases, strict=True)) + 1e-13 * count
+    lift = sum(p.count * s.lift for p, s in zip(tilt.pairs, found.releases, strict=True))
     mass = np.maximum(found.mass - 2.0 * found.doubt * found.untilt, 0.0)
-    shrunk = (1.0 + found.slack) * math.exp(min(residue, 50.0))
+    shrunk = (1.0 + found.slack) * math.exp(min(2.0 * room, 50.0))
 
     def read(goal: float) -> float:
         scaled = math.exp(min(math.log(goal) - found.log_scale, 700.0)) * shrunk
@@ -245,7 +247,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     at = read(needed * (1.0 + _SHARE) + taken)
     if at < place:
         return 0.0
-    return max(0.0, at - _bound_shift(tilt, found, place, math.log(_SHARE * needed)) - _TINY * abs(at))
+    return max(0.0, at - _bound_shift(tilt, found, place, math.log(_SHARE * needed)) - 2.0 * lift - _TINY * abs(at))
 
 
 def single_epsilon(pair: AnyPair, delta: float) -> float:

@@ -29,23 +29,34 @@ from scipy.special import ndtr
 
 from ..gaussian import mixture_loss
 from ..numeric import Floats
+from ..quadrature import ERROR, lifted, nodes, rounding
 
 __all__ = ["Atoms", "Pair"]
 
+_CELLS = 64  # at least, in a quadrature
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-_GAUSS = {k: np.polynomial.legendre.leggauss(k) for k in (2, 4)}
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
 class Atoms(NamedTuple):
     """A weighted set of losses: `loss` rises, `log_weight` is the log of its probability under P.
 
-    `low` is the mass under P below the first loss, `lost` the mass above the last.
+    `low` is the mass under P below the first loss, `lost` the mass above the last. `room` is by how much masses,
+    relative, and losses are raised (`lift`); it is 0 where atoms only serve to find out where to look.
     """
 
     loss: Floats
     log_weight: Floats
     low: float
     lost: float
+    room: float = 0.0
+
+    def lift(self, error: float, rate: float) -> Atoms:
+        """Atoms that dominate these, whatever was rounded: with an error as in `quadrature`, at a sampling rate."""
+        room = 2.0 * error
+        return Atoms(
+            lifted(self.loss, room, rate), self.log_weight + math.log1p(room), self.low, self.lost, self.room + room
+        )
 
 
 def _mixture_place(q: float, m: float, loss: Floats) -> Floats:
@@ -108,6 +119,11 @@ class Pair:
         return place
 
     @property
+    def rate(self) -> float:
+        """Probability with which the record takes part."""
+        return self.q
+
+    @property
     def plain(self) -> bool:
         """Whether this is a Gaussian mechanism without sampling."""
         return self.q == 1.0
@@ -165,7 +181,7 @@ class Pair:
         return low, max(min(high, other), low + 1e-3)
 
     def _knots(self, low: float, high: float) -> Floats:
-        """Points between which the integrands are smooth enough for four Gauss nodes."""
+        """Points between which moments are smooth enough for four Gauss nodes."""
         points = [np.linspace(low, high, max(8, int((high - low) * 8.0)) + 1)]
         if self.q < 1.0:
             # where the two parts of the mixture are equal, the loss turns from flat to slope m
@@ -176,16 +192,7 @@ class Pair:
         joined = np.concatenate(points)
         return np.unique(joined[(joined >= low) & (joined <= high)])
 
-    def _atoms(self, knots: Floats, low: float, high: float) -> Atoms:
-        width = np.diff(knots)
-        fine = width < 0.005 / max(1.0, self.m)
-        z_parts, w_parts = [], []
-        for nodes, part in ((2, fine), (4, ~fine)):
-            at, weight = _GAUSS[nodes]
-            w = width[part]
-            z_parts.append((knots[:-1][part][:, None] + 0.5 * w[:, None] * (at + 1.0)).ravel())
-            w_parts.append((0.5 * w[:, None] * weight).ravel())
-        z, w = np.concatenate(z_parts), np.concatenate(w_parts)
+    def _atoms(self, z: Floats, weight: Floats, low: float, high: float) -> Atoms:
         loss = self.loss(z)
         base = -0.5 * z * z - _LOG_SQRT_2PI
         if self.kind == "remove":
@@ -193,7 +200,7 @@ class Pair:
         elif self.kind == "replace":
             base = base + mixture_loss(self.q, self.m, z)
         below, above = self.tails(low, high)
-        return Atoms(loss, base + np.log(w), below, above)
+        return Atoms(loss, base + np.log(weight), below, above)
 
     def atoms(self, low: float, high: float) -> Atoms:
         """The pair on [low, high] as some hundreds of weighted losses: for moments, not for bounds.
@@ -208,15 +215,23 @@ class Pair:
         Atoms
             Moments are accurate to about 1e-10.
         """
-        return self._atoms(self._knots(low, high), low, high)
+        knots = self._knots(low, high)
+        half = 0.5 * np.diff(knots)[:, None]
+        return self._atoms((knots[:-1, None] + half * (_NODES + 1.0)).ravel(), (half * _WEIGHTS).ravel(), low, high)
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
-        """The same, with knots also where the loss is `offset` and a multiple of `width`.
+        """The same for bounds, with knots also where the loss is `offset` and a multiple of `width`.
 
         No quadrature interval then crosses a grid point, so that splitting each atom between its two grid
-        neighbours is as accurate as splitting the exact mass between them.
+        neighbours is as accurate as splitting the exact mass between them. `P` and `Q` are mixtures of normal densities
+        whose centres are at most `m` from 0.
         """
         ends = (self.loss(np.array([low, high])) - offset) / width
         crossings = self.place(np.arange(math.floor(ends[0]) + 1, math.ceil(ends[1])) * width + offset)
         crossings = crossings[(crossings > low) & (crossings < high)]
-        return self._atoms(np.union1d(self._knots(low, high), crossings), low, high)
+        knots = np.union1d(np.linspace(low, high, _CELLS + 1), crossings)
+        z, weight = nodes(knots, np.maximum(np.abs(knots[:-1]), np.abs(knots[1:])) + (self.m + 3.0))
+        atoms = self._atoms(z, weight, low, high)
+        size = self.m * (max(abs(low), abs(high)) + self.m)
+        least, loss = float(atoms.log_weight.min()), float(np.abs(atoms.loss).max())
+        return atoms.lift(ERROR + rounding(least, loss, size), self.q)

@@ -38,6 +38,7 @@ from .pairs import Atoms
 __all__ = ["Profile", "ProfilePair", "select_best"]
 
 _SAFE = 1.0 + 1e-10  # covers rounding
+_ERROR = 1e-12  # of masses, which are differences of slopes: of what lies above them
 _LONGEST = 4  # most that selection may move a profile, in lengths of its grid, before a simpler bound is taken
 
 
@@ -199,6 +200,7 @@ class ProfilePair:
     profile: Profile
     count: int
     plain = False
+    rate = 1.0
     symmetric = True
 
     @classmethod
@@ -248,7 +250,7 @@ class ProfilePair:
         at = np.concatenate([-up[::-1][: mirrored.size], up])
         weight = np.concatenate([mirrored[::-1], mass])
         kept = weight > 0.0
-        return Atoms(at[kept], np.log(weight[kept]), 0.0, self.infinite)
+        return Atoms(at[kept], np.log(weight[kept]), 0.0, self.infinite).lift(_ERROR, self.rate)
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
         """The same, as there is nothing to integrate."""

@@ -10,23 +10,20 @@ import numpy as np
 
 from .bounded import AnyPair
 from .directions import Directed
-from .discrete import AtomsPair
-from .grid import Composed, delta_of, epsilon_of, hockey_stick
+from .grid import Composed, deltas_of
 from .resolution import WORK, solve
 from .saddle import find_tilt
-from .tilting import LEAST_LOG_DELTA, Tilt, deviation
+from .stick import epsilon_of, hockey_stick
+from .tilting import Tilt
 
 __all__ = ["ROUGH", "Solved", "is_negligible", "read_delta", "read_epsilon", "solve_directions", "total_variation"]
 
 ROUGH = 1e-3  # accuracy at which the second direction is first looked at
-_NOTHING = 1e-300  # above e^-692
 _FAR = 10.0  # from where a grid is centred, in units of 1 / theta, up to which it is read
 _NEAR = 2.0  # the same for a guess that was good
 _LOOKS = 5  # at most, after the first
 _BENT = 3e-5  # share of epsilon that the width of the grid may cost before a finer one is tried
 _LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
-_LARGE, _DOUBTFUL = 300.0, 0.2  # epsilon, and log of delta above its guess, from which on another look is taken
-_LAST_PLACES = 1e-15  # relative rounding of a loss that is read off as it is
 
 
 class Solved(NamedTuple):
@@ -186,33 +183,37 @@ def read_epsilon(directed: Directed, infinite: float, delta: float, accuracy: fl
     return max(0.0, *(each.epsilon for each in solve_directions(directed, infinite, delta, accuracy)))
 
 
-def read_delta(pairs: tuple[AnyPair, ...], epsilon: float, accuracy: float) -> float:
-    """Delta of one direction at `epsilon`; an epsilon off by about `accuracy` in proportion would give it exactly.
+def read_delta(
+    directed: Directed, infinite: float, epsilon: float, delta: float, accuracy: float
+) -> tuple[float, float]:
+    """Delta at `epsilon` on grids that are centred on where `delta` is reached, and a better guess of `delta`.
 
-    That of a single release of weighted losses is a sum, and needs no grid.
+    Parameters
+    ----------
+    directed : list of tuple of pairs
+    infinite : float
+        Probability of infinite loss.
+    epsilon : float
+        In nats, at least 0.
+    delta : float
+        A guess, above `infinite`.
+    accuracy : float
+        Relative error of epsilon aimed at.
+
+    Returns
+    -------
+    tuple of float
+        An upper bound whatever the guess; the guess is better still where `epsilon` is not on the grid.
     """
-    if len(pairs) == 1 and pairs[0].count == 1 and isinstance(pairs[0], AtomsPair):
-        # losses are known to some units of their last place
-        return min(pairs[0].pair.profile(epsilon * (1.0 - _LAST_PLACES)) * (1.0 + 1e-11), 1.0)
-    tilt = find_tilt(pairs, None, epsilon)
-    if tilt.log_delta <= LEAST_LOG_DELTA:
-        # Chernoff's bound is below e^-692, and that on what was cut off far below
-        return _NOTHING + sum(pair.count * pair.infinite for pair in pairs) * (1.0 + 1e-12)
-    best = 1.0
-    for _ in range(_LOOKS):
-        # an error in epsilon moves delta by the slope of its logarithm: theta, but never less than 1 / deviation
-        error = 10.0 * accuracy * min(1.0 / tilt.order, deviation(tilt))
-        best = min(best, delta_of(solve(tilt, epsilon, error), epsilon))
-        log_delta = max(math.log(best), LEAST_LOG_DELTA)
-        if log_delta > tilt.log_delta - 1.0:
-            break
-        # the guess by which it was looked at was too high
-        tilt = find_tilt(pairs, log_delta, epsilon)
-    # at an end of the losses the saddle point may be far from any tilt that suits: look as `read_epsilon` does
-    guess = min(tilt.log_delta + 3.0, math.log(best) if best > 0.0 else LEAST_LOG_DELTA)
-    if guess > LEAST_LOG_DELTA and (epsilon > _LARGE or math.log(best) > guess + _DOUBTFUL):
-        tilt = find_tilt(pairs, guess)
-        error = accuracy * max(tilt.epsilon, _LEAST_EPSILON)
-        for look in (tilt, find_tilt(pairs, guess, epsilon)):
-            best = min(best, delta_of(solve(look, min(epsilon, look.epsilon), error), epsilon))
-    return best
+    worst = guess = 0.0
+    for pairs in directed:
+        tilt = find_tilt(pairs, math.log(delta - infinite))
+        for fine in (max(accuracy, ROUGH), accuracy) if worst > 0.0 else (accuracy,):
+            solved = _epsilon_at(tilt, delta, fine, WORK)
+            found = min(float(deltas_of(solved.composed, np.array([epsilon]))[0]), total_variation(pairs))
+            if found <= worst:
+                break
+        if found > worst:
+            beyond = solved.tilt.order * (solved.epsilon - epsilon)
+            worst, guess = found, found if found < 1.0 else delta * math.exp(min(beyond, 30.0))
+    return worst, min(guess, worst)

@@ -96,8 +96,8 @@ MUTANTS = [
         "losses rounded down",
         (
             CELLS_OF_PAIRS,
-            "at_knots = np.maximum.accumulate(density(knots)[0])",
-            "at_knots = np.maximum.accumulate(density(knots)[0]) - 1e-3",
+            "np.maximum.accumulate(density(knots)[0]), np",
+            "np.maximum.accumulate(density(knots)[0]) - 1e-3, np",
         ),
         tests=DOMINATING,
         select="on_all_records or poisson",

@@ -1,21 +1,44 @@
 """Mistakes in where privacy loss distributions are looked at, and in what is left out there."""
 
 from mutant import mutant
-from paths import GRID, LOWER_BOUNDS, PAIRS, PLD_EPSILON, READING, RESPONSE, SADDLE
+from paths import GRID, LOWER_BOUNDS, PAIRS, PLD_EPSILON, QUADRATURE, READING, RESPONSE, SADDLE, SINGLE, STICK
 
 MUTANTS = [
     mutant(
         "masses scaled to what rounding leaves of one",
-        (GRID, "if atoms.low < 0.5 else _ROOM", "if True else _ROOM"),
-        tests="accounting_limits",
-        select="tiny_deltas",
+        (
+            GRID,
+            "loss, weight = atoms.loss, np.exp(atoms.log_weight)\n",
+            "loss, weight = atoms.loss, np.exp(atoms.log_weight)\n"
+            "    weight *= (1.0 - atoms.low - atoms.lost) / weight.sum()\n",
+        ),
+        tests="accounting_small_deltas",
+        select="dominates",
+    ),
+    mutant(
+        "two nodes in every cell of a quadrature",
+        (QUADRATURE, "_IN_CELLS = (2, 3, 5, 8)", "_IN_CELLS = (2, 2, 2, 2)"),
+        tests="accounting_small_deltas",
+        select="dominates or too_steep",
+    ),
+    mutant(
+        "one sampled Gaussian priced as if it were sure to take part",
+        (SINGLE, "inner = gaussian_epsilon(delta / q * (1.0 - _SAFE), m)", "inner = gaussian_epsilon(delta, m)"),
+        tests="accounting_small_deltas",
+        select="one_sampled_gaussian",
+    ),
+    mutant(
+        "a replaced record that leaves its place empty, in closed form",
+        (SINGLE, "v * mills_drop(a, 2.0 * pair.m)", "v * mills_drop(a, pair.m)"),
+        tests="accounting_small_deltas",
+        select="one_sampled_gaussian",
     ),
     mutant(
         "losses far above epsilon left out instead of counted in full",
         (
             PAIRS,
-            "        return Atoms(loss, base + np.log(w), below, above)\n",
-            "        return Atoms(loss, base + np.log(w), below + above, 0.0)\n",
+            "        return Atoms(loss, base + np.log(weight), below, above)\n",
+            "        return Atoms(loss, base + np.log(weight), below + above, 0.0)\n",
         ),
         tests="accounting_exact",
         select="count_in_full or rare_step",
@@ -36,7 +59,7 @@ MUTANTS = [
     mutant(
         "delta just below a label with the label's own mass",
         (
-            GRID,
+            STICK,
             "at_point = tail[low + 1 : high + 2] - growth * weighted[1 : high + 2 - low]",
             "at_point = tail[low : high + 1] - growth * weighted[: high + 1 - low]",
         ),

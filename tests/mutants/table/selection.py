@@ -89,12 +89,6 @@ MUTANTS = [
         select="replaced_record",
     ),
     mutant(
-        "delta read below the window of the grid",
-        (GRID, "    if epsilon < found.floor:\n        return 1.0\n", ""),
-        tests="accounting_limits",
-        select="window or at_the_cap",
-    ),
-    mutant(
         "deltas of a try read below the window of the grid",
         (GRID, "np.where(epsilons < found.floor, 1.0, result)", "result"),
         tests="accounting_limits",

@@ -1,0 +1,188 @@
+"""Prices down to deltas of 1e-100, and the bound on the error of a quadrature on which they rest."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from accounting_digits import DIGITS, beside_responses, kinds, of_one, of_two
+
+from skdp.accounting import (
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    compose,
+    get_delta,
+    get_epsilon,
+    get_epsilon_bounds,
+)
+from skdp.accounting.pld.grid import _on_grid
+from skdp.accounting.pld.pairs import Pair
+from skdp.accounting.pld.stick import hockey_stick
+from skdp.accounting.quadrature import ERROR, MOST, lifted, nodes, rule
+
+RNG = np.random.default_rng(12)
+
+
+def drawn(number: int, *ranges: tuple[float, float]) -> list[list[float]]:
+    """Powers of ten, by the ranges of their exponents."""
+    low, high = np.array(ranges).T
+    return (10.0 ** RNG.uniform(low, high, (number, len(ranges)))).tolist()
+
+
+def check(event, delta: float, replace_one: bool, exact, loose: float = 1e-3) -> None:
+    """Not below the truth, and not far above; `exact` gives delta at an epsilon. The bracket holds it."""
+    adjacency = "replace_one" if replace_one else "add_remove"
+    epsilon = get_epsilon(event, delta, adjacency=adjacency)
+    low, high = get_epsilon_bounds(event, delta, adjacency=adjacency)
+    assert low <= high == epsilon
+    assert epsilon == 5e-324 or exact(epsilon * (1.0 + 1e-14)) <= delta * (1.0 + 1e-9)
+    if epsilon > 1e-5:
+        assert exact(max(0.0, epsilon * (1.0 - loose) - 1e-5)) > delta
+    if low > 0.0:
+        assert exact(low * (1.0 - 1e-9)) >= delta * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("replace_one", [False, True])
+@pytest.mark.parametrize(("q", "sigma", "delta"), drawn(40, (-8, -0.1), (-0.8, 0.6), (-100, -3)))
+def test_one_sampled_gaussian(q, sigma, delta, replace_one):
+    event = PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
+    # in the digits of doubles a Gaussian's threshold is known to 1e-11 of epsilon
+    check(event, delta, replace_one, lambda e: exact_one(q, sigma, e * (1.0 + 1e-11), replace_one))
+
+
+def exact_one(q, sigma, epsilon, replace_one):
+    with mpmath.workdps(DIGITS):
+        return max(of_one(kind, q, sigma, mpmath.mpf(epsilon)) for kind in kinds(replace_one))
+
+
+@pytest.mark.parametrize("replace_one", [False, True])
+@pytest.mark.parametrize(("q", "sigma", "size", "delta"), drawn(20, (-4, -0.1), (-0.4, 0.6), (-1.5, 0.3), (-100, -3)))
+def test_one_sampled_gaussian_beside_responses(q, sigma, size, delta, replace_one):
+    count = 5
+    event = compose(
+        [
+            PoissonSampledDpEvent(q, GaussianDpEvent(sigma)),
+            SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count),
+        ]
+    )
+    rare = q < 1e-3 and delta < 1e-10  # then the bound on the rounding of the transform shows
+    exact = lambda e: beside_responses(q, sigma, size, count, e, replace_one)  # noqa: E731
+    check(event, delta, replace_one, exact, 0.1 if rare else 1e-3)
+
+
+TWO = [
+    (1e-3, 0.8, 1e-20),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in [(0.01, 1.0, 1e-80), (0.3, 2.0, 1e-40)]),
+]
+
+
+@pytest.mark.parametrize("replace_one", [False, True])
+@pytest.mark.parametrize(("q", "sigma", "delta"), TWO)
+def test_two_sampled_gaussians(q, sigma, delta, replace_one):
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), 2)
+    check(event, delta, replace_one, lambda e: of_two(q, sigma, e, replace_one))
+
+
+# --- the theorem ------------------------------------------------------------------------------------------------
+
+
+def exact_profile(pair: Pair, loss: float) -> mpmath.mpf:
+    with mpmath.workdps(60):
+        return of_one(pair.kind, pair.q, 1 / mpmath.mpf(pair.m), mpmath.mpf(loss))
+
+
+@pytest.mark.parametrize("kind", ["remove", "add", "replace"])
+@pytest.mark.parametrize(("q", "m", "h"), [*drawn(6, (-6, -0.01), (-1, 0.7), (-3, -0.5)), [1e-9, 0.7, 1e-4]])  # noqa: PT007
+def test_a_release_on_the_grid_dominates_the_exact_one(kind, q, m, h):
+    """At every label its profile is no smaller, but for what the sum of the test itself rounds; nor is it much larger.
+
+    Spans begin far up in the losses, too, where nearly all of the mass is below.
+    """
+    pair = Pair(kind, q, m, 1)
+    for low, high in ((-9.0, 9.0 + m), (2.0, 14.0), (8.0, 20.0)):
+        span = float(pair.loss(np.array([low]))[0]), float(pair.loss(np.array([high]))[0])
+        extent = span[1] - span[0]
+        if extent == 0.0:
+            continue  # losses that do not differ from the largest
+        width = max(min(h * min(1.0, q * 10.0), extent / 50.0), extent / 2e4)
+        release = _on_grid(pair, (low, high), width, span[0])
+        loss, mass = release.offset + width * release.position, np.exp(release.log_mass)
+        for at in np.unique(np.linspace(2, loss.size - 2, 12).astype(int)):
+            exact = exact_profile(pair, float(loss[at]))
+            found = mpmath.mpf(hockey_stick(loss, mass, float(loss[at]))) + release.lost
+            scale = float(mass[at:].sum()) + release.lost
+            assert found >= exact - 1e-15 * scale * width
+            if release.lost < 1e-9 * found:
+                assert found <= exact + 1e-11 * scale
+
+
+@pytest.mark.parametrize("k", MOST)
+def test_the_bound_on_the_error_of_a_quadrature(k):
+    """By its formula, with the best of many rho."""
+    s = MOST[k]
+    rho = np.geomspace(1.001, 1e9, 100_001)
+    a, b = (rho + 1 / rho) / 2, (rho - 1 / rho) / 2
+    logs = math.log(32 / 15) - 2 * k * np.log(rho) - np.log1p(-(rho**-2.0)) + s * a + (s / 3) ** 2 * (b * b / 2 + 1 / 6)
+    assert logs.min() <= math.log(ERROR)
+
+
+@pytest.mark.parametrize("far", [0.0, 0.5, 5.0, 37.0])
+@pytest.mark.parametrize("k", MOST)
+def test_the_error_of_a_quadrature_of_a_normal_density(k, far):
+    """As large a cell as is allowed, at a distance of `far`, nodes in all digits."""
+    with mpmath.workdps(60):
+        half = mpmath.mpf(MOST[k]) / (far + 3)
+        roots = [mpmath.findroot(lambda t: mpmath.legendre(k, t), x) for x in rule(k)[0]]
+        slopes = [mpmath.diff(lambda t: mpmath.legendre(k, t), x) for x in roots]
+        weights = [2 / ((1 - x * x) * s * s) for x, s in zip(roots, slopes, strict=True)]
+        found = half * mpmath.fsum(w * mpmath.npdf(far + half * x) for x, w in zip(roots, weights, strict=True))
+        exact = mpmath.ncdf(half - far) - mpmath.ncdf(-half - far)
+        assert abs(found / exact - 1) <= ERROR
+
+
+def test_cells_that_are_too_steep_are_divided():
+    knots = np.array([0.0, 1e-4, 0.1, 3.0, 30.0])
+    place, weight = nodes(knots, np.maximum(knots[:-1], knots[1:]) + 3.0)
+    assert weight.sum() == pytest.approx(30.0, rel=1e-14)
+    density = np.exp(-0.5 * place**2) / math.sqrt(2.0 * math.pi)
+    for low, high in itertools.pairwise(knots):
+        inside = (place > low) & (place < high)
+        exact = float(mpmath.ncdf(-low) - mpmath.ncdf(-high))
+        assert float(density[inside] @ weight[inside]) == pytest.approx(exact, rel=3e-14)
+
+
+def test_losses_are_lifted_in_proportion_to_what_a_sample_can_err_in():
+    loss = np.array([-1e-6, 0.0, 1e-6, 5.0])
+    assert np.allclose((lifted(loss, 1e-3, 1e-8) - loss) / 1e-3, [1.01e-6, 1e-8, 1.01e-6, 1.0], rtol=1e-6)
+
+
+# --- delta is what epsilon is at --------------------------------------------------------------------------------
+
+MIXED = compose(
+    [
+        EpsilonDeltaDpEvent(1.3255068495007403, 0.0),
+        PoissonSampledDpEvent(2.667123227893276e-06, GaussianDpEvent(0.3058290842396294)),
+        PoissonSampledDpEvent(0.004533595277136971, GaussianDpEvent(9.074591409113927)),
+    ]
+)
+STEPS = compose(
+    [
+        SelfComposedDpEvent(PoissonSampledDpEvent(4.265796870185226e-05, GaussianDpEvent(16.170322379585837)), 95),
+        PoissonSampledDpEvent(0.002376160926537856, GaussianDpEvent(3.625239794079319)),
+    ]
+)
+
+
+@pytest.mark.parametrize(("event", "delta"), [(MIXED, 2.1e-6), (MIXED, 1e-9), (STEPS, 5.9e-27), (STEPS, 1e-5)])
+def test_delta_inverts_epsilon(event, delta):
+    epsilon = get_epsilon(event, delta)
+    found = [get_delta(event, epsilon * factor) for factor in (0.999, 1.0, 1.001)]
+    assert found[0] > found[1] > found[2]
+    # the first mixture has a delta that falls to a fiftieth within a thousandth of epsilon
+    assert found[1] == pytest.approx(delta, rel=0.15 if event is MIXED else 1e-4)
+    assert get_epsilon(event, found[1]) == pytest.approx(epsilon, rel=1e-5)
