@@ -146,10 +146,10 @@ def clipped(g, max_norm: float) -> np.ndarray:
 
 
 def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scaling, max_norm: float) -> np.ndarray:
-    """One clipped gradient a row, of shape (n, n_outputs * p)."""
+    """One clipped gradient a row, times the weight of the row, of shape (n, n_outputs * p)."""
     table = np.asarray(theta, np.float64).reshape(n_outputs, -1)
     found = [
-        clipped(gradient(scaled_row(x, scaling), int(label), float(weight), table), max_norm).ravel()
+        float(weight) * clipped(gradient(scaled_row(x, scaling), int(label), 1.0, table), max_norm).ravel()
         if readable(x)
         else np.zeros(table.size)
         for x, label, weight in zip(X, labels, weights, strict=True)
@@ -177,9 +177,9 @@ def clipped_scores(scores, rows, labels, weights, bias, max_norm: float, scaling
         scale = scaling.unit * min(1.0, scaling.radius / norm if norm else 1.0)
         p = probabilities(np.asarray(z, np.float64) * scale + np.asarray(bias) * icpt)
         truth = np.array([float(label)]) if len(p) == 1 else np.eye(len(p))[label]
-        residual = weight * (p - truth)
+        residual = p - truth
         size = np.linalg.norm(residual) * math.hypot(scale * norm, icpt)
-        residual *= min(1.0, max_norm / size if size else 1.0)
+        residual *= weight * min(1.0, max_norm / size if size else 1.0)
         found[i], icpts = residual * scale, icpts + residual * icpt
     return found, icpts
 
@@ -216,10 +216,10 @@ def one_hot_clipped_gradients(rows, targets, weights, theta, n_outputs: int, max
     table, found = np.asarray(theta, np.float64).reshape(n_outputs, -1), []
     for u, target, weight in zip(rows, targets, weights, strict=True):
         if n_outputs > 1:
-            g = gradient(u, int(target), weight, table)
+            g = gradient(u, int(target), 1.0, table)
         else:
-            g = np.outer([weight * residual(name, float(table[0] @ u), float(target), limit)], u)
-        found.append(clipped(g, max_norm).ravel())
+            g = np.outer([residual(name, float(table[0] @ u), float(target), limit)], u)
+        found.append(weight * clipped(g, max_norm).ravel())
     return np.array(found).reshape(len(rows), table.size)
 
 
@@ -451,11 +451,10 @@ def summed_outer_products(left, right) -> np.ndarray:
 
 
 def network_clipped_gradients(X, targets, weights, theta, network: Network, kind: str, bounds, *, radius, unit):
-    """One clipped gradient a row, of shape (n, p)."""
+    """One clipped gradient a row, times the weight of the row, of shape (n, p)."""
     found = [
-        clipped_layers(
-            network_gradient(input_row(x, radius, unit), target, float(weight), network, theta), kind, bounds
-        )
+        float(weight)
+        * clipped_layers(network_gradient(input_row(x, radius, unit), target, 1.0, network, theta), kind, bounds)
         if readable(x)
         else np.zeros(network.n_parameters)
         for x, target, weight in zip(X, targets, weights, strict=True)

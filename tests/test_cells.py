@@ -30,7 +30,8 @@ from skdp import (
 )
 from skdp._fitting.cells import numbers_of, shape_of, values_of
 from skdp._fitting.public_steps import check_types
-from skdp._fitting.rows import check_classes, check_labels, check_targets, check_weights, classes_of, encode_labels
+from skdp._fitting.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
+from skdp._fitting.weights import check_weights
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer
@@ -213,8 +214,8 @@ def test_targets_and_weights_of_any_two_kinds_are_read_as_alone():
         together = check_targets([one, other], 2)
         assert together.tolist() == [check_targets([one], 1)[0], check_targets([other], 1)[0]]
         if one >= 0 and other >= 0:
-            alone = [check_weights([cell], 1, np.float64, of_block=True)[0] for cell in (one, other)]
-            assert check_weights([one, other], 2, np.float64, of_block=True).tolist() == alone
+            alone = [check_weights([cell], 1, of_block=True)[0] for cell in (one, other)]
+            assert check_weights([one, other], 2, of_block=True).tolist() == alone
 
 
 def test_labels_of_bytes_get_the_right_words():

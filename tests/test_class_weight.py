@@ -1,4 +1,4 @@
-"""`class_weight`: public weights of classes, inside the clip."""
+"""`class_weight`: public weights of classes, behind the clip."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_several_labels_a_row_are_refused():
 @either
 def test_a_row_has_the_product_of_its_weights(make, draw):
     X, y = draw(60, n_classes=3)
-    given = np.random.default_rng(0).uniform(0, 2, 60)
+    given = np.random.default_rng(0).uniform(0, 1, 60)
     weights = {0: 4.0, 2: 0.0}
     options = {"classes": range(3), "random_state": 0}
     with warnings.catch_warnings():

@@ -208,7 +208,9 @@ def test_a_square_that_is_lost_loses_the_sum(place, lost):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
-    """By factors of the plain reading, on one side of each outer product; a row that overflows is zero on both.
+    """By factors of the plain reading, then by weights, on one side of each outer product.
+
+    A row that overflows is zero on both.
 
     Rows that come before, and one that follows, stay as they are.
     """
@@ -230,10 +232,12 @@ def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
     expected = {row: reference.clipped_layers(parts(row), kind, bounds) for row in (0, 1, 2, 3, 5)}
     first = np.sum(inputs[0][:, :4].astype(float) ** 2, axis=1)
     tiny = float(np.finfo(dtype).tiny)
-    _dense.clip_rows(KINDS[kind], first, begin, whole_inputs, whole_deltas, np.array(widths), bounds, 0.01, tiny, 5)
+    weights, layers = np.array([1.0, 0.0, 0.3, 1e-9, 1.0, 1.0], dtype), np.array(widths)
+    _dense.clip_rows(KINDS[kind], first, weights, begin, whole_inputs, whole_deltas, layers, bounds, 0.01, tiny, 5)
     for row, gradient in expected.items():
         found = np.concatenate([part.ravel() for part in parts(row)])
-        np.testing.assert_allclose(found, gradient, rtol=0, atol=20 * float(np.finfo(dtype).eps))
+        np.testing.assert_allclose(found, weights[row] * gradient, rtol=0, atol=20 * float(np.finfo(dtype).eps))
+        assert found.any() == (weights[row] > 0.0)
     assert not any(each[4].any() for each in (*inputs, *deltas))
     for each, before in zip((*whole_inputs, *whole_deltas), kept, strict=True):
         np.testing.assert_array_equal(each[others], before)

@@ -46,6 +46,7 @@ from skdp._distributed.partitions import (
 )
 from skdp._distributed.rows import source_of_rows
 from skdp._fitting.sources import BlockRecipe
+from skdp._fitting.weights import WeightReader
 from skdp._gradient.classifier import ClassReader
 from skdp._gram import MomentSum
 from skdp._random import SecretStream
@@ -66,6 +67,7 @@ pytestmark = pytest.mark.filterwarnings(
 SIZES = (300, 0, 450, 250)
 N = sum(SIZES)
 NAMES = list("abcd")
+READER = ClassReader(np.arange(2), None, WeightReader(1.0))
 
 
 def make_people(dtype=np.float64, n=N):
@@ -170,9 +172,8 @@ def test_least_squares_are_one_map_and_one_sum(estimator, dtype):
     rounding = 1e-4 if dtype == np.float32 else 1e-10
     for w, of_parts in ((None, None), (weights, split(weights)), (weights, weights)):
         here, there = make().fit(X, y, w), make().fit(split(X), split(y), of_parts)
-        single = rounding if w is None else 1e-10  # weighted rows are added in double precision
         for name in ("coef_", "intercept_", "coef_std_"):
-            np.testing.assert_allclose(getattr(there, name), getattr(here, name), rtol=single, atol=single)
+            np.testing.assert_allclose(getattr(there, name), getattr(here, name), rtol=rounding, atol=rounding)
         assert (there.epsilon_, there.privacy_event_) == (here.epsilon_, here.privacy_event_)
     table = frame(X, y)
     np.testing.assert_allclose(make().fit(table, "y").coef_, make().fit(X, y).coef_, rtol=rounding, atol=rounding)
@@ -445,7 +446,7 @@ def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate):
     half = len(noised) // 2
     moved = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
     assert max(moved) <= 0.5 * (1 + 1e-9)
-    assert max(moved) > 0.4
+    assert max(moved) > 0.2  # the whole gradient, which the clip does not shorten
 
 
 def test_the_sum_is_that_of_all_partitions_and_no_noise_is_in_it(noised):
@@ -463,7 +464,7 @@ def test_a_distributed_model_adds_up_what_one_machine_does():
     make = partial(LinearModel, n_outputs=1, geometry=geometry, by_lot=True)
     lots = lots_of_step(PoissonSampling(0.2), SecretStream(b"q" * 32), 3, len(SIZES))
     rows = [start + lot.rows(size) for lot, start, size in zip(lots, np.cumsum([0, *SIZES]), SIZES, strict=False)]
-    with source.bind(BlockRecipe(make, ClassReader(np.arange(2), None), source.dtype), None) as there:
+    with source.bind(BlockRecipe(make, READER, source.dtype), None) as there:
         assert isinstance(there, DistributedModel)
         assert there.n_rows == N
         expected = here.clipped_gradient_sum(theta, np.concatenate(rows), 0.3)
@@ -542,7 +543,7 @@ def test_parts_of_a_sum_are_left_as_they_are():
 def test_of_a_frame_the_numbers_alone_are_kept():
     X, y = make_people()
     make = partial(LinearModel, n_outputs=1, geometry=LinearGeometry(2.0, True), by_lot=True)
-    recipe = BlockRecipe(make, ClassReader(np.arange(2), None), np.dtype(float), NAMES)
+    recipe = BlockRecipe(make, READER, np.dtype(float), NAMES)
     part = pd.DataFrame(X, columns=NAMES).assign(y=y)
     bound = bind_partition(recipe, Layout(NAMES, ["float64"] * 4, 4, "y"), part, None, None)
     kept = [each for each in bound._given if hasattr(each, "nbytes")]
@@ -558,7 +559,7 @@ def test_a_bound_partition_that_moves_is_bound_again():
     X, y = make_people()
     geometry, theta = LinearGeometry(2.0, True), np.linspace(-1, 1, 5)
     make = partial(LinearModel, n_outputs=1, geometry=geometry, by_lot=True, n_threads=2)
-    bound = BoundPartition(BlockRecipe(make, ClassReader(np.arange(2), None), np.dtype(float)), X, y, None)
+    bound = BoundPartition(BlockRecipe(make, READER, np.dtype(float)), X, y, None)
     there = pickle.loads(pickle.dumps(bound))
     lot = lots_of_step(PoissonSampling(0.5), SecretStream(b"q" * 32), 0, 1)[0]
     np.testing.assert_array_equal(sum_partition(there, theta, lot, 1.0), sum_partition(bound, theta, lot, 1.0))

@@ -53,7 +53,7 @@ class Table:
         base = rng.integers(-2, 3, (N_DISTINCT, 6)) / 2.0
         base[:, 0] = np.arange(N_DISTINCT) / 30.0
         self.values = rng.integers(0, n_classes, N_DISTINCT)[self.group]
-        self.weights = rng.choice([0.0, 0.5, 1.0, 1e6], N_DISTINCT)[self.group]
+        self.weights = rng.choice([0.0, 0.5, 1.0, 1e-6], N_DISTINCT)[self.group]
         if form == "codes":
             levels = [rng.integers(0, width, N_DISTINCT) for width in WIDTHS]
             levels[3] = np.arange(N_DISTINCT)

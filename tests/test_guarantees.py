@@ -567,7 +567,7 @@ SENTENCES = {
             "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
             "tests/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
-        "Weights act inside the clip: no weight raises what a row may change.": [
+        "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
     },
@@ -595,7 +595,7 @@ SENTENCES = {
             "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
             "tests/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
-        "Weights act inside the clip: no weight raises what a row may change.": [
+        "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
     },

@@ -132,6 +132,7 @@ FLOORS = {
             "made_up",
             "norms",
             "payment",
+            "weights",
         ),
         ("private_step", "releases", "row_wise"),
         ("public_rules", "rows", "totals"),

@@ -195,10 +195,10 @@ def test_the_release_is_that_of_the_plain_reading(released, n, fit_intercept):
     X, y = draw(n)
     X *= 2.0  # so that some rows are longer than 1.5
     weights = np.random.default_rng(1).uniform(0.0, 3.0, n)
-    linear(fit_intercept=fit_intercept, data_norm=1.5).fit(X, y, sample_weight=weights)
+    linear(fit_intercept=fit_intercept, data_norm=1.5, weight_bound=2.0).fit(X, y, sample_weight=weights)
     t = (y - 1.0) / 4.0 if fit_intercept else y / 5.0
     k = moments.INTERCEPT if fit_intercept else 0.0
-    plain = reference.least_squares_release(X, t, weights, 1.5, k, moments.TARGET)
+    plain = reference.least_squares_release(X, t, np.minimum(weights / 2.0, 1.0), 1.5, k, moments.TARGET)
     np.testing.assert_allclose(released[0][0], plain, rtol=1e-6, atol=1e-6)  # `rounding` is 5e-10 in doubles
 
 

@@ -31,10 +31,10 @@ def targets_of(name, n, rng):
     return rng.uniform(0.0, 3.0, n) if name == "poisson" else rng.uniform(-1.0, 1.0, n)
 
 
-def residuals_of(loss, scores, targets, weights=1.0, limit=math.inf):
+def residuals_of(loss, scores, targets, limit=math.inf):
     """A copy of `scores`, of shape (n_outputs, m), made residuals."""
     found = np.array(scores, float)
-    _losses.residuals(loss, found, np.asarray(targets, float), np.broadcast_to(weights, len(targets)).copy(), limit)
+    _losses.residuals(loss, found, np.asarray(targets, float), limit)
     return found
 
 
@@ -47,7 +47,7 @@ def test_residuals_are_slopes_of_the_loss(name):
     code, limit = LOSSES[name]
     rng = np.random.default_rng(0)
     z = rng.uniform(-4.0, 4.0, 300)
-    t, w = targets_of(name, 300, rng), rng.choice([0.0, 0.5, 3.0], 300)
+    t = targets_of(name, 300, rng)
     h = 1e-5
     kinks = {"huber": np.abs(np.abs(z - t) - limit), "poisson": np.abs(z - math.log(limit))}
     away = kinks.get(name, np.ones(300)) > 2 * h  # the second derivative jumps there
@@ -56,22 +56,21 @@ def test_residuals_are_slopes_of_the_loss(name):
         (reference.loss_of_score(name, a + h, b, limit) - reference.loss_of_score(name, a - h, b, limit)) / (2 * h)
         for a, b in zip(z, t, strict=True)
     ]
-    found = residuals_of(code, z[None], t, w, limit)[0]
-    np.testing.assert_allclose(found[away], (w * slopes)[away], rtol=0, atol=3e-8)
-    np.testing.assert_array_equal(found[w == 0.0], 0.0)
+    found = residuals_of(code, z[None], t, limit)[0]
+    np.testing.assert_allclose(found[away], np.array(slopes)[away], rtol=0, atol=3e-8)
 
 
 def test_residuals_of_classes_are_slopes_of_the_loss():
     rng = np.random.default_rng(1)
-    z, labels, w, h = rng.uniform(-4.0, 4.0, (3, 50)), rng.integers(0, 3, 50), rng.uniform(0.0, 3.0, 50), 1e-5
-    found = residuals_of(_losses.MULTINOMIAL, z, labels, w)
+    z, labels, h = rng.uniform(-4.0, 4.0, (3, 50)), rng.integers(0, 3, 50), 1e-5
+    found = residuals_of(_losses.MULTINOMIAL, z, labels)
     for k, step in enumerate(h * np.eye(3)):
         for i in range(50):
             up, down = (
                 float(np.logaddexp.reduce(z[:, i] + sign * step) - (z[:, i] + sign * step)[labels[i]])
                 for sign in (1, -1)
             )
-            assert abs(found[k, i] - w[i] * (up - down) / (2 * h)) < 3e-8
+            assert abs(found[k, i] - (up - down) / (2 * h)) < 3e-8
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -80,7 +79,7 @@ def test_losses_are_continuous_and_convex(name):
     code, limit = LOSSES[name]
     grid = np.linspace(-5.0, 5.0, 2001)
     for target in (0.0, 0.3, 1.0):
-        slopes = residuals_of(code, grid[None], np.full(2001, target), 1.0, limit)[0]
+        slopes = residuals_of(code, grid[None], np.full(2001, target), limit)[0]
         assert (np.diff(slopes) >= 0.0).all()
         assert np.abs(np.diff(slopes)).max() < 0.02  # no jump: slopes rise by at most 3 a unit of score
 
@@ -90,7 +89,7 @@ def test_losses_are_continuous_and_convex(name):
 def test_extreme_scores_are_seen_by_the_clip(name, score):
     """NaN stays NaN, and every other residual is the limit of the derivative: no overflow is made up for."""
     code, limit = LOSSES[name]
-    found = residuals_of(code, [[score]], [0.25], 1.0, limit)[0, 0]
+    found = residuals_of(code, [[score]], [0.25], limit)[0, 0]
     if math.isnan(score):
         assert math.isnan(found)
     elif math.isinf(score) and name == "squared_error":
@@ -110,9 +109,7 @@ def test_residuals_have_the_bounds_that_are_promised():
     for name, low, high in (("logistic", -1.0, 1.0), ("huber", -0.5, 0.5), ("poisson", -3.0, 3.0)):
         code, limit = LOSSES[name]
         for target in (0.0, 1.0, 3.0):
-            found = residuals_of(
-                code, z, np.full(z.size, min(target, 1.0) if name == "logistic" else target), 1.0, limit
-            )
+            found = residuals_of(code, z, np.full(z.size, min(target, 1.0) if name == "logistic" else target), limit)
             assert low <= found.min() <= found.max() <= high
     rng = np.random.default_rng(2)
     found = residuals_of(_losses.MULTINOMIAL, rng.normal(size=(4, 500)) * 100.0, rng.integers(0, 4, 500))
@@ -127,26 +124,26 @@ def test_residuals_have_the_bounds_that_are_promised():
 @pytest.mark.parametrize(("rows", "start"), [(None, 2), (ROWS, 0), (ROWS, 1)])
 def test_residuals_of_networks_are_those_of_the_plain_losses(rows, start, name, dtype):
     rng = np.random.default_rng(3)
-    m, weights = 4, rng.uniform(0.0, 3.0, 8).astype(dtype)
+    m = 4
     scores = (rng.normal(size=(m, 3)) * 5).astype(dtype)
     picked = np.arange(start, start + m) if rows is None else rows[start : start + m]
     found = scores.copy()
     if name == "softmax":
         labels = rng.integers(0, 3, 8)
-        _losses.multinomial_row_residuals(found, labels, weights, rows, start)
+        _losses.multinomial_row_residuals(found, labels, rows, start)
         expected = [reference.probabilities(z) - np.eye(3)[labels[row]] for z, row in zip(scores, picked, strict=True)]
         largest = 1.0
     else:
         code, limit = LOSSES[name]
         targets = targets_of(name, 24, rng).reshape(8, 3).astype(dtype)
-        _losses.row_residuals(code, found, targets, weights, rows, start, limit)
+        _losses.row_residuals(code, found, targets, rows, start, limit)
         expected = [
             [reference.residual(name, float(a), float(b), limit) for a, b in zip(z, targets[row], strict=True)]
             for z, row in zip(scores, picked, strict=True)
         ]
         largest = float(np.abs(scores).max()) + 3.0
     tolerance = 64 * float(np.finfo(dtype).eps) * largest
-    np.testing.assert_allclose(found, weights[picked, None] * expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -154,10 +151,10 @@ def test_extreme_scores_of_networks_give_the_limit(dtype):
     top = np.finfo(dtype).max
     scores = np.array([[top, -top, 0.0], [-top, -top, -top], [1e4, 1e4, 0.0]], dtype)
     softmax, logistic, poisson = scores.copy(), scores.copy(), scores.copy()
-    zeros, ones = np.zeros((3, 3), np.float32), np.ones(3, dtype)
-    _losses.multinomial_row_residuals(softmax, np.array([1, 0, 2]), ones, None, 0)
-    _losses.row_residuals(_losses.LOGISTIC, logistic, zeros, ones, None, 0, math.inf)
-    _losses.row_residuals(_losses.POISSON, poisson, zeros, ones, None, 0, 3.0)
+    zeros = np.zeros((3, 3), np.float32)
+    _losses.multinomial_row_residuals(softmax, np.array([1, 0, 2]), None, 0)
+    _losses.row_residuals(_losses.LOGISTIC, logistic, zeros, None, 0, math.inf)
+    _losses.row_residuals(_losses.POISSON, poisson, zeros, None, 0, 3.0)
     np.testing.assert_allclose(softmax, [[1, -1, 0], [-2 / 3, 1 / 3, 1 / 3], [0.5, 0.5, -1]], atol=1e-6)
     np.testing.assert_allclose(logistic, [[1, 0, 0.5], [0, 0, 0], [1, 1, 0.5]], atol=1e-6)
     np.testing.assert_allclose(poisson, [[3, 0, 1], [0, 0, 0], [3, 3, 1]], atol=1e-6)
@@ -167,11 +164,11 @@ def test_extreme_scores_of_networks_give_the_limit(dtype):
 def test_lost_scores_of_networks_are_not_finite(score):
     """The guard of the clip must see them: a softmax of NaN, or of infinity less infinity, is not made up."""
     softmax = np.array([[score, 0.0, 1.0]])
-    _losses.multinomial_row_residuals(softmax, np.zeros(1, np.int64), np.ones(1), None, 0)
+    _losses.multinomial_row_residuals(softmax, np.zeros(1, np.int64), None, 0)
     assert not np.all(np.isfinite(softmax))
     for code, limit in LOSSES.values():
         found = np.array([[np.nan]])
-        _losses.row_residuals(code, found, np.zeros((1, 1), np.float32), np.ones(1), None, 0, limit)
+        _losses.row_residuals(code, found, np.zeros((1, 1), np.float32), None, 0, limit)
         assert np.isnan(found[0, 0])
 
 
@@ -181,15 +178,15 @@ def test_the_linear_kernel_has_the_same_residuals_and_the_same_clip(n_outputs):
     rng = np.random.default_rng(4)
     m, max_norm = 400, 0.3
     z, labels = rng.normal(size=(n_outputs, m)) * 3.0, rng.integers(0, max(2, n_outputs), m).astype(float)
-    weights, lengths = rng.choice([0.0, 0.3, 1.0, 1e6], m), rng.uniform(0.1, 2.0, m)
+    weights, lengths = rng.choice([0.0, 1e-9, 0.3, 1.0], m), rng.uniform(0.1, 2.0, m)
     code = _losses.LOGISTIC if n_outputs == 1 else _losses.MULTINOMIAL
-    found = residuals_of(code, z, labels, weights)
-    _losses.clip_residuals(found, lengths, max_norm)
+    found = residuals_of(code, z, labels)
+    _losses.clip_residuals(found, lengths, weights, max_norm)
     ones, part, unused = np.ones(m), np.empty((n_outputs, m)), np.zeros((n_outputs, m))
     _linear.residuals(z.copy(), labels, weights, ones, lengths, max_norm, 1.0, part, unused)
     np.testing.assert_allclose(found, part, rtol=0, atol=1e-12 * 3.0)
-    clipped = np.linalg.norm(found, axis=0) * lengths > 0.999 * max_norm
-    assert 50 < clipped.sum() < m - 50
+    clipped = np.linalg.norm(found, axis=0) * lengths > 0.999 * weights * max_norm
+    assert 50 < clipped[weights > 0.0].sum() < m - 50
 
 
 # --- the clip ---
@@ -205,7 +202,7 @@ def test_no_residual_passes_the_clip(n_outputs, size, length, clip, seed):
     with np.errstate(over="ignore"):
         given_ = rng.normal(size=(n_outputs, 5)) * 10.0**size
     found = given_.copy()
-    _losses.clip_residuals(found, lengths, 10.0**clip)
+    _losses.clip_residuals(found, lengths, np.ones(5), 10.0**clip)
     assert np.isfinite(found).all()
     norms = np.array([math.hypot(*column) for column in found.T])
     some = norms > 0.0
@@ -222,7 +219,7 @@ def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
     for place in range(len(others) + 1):
         found = np.full((len(others) + 1, 3), 0.5)
         found[:, 1] = np.insert(others, place, lost)
-        _losses.clip_residuals(found, np.ones(3), 1.0)
+        _losses.clip_residuals(found, np.ones(3), np.ones(3), 1.0)
         np.testing.assert_array_equal(found[:, 1], 0.0)
         np.testing.assert_array_equal(found[:, [0, 2]], 0.5)
 
@@ -231,24 +228,21 @@ def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
 def test_long_gradients_reach_the_clip(n_outputs):
     found, lengths = np.random.default_rng(5).normal(size=(n_outputs, 50)) * 1e3, np.geomspace(0.1, 10.0, 50)
     before = found.copy()
-    _losses.clip_residuals(found, lengths, 0.7)
+    _losses.clip_residuals(found, lengths, np.ones(50), 0.7)
     np.testing.assert_allclose(np.linalg.norm(found, axis=0) * lengths, 0.7, rtol=1e-13)
     np.testing.assert_allclose(
         found / np.linalg.norm(found, axis=0), before / np.linalg.norm(before, axis=0), rtol=1e-12
     )
 
 
-def test_weights_act_before_the_clip():
-    """A weight of 1e6 on one row moves no gradient beyond C, and a weight of 0 makes it a null row."""
+def test_weights_act_after_the_clip():
+    """A gradient that was cut to C has the share w of C, and a weight of 0 makes a null row."""
     for name, (code, limit) in LOSSES.items():
         target = 0.0 if name != "poisson" else 2.5
-        for weight in (1e6, 1e300):
-            found = residuals_of(code, [[-2.0]], [target], weight, limit)
-            _losses.clip_residuals(found, np.ones(1), 0.2)
-            assert abs(abs(found[0, 0]) - 0.2) < 1e-12
-        found = residuals_of(code, [[-2.0]], [target], 0.0, limit)
-        _losses.clip_residuals(found, np.ones(1), 0.2)
-        assert found[0, 0] == 0.0
+        before = residuals_of(code, np.full((1, 4), -2.0), np.full(4, target), limit)
+        assert abs(before[0, 0]) > 0.1
+        _losses.clip_residuals(before, np.ones(4), np.array([1.0, 0.25, 1e-9, 0.0]), 0.1)
+        np.testing.assert_allclose(np.abs(before[0]), [0.1, 0.025, 1e-10, 0.0], rtol=1e-12)
 
 
 @pytest.mark.compiled

@@ -106,7 +106,7 @@ def test_the_defaults_at_epsilon_one_beat_a_plane(adjacency):
 def test_one_step_is_the_clipped_mean_gradient(hidden, loss):
     """From the parameters of a first instalment, by the plain reading, at noise of a thousandth of C."""
     X, y = draw()
-    weights = np.where(np.arange(300) % 5 == 0, 0.0, 2.0)
+    weights = np.where(np.arange(300) % 5 == 0, 0.0, np.linspace(0.1, 1.0, 300))
     clip, eta, norm = 0.4, 2.0, 3.0
     model = seeded(
         hidden_layer_sizes=hidden, activation="tanh", loss=loss, epsilon=None, noise_multiplier=1e-3,

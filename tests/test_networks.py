@@ -5,7 +5,6 @@ What is measured here is the noiseless sum, the input of the mechanism: properti
 
 from __future__ import annotations
 
-import math
 import tracemalloc
 
 import numpy as np
@@ -56,7 +55,7 @@ def people(n, net, *, dtype=np.float64, seed=0):
     if net.loss not in ("softmax", "logistic"):  # from -1 to 1, or from 0 to the limit
         low, high = (0.0, net.limit) if net.loss == "poisson" else (-1.0, 1.0)
         targets = np.random.default_rng(seed + 1).uniform(low, high, (n, k)).astype(dtype)
-    weights = rng.choice([0.0, 0.5, 1.0, 3.0], n, p=[0.1, 0.2, 0.5, 0.2])
+    weights = rng.choice([0.0, 0.5, 1.0, 0.1], n, p=[0.1, 0.2, 0.5, 0.2])
     return X, targets, weights, rng.normal(size=net.n_parameters).astype(dtype)
 
 
@@ -291,7 +290,7 @@ def test_one_row_adds_at_most_the_clip(loss, kind, dtype):
         start = rng.normal(size=net.n_parameters)
         for length in LENGTHS + [1e150, 1e308] * (dtype == np.float64):
             for size in (0.0, 1.0, 1e12, 1e30):
-                for weight in (1e-30, 1.0, 1e6, 1e30):
+                for weight in (1e-30, 0.3, 1.0):
                     for max_norm in (0.25, 1e-30, 1e30):
                         x = (direction * length).astype(dtype)
                         g = contribution(x, 1, weight, size * start, net, kind, max_norm, dtype=dtype)
@@ -320,7 +319,7 @@ def test_each_row_of_a_lot_is_clipped_by_its_own_norm(batch_size, sparse):
 @pytest.mark.parametrize("kind", CLIPPINGS)
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
-    weight=st.floats(-37, 37), size=st.floats(-37, 30), last=st.floats(-37, 30), clip=st.floats(-30, 30),
+    weight=st.floats(-37, 0), size=st.floats(-37, 30), last=st.floats(-37, 30), clip=st.floats(-30, 30),
     unit=st.floats(-6, 6), loss=st.sampled_from(list(OUTPUTS)), activation=st.sampled_from(list(ACTIVATIONS)),
     seed=st.integers(0, 10**6),
 )  # fmt: skip
@@ -338,24 +337,24 @@ def test_no_product_of_magnitudes_adds_more(kind, weight, size, last, clip, unit
 
 
 def test_a_derivative_whose_square_vanishes_is_clipped_too():
-    """Float32 squares of 1e-24 are 0: at C = 1e-30 a row of weight 1e-24 was once seen as a row of norm 0."""
-    net = network((), loss="binary")
-    for weight in (1e-18, 1e-20, 1e-22, 1e-24, 1e-28, 1e-31):
-        g = contribution(np.full(5, 0.5), 1, weight, np.zeros(6), net, "flat", 1e-30, dtype=np.float32)
+    """Float32 squares of 1e-24 are 0: at C = 1e-30 a derivative of 1e-24 was once seen as one of norm 0."""
+    net = network((), loss="squared_error")
+    for target in (1e-18, 1e-20, 1e-22, 1e-24, 1e-28, 1e-31):  # the derivative, at a score of 0
+        g = contribution(np.full(5, 0.5), target, 1.0, np.zeros(6), net, "flat", 1e-30, dtype=np.float32)
         assert_within_clip(g, 1e-30, np.float32)
 
 
 @pytest.mark.parametrize("kind", CLIPPINGS)
 def test_a_factor_above_one_makes_no_number_infinite(kind):
     """Of automatic clipping: large activations, tiny derivatives and a huge clip once added infinity in float32."""
-    net = network((4, 30), d=3, loss="binary", activation="identity")
+    net = network((4, 30), d=3, loss="squared_error", activation="identity")
     theta = np.zeros(net.n_parameters)
     first, second, _ = net.tables(theta)
     for size in (1e6, 1e10, 1e15, 1e18):
         first[:], second[:] = size, 1e-15  # the narrower factor in the second layer is the large one
-        for weight in (1e-30, 1e-20, 1e-10, 1.0):
+        for target in (1e-30, 1e-20, 1e-10, 1.0):  # the derivative, at a score of 0
             for max_norm in (1e15, 1e22, 1e30):
-                g = contribution([1.0, 0.5, 0.2], 1, weight, theta, net, kind, max_norm, dtype=np.float32)
+                g = contribution([1.0, 0.5, 0.2], target, 1.0, theta, net, kind, max_norm, dtype=np.float32)
                 assert_within_clip(g, max_norm, np.float32)
 
 
@@ -365,10 +364,10 @@ def test_one_row_reaches_the_clip_less_the_room_for_rounding(kind, dtype):
     """The bound is not met by adding nothing: 0.1 % below C in float32, a part in 1e11 in float64."""
     net = network((4, 3))
     theta = np.random.default_rng(4).normal(size=net.n_parameters)
-    for max_norm in (1e-30, 1e-3, 0.25):
-        g = contribution([0.6, 0.8, 0.1, -0.4, 0.2], 1, 1e4, theta, net, kind, max_norm, dtype=dtype)
+    for max_norm in (1e-30, 1e-3, 0.01):
+        g = contribution([0.6, 0.8, 0.1, -0.4, 0.2], 1, 1.0, theta, net, kind, max_norm, dtype=dtype)
         room = reference.room_for_rounding(dtype, net.widths)
-        least = max_norm / room * (0.999 if kind == "automatic" else 1.0)
+        least = max_norm / room * (0.99 if kind == "automatic" else 1.0)
         assert least * (1 - 32 * float(np.finfo(dtype).eps)) < norm_of(g) <= max_norm
         assert room < (1.0011 if dtype == np.float32 else 1 + 1e-11)
 
@@ -379,9 +378,9 @@ def test_layers_have_bounds_of_their_own_that_are_reached_together():
     bounds = max_norm * np.array(shares(3, "per_layer"))
     together = 0
     rng = np.random.default_rng(5)
-    for weight in (1.0, 1e3, 1e-3) * 100:
-        x, theta = rng.normal(size=5), rng.normal(size=net.n_parameters)
-        g = contribution(x, int(rng.integers(3)), weight, theta, net, "per_layer", max_norm)
+    for length in (1.0, 1e3, 1e-3) * 100:
+        x, theta = rng.normal(size=5), length * rng.normal(size=net.n_parameters)
+        g = contribution(x, int(rng.integers(3)), 1.0, theta, net, "per_layer", max_norm)
         norms = np.array([np.linalg.norm(table) for table in net.tables(g)])
         assert np.all(norms <= bounds)
         assert np.linalg.norm(g) <= max_norm
@@ -460,7 +459,7 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
             (targets[place] + 1) % (3 if loss == "classes" else 2),
         )
         without = total(X, targets, void)
-        for weight in (1.0, 1e6, 1e30):
+        for weight in (1.0, 0.3, 1e-30):
             void[place] = weight
             whole = total(X, targets, void)
             assert norm_of(whole - without) <= 0.2 * (1 + 1e-12)
@@ -469,28 +468,26 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
     assert reached > 0.99 * 0.2
 
 
+@pytest.mark.parametrize("kind", CLIPPINGS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_weight_multiplies_the_gradient_before_the_clip(dtype):
-    """Property 5: thrice the gradient where it is short, the same clip where it is long."""
+def test_a_weight_multiplies_the_gradient_after_the_clip(dtype, kind):
+    """Property 5: a quarter of what is left of the gradient, whether the clip shortened it or not."""
     net = network()
     X, targets, _, theta = people(30, net, dtype=dtype)
     eps = float(np.finfo(dtype).eps)
-    once, thrice = (
-        model_of(X, targets, weight, net, dtype=dtype).clipped_gradient_sum(theta, None, 1e6) for weight in (1.0, 3.0)
-    )
-    np.testing.assert_allclose(thrice, 3.0 * once, rtol=0, atol=100 * eps * np.abs(thrice).max())
-    light, heavy = (
-        contribution(X[4], targets[4], weight, theta, net, "flat", 1e-4, dtype=dtype) for weight in (1.0, 1e6)
-    )
-    np.testing.assert_allclose(heavy, light, rtol=0, atol=1e-4 * 100 * eps)
-    assert norm_of(heavy) > 0.99e-4
+    for max_norm in (1e6, 1e-4):
+        once, less = (
+            model_of(X, targets, weight, net, kind, dtype=dtype).clipped_gradient_sum(theta, None, max_norm)
+            for weight in (1.0, 0.25)
+        )
+        np.testing.assert_allclose(less, 0.25 * once, rtol=0, atol=100 * eps * np.abs(once).max())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", CLIPPINGS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
-    """Property 6: a row whose weight, or whose values in a deep layer, are beyond range adds exactly zero."""
+    """Property 6: a row whose values in a deep layer are beyond range adds exactly zero."""
     net = network((4, 3), activation=activation)
     X, targets, _, theta = people(21, net, dtype=dtype)
     X[8] = 0.0
@@ -513,14 +510,6 @@ def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
         assert np.linalg.norm(whole - others) <= 0.4
     else:
         np.testing.assert_array_equal(whole, others)
-    heavy = weights.copy()
-    heavy[3], void[3] = top, 0.0
-    void[8] = 1.0
-    muted, found = (
-        model_of(X, targets, w, net, kind, dtype=dtype, unit=1e3).clipped_gradient_sum(theta, None, 0.4)
-        for w in (void, heavy)
-    )
-    np.testing.assert_array_equal(found, muted)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -580,11 +569,12 @@ def moves(residuals, places, *, n_outputs=4, max_norm=1.0, dtype=np.float32, bat
     n, net = len(residuals), Architecture((3, n_outputs), "relu", "logistic")
     X, theta = np.zeros((n, 3)), np.zeros(net.n_parameters, dtype)
     targets = np.broadcast_to(np.where(np.asarray(residuals) > 0, 0.0, 1.0)[:, None], (n, n_outputs)).astype("f4")
-    weights = 2.0 * np.abs(residuals) / math.sqrt(n_outputs)  # |p - y| = 1/2 at theta = 0
+    # |p - y| = 1/2 at theta = 0, longer than the clip, of which weights say what is left.
+    weights = np.minimum(np.abs(residuals) * reference.room_for_rounding(dtype, net.widths) / max_norm, 1.0)
 
     def total(weights):
         model = model_of(X, targets, weights, net, dtype=dtype, batch_size=batch_size)
-        return model.clipped_gradient_sum(theta, None, max_norm)
+        return 4.0 * model.clipped_gradient_sum(theta, None, max_norm / 4.0)
 
     whole = total(weights)
     for place in places:

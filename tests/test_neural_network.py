@@ -114,7 +114,7 @@ def test_one_step_is_the_clipped_mean_gradient(table, hidden, kind, clipping):
     X, y, classes = table(kind)
     X = 1.5 * X
     sigma, clip, eta, momentum, data_norm, input_norm = 1e-3, 0.4, 2.0, 0.5, 1.7, 3.0
-    weights = np.where(np.arange(200) % 5 == 0, 0.0, 2.0)
+    weights = np.where(np.arange(200) % 5 == 0, 0.0, np.linspace(0.1, 1.0, 200))
     model = given_noise(
         hidden_layer_sizes=hidden, activation="tanh", classes=classes, clipping=clipping, warm_start=True,
         learning_rate="constant", learning_rate_init=eta, momentum=momentum, average=None, data_norm=data_norm,

@@ -92,7 +92,7 @@ def test_sums_are_those_of_the_plain_reading(form, name, intercept, lots):
     geometry, levels = geometry_of(widths, intercept), levels_of(widths, n)
     rng = np.random.default_rng(1)
     _, n_outputs, limit = LOSSES[name]
-    targets, weights = targets_of(name, n), rng.choice([0.0, 0.5, 1.0, 3.0, 1e9], n)
+    targets, weights = targets_of(name, n), rng.choice([0.0, 0.5, 1.0, 0.1, 1e-9], n)
     theta = rng.normal(size=n_outputs * geometry.width) * 3.0
     lot = np.sort(rng.choice(n, 33, replace=False)) if lots else None
     picked = slice(None) if lot is None else lot
@@ -216,7 +216,7 @@ EXTREME = st.sampled_from([0.0, 1e-320, -1e-300, 1.0, -40.0, 800.0, 1e30, -1e200
     name=st.sampled_from(sorted(LOSSES)),
     intercept=st.sampled_from([0.0, 0.2, 3.0]),
     size=EXTREME,
-    weight=st.sampled_from([1e-320, 1e-10, 0.3, 1.0, 1e9, 1e308]),
+    weight=st.sampled_from([1e-320, 1e-10, 0.3, 1.0]),
     max_norm=st.sampled_from([1e-30, 1e-3, 0.35, 1.0, 1e30]),
     seed=st.integers(0, 2**16),
 )
@@ -238,14 +238,14 @@ def test_one_row_adds_at_most_the_clip(form, name, intercept, size, weight, max_
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_heavy_row_adds_exactly_the_clip(name):
+def test_a_long_gradient_adds_exactly_the_share_of_the_clip_that_its_weight_says(name):
     """The bound is reached: a clip that is too small would pass the test above."""
     widths = (16, 16, 5, 2)
     geometry, levels = geometry_of(widths), levels_of(widths, 1)
     theta = np.random.default_rng(0).normal(size=LOSSES[name][1] * geometry.width)
-    for max_norm in (0.01, 0.35, 1.0):
-        found = clipped_sum(geometry, levels, targets_of(name, 1), [1e9], theta, max_norm, name)
-        assert math.hypot(*found) == pytest.approx(max_norm, rel=1e-12)
+    for max_norm, weight in ((1e-3, 1.0), (0.01, 1.0), (0.01, 0.25), (0.01, 1e-9)):
+        found = clipped_sum(geometry, levels, targets_of(name, 1), [weight], theta, max_norm, name)
+        assert math.hypot(*found) == pytest.approx(max_norm * weight, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -200,7 +200,7 @@ def test_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
         for trial in range(60):
             with np.errstate(over="ignore", under="ignore"):
                 x = (rng.normal(size=(1, d)) * 10.0 ** rng.uniform(low, high)).astype(dtype)
-            weight, exponent = dtype(10.0 ** rng.uniform(-30, 30)), rng.uniform(-30, 30) if trial % 2 else 0.0
+            weight, exponent = dtype(10.0 ** rng.uniform(-30, 0)), rng.uniform(-30, 30) if trial % 2 else 0.0
             scaling = LinearGeometry(10.0**exponent, bool(rng.integers(2)))
             theta = rng.normal(size=n_outputs * scaling.width(d)) * 10.0 ** rng.uniform(-3, 30)
             max_norm = 10.0 ** (rng.uniform(-30, 30) if trial % 3 == 0 else rng.uniform(-4, 0))
@@ -213,10 +213,10 @@ def test_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_row_reaches_the_clip(dtype):
     """The bound is not met by adding nothing: a misclassified row of full length adds C, less room for rounding."""
-    for weight in (1.0, 1e6, 1e30):
+    for weight in (1.0, 0.25):
         x = np.array([[0.6, 0.8]], dtype)
         g = clipped_sum(x, [1], np.array([weight]), np.zeros(3), 0.25, 1, LinearGeometry(1.0, True))
-        assert 0.25 * (1 - 0.002) <= norm_of(g) <= 0.25
+        assert 0.25 * weight * (1 - 0.002) <= norm_of(g) <= 0.25 * weight
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -278,16 +278,16 @@ def test_scores_that_overflow_leave_the_others_alone(dtype, n_outputs):
 def moves(sizes, places, *, n_outputs=3, d=8, max_norm=1.0, dtype=np.float32):
     """How far a sum moves when one of the rows is muted, over `places`: parallel rows whose gradients have these sizes.
 
-    At theta = 0 the residuals of label 0 are 1 / K, less 1 at the label, times the weight; all rows are (1, ..., 1).
+    At theta = 0 all gradients are longer than the clip, and weights say how much of it is left; rows are (1, ..., 1).
     """
     X, geometry = np.ones((len(sizes), d), dtype), LinearGeometry(np.sqrt(d), False)
-    norm = np.sqrt(1.0 - 1.0 / n_outputs) if n_outputs > 1 else 0.5
     labels = np.where(np.asarray(sizes) > 0, 0, 1)
-    weights = (np.abs(sizes) / norm).astype(dtype)
+    room = max_norm / (4.0 * reference.clip_for_products(max_norm / 4.0, dtype, BLOCK, n_outputs * d))
+    weights = np.minimum(np.abs(sizes) * room / max_norm, 1.0).astype(dtype)
 
     def total(weights):
         with model_of(X, labels, weights, n_outputs, geometry) as model:
-            return model.clipped_gradient_sum(np.zeros(n_outputs * d), None, max_norm)
+            return model.clipped_gradient_sum(np.zeros(n_outputs * d), None, max_norm / 4.0) * 4.0
 
     whole = total(weights)
     for place in places:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from skdp._config import report_leak
 from skdp._fitting.leaks import Y_BOUNDS_READ, note_leaks
-from skdp._fitting.rows import check_targets, check_weights
+from skdp._fitting.rows import check_targets
+from skdp._fitting.weights import WeightReader
 from skdp._validation import check_real, show
 
 _REMEDY = "give two public numbers, the smaller first, between which targets lie"
@@ -40,11 +41,12 @@ class TargetReader:
 
     bounds: TargetBounds
     scale: TargetScale
+    read_weights: WeightReader
     are_counts: bool = False
 
     def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:
         """Return targets and weights, or refuse them."""
-        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
+        weights = self.read_weights(sample_weight, n_rows, of_block=True)
         values = check_targets(y, n_rows)
         if self.are_counts:
             refuse_negative(values)

@@ -28,15 +28,12 @@ def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float6
     factors : ndarray of shape (n_classes,) or None
         Weights divided by the largest of them; None if no weights are given.
 
-    Notes
-    -----
-    A weight multiplies the gradient of its row before that is clipped, so a row's contribution is at most C, whatever
-    its weight, and the sensitivity is that of a fit without weights. The factor of a row is a function of its own label
-    and of public constants, so a row has no say in the weight of another. Shares of the classes in the data would give
-    it one, so "balanced" is refused.
+    Notes ----- The factor of a row, a number in [0, 1], multiplies its gradient after that is clipped, so a row's
+    contribution is at most C, and the sensitivity is that of a fit without weights. The factor of a row is a function
+    of its own label and of public constants, so a row has no say in the weight of another. Shares of the classes in the
+    data would give it one, so "balanced" is refused.
 
-    Only the ratios of class weights count. Division by the largest keeps them behind the clip, which would otherwise
-    bring gradients of large weights to the same length C.
+    Only the ratios of class weights count: they are divided by the largest.
     """
     if class_weight is None:
         return None

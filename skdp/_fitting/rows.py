@@ -1,4 +1,4 @@
-"""Checks of private input: tables, labels and weights.
+"""Checks of private input: tables, labels and targets.
 
 A refusal is one line that names the column and the kind of fault. It never holds a cell, a label or a weight: not in
 its text, and not in an exception chained to it. So nothing is raised while another exception is being handled, and
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
@@ -250,38 +250,6 @@ def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
         raise fault
 
 
-# --- weights ---
-
-
-def check_weights(sample_weight: Any, n_rows: int, dtype: DTypeLike, *, of_block: bool = False) -> Any:
-    """Return `sample_weight` as an array of shape (n_rows,): finite, nonnegative, not all zero; 1.0 for None.
-
-    Those of a block, which is not all of the rows, may all be zero.
-    """
-    if sample_weight is None:
-        return 1.0
-    name = "sample_weight"
-    weights = values_of(name, sample_weight)
-    if weights.ndim == 0:
-        weights = np.full(n_rows, weights)
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"{name} has shape {weights.shape} where X has {n_rows} rows: give one weight a row, in one dimension."
-        )
-    fault, weights = numbers_of(weights)
-    if fault != NUMBER:
-        refuse(fault, name)
-    with np.errstate(all="ignore"):  # what is too large for float32 becomes infinite, and is refused as that
-        weights = weights.astype(dtype, order="C")
-    if not all_finite(weights):
-        refuse_not_finite(name, nan=bool(np.isnan(weights).any()))
-    if (weights < 0).any():
-        raise ValueError(f"{name} has negative entries: weights are 0 (no influence) or above.")
-    if not of_block and not weights.any():
-        raise ValueError(f"{name} is zero for every row: give at least one row a weight above 0.")
-    return weights
-
-
 # --- labels ---
 
 
@@ -480,7 +448,6 @@ __all__ = [
     "check_shape",
     "check_table",
     "check_targets",
-    "check_weights",
     "classes_of",
     "column_names",
     "encode_labels",

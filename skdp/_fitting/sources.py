@@ -302,11 +302,11 @@ def after_the_charge(what: str, function: Callable[..., Any], *given: Any) -> An
 
 
 def cast_weights(weights: Any, dtype: Any) -> Any:
-    """Cast weights to the dtype of the rows; a weight beyond its range becomes its largest number, as the clip acts."""
+    """Cast weights, numbers in [0, 1], to the dtype of the rows."""
     if not isinstance(weights, np.ndarray):
         return weights
     with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a weight
-        return np.minimum(weights, np.finfo(dtype).max).astype(dtype)
+        return weights.astype(dtype)
 
 
 def _package(X: Any) -> str:

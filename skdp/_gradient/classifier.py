@@ -15,7 +15,8 @@ from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.cells import shape_of
 from skdp._fitting.class_weight import class_weights
 from skdp._fitting.leaks import report_classes_read
-from skdp._fitting.rows import check_classes, check_labels, check_weights, classes_of, encode_labels
+from skdp._fitting.rows import check_classes, check_labels, classes_of, encode_labels
+from skdp._fitting.weights import WeightReader
 from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Targets
 from skdp._validation import show
@@ -43,10 +44,11 @@ class ClassReader:
 
     classes: NDArray[Any]
     factors: NDArray[np.float64] | None
+    read_weights: WeightReader
 
     def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
         """Return numbers of classes and weights, or refuse them."""
-        weights = check_weights(sample_weight, n_rows, np.float64, of_block=True)
+        weights = self.read_weights(sample_weight, n_rows, of_block=True)
         labels = check_labels(y, n_rows, classes=self.classes)
         fast: NDArray[Any] | None = self._coded_fast(labels)
         coded = encode_labels(labels, self.classes) if fast is None else fast
@@ -88,8 +90,9 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights. A weight multiplies the gradient of its row before it is clipped, so a large
-            weight cannot raise a row above the clipping norm. A row of weight 0 is a null row.
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
 
         Returns
         -------
@@ -167,7 +170,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
 
     def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
         """See `GradientEstimator`."""
-        weights = check_weights(sample_weight, n_samples, np.float64)
+        weights = self._weight_reader()(sample_weight, n_samples)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self._takes_labels)
         if outputs is None:
@@ -178,7 +181,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
 
     def _target_reader(self, outputs: Outputs) -> ClassReader:
         """See `GradientEstimator`."""
-        return ClassReader(outputs.classes, self._class_factors(outputs))
+        return ClassReader(outputs.classes, self._class_factors(outputs), self._weight_reader())
 
     def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
         """Return the factors of the classes, or refuse `class_weight`."""

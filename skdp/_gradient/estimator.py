@@ -29,6 +29,7 @@ from skdp._fitting.sources import (
     source_to_fit,
     source_to_predict,
 )
+from skdp._fitting.weights import WeightReader, warn_of_no_bound
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
@@ -60,14 +61,15 @@ class GradientEstimator(PrivateEstimator):
     """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
-    lot_size, sampling_rate, max_iter, warm_start, group_rows, verbose``. They define the model and its outputs by the
-    methods below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
+    lot_size, sampling_rate, max_iter, warm_start, group_rows, verbose, weight_bound``. They define the model and its
+    outputs by the methods below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
     """
 
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
     _outputs_parameter = ""  # that names the outputs
 
     group_rows: Any = "auto"  # also of estimators that were pickled before there was one
+    weight_bound: Any = None  # likewise
 
     n_steps_: int
     n_iter_: int
@@ -208,6 +210,7 @@ class GradientEstimator(PrivateEstimator):
         self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool
     ) -> None:
         """Go through the phases of a fit on `work`, and publish what it learned."""
+        warn_of_no_bound(work.weight_bound, sample_weight)
         source = work._source_of(X, y, sample_weight, named=named, warm=warm)
         if source is not None:
             X = source
@@ -267,6 +270,7 @@ class GradientEstimator(PrivateEstimator):
         """See `PrivateEstimator`."""
         sample_weight = fit_params.pop("sample_weight", None)
         refuse_fit_params(fit_params)
+        warn_of_no_bound(self.weight_bound, sample_weight)
         return self._encode_targets(y, sample_weight, n_samples, self._resolve_outputs(y, None, warm=False))
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
@@ -277,6 +281,7 @@ class GradientEstimator(PrivateEstimator):
                 "fit anew; set checkpoint=None and warm_start=False."
             )
         self._check_group_rows()
+        self._weight_reader()
         named = self._named_outputs()
         outputs, n = self._assumed_outputs() if named is None else named, self._public_n_samples(n_samples)
         if named is not None:
@@ -296,6 +301,7 @@ class GradientEstimator(PrivateEstimator):
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
         self._check_group_rows()
+        self._weight_reader()
         terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
         self._check_outputs(outputs)
         n = self._public_n_samples(shape[0])
@@ -439,6 +445,10 @@ class GradientEstimator(PrivateEstimator):
         if isinstance(self.group_rows, str) and self.group_rows == "auto":
             return "auto"
         raise ValueError(f"group_rows={show(self.group_rows)} is not known: use True, False or 'auto'.")
+
+    def _weight_reader(self) -> WeightReader:
+        """Return what reads weights of rows, or refuse `weight_bound`."""
+        return WeightReader.of(self.weight_bound)
 
     def _check_max_iter(self) -> int:
         return check_count("max_iter", self.max_iter, remedy="choose a whole number of epochs, or None for the rule")

@@ -18,7 +18,7 @@ class Targets(NamedTuple):
     """Targets and weights of the rows, checked, as the loss reads them.
 
     `outputs` is public: it has a number of outputs, `n_outputs`, and what predictions need beside the model, such as
-    the classes. Weights are an array of shape (n,), or 1.0.
+    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0.
     """
 
     outputs: Any

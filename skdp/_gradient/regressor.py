@@ -19,7 +19,7 @@ from skdp._fitting.bounded_targets import (
     refuse_negative,
     report_bounds_read,
 )
-from skdp._fitting.rows import check_targets, check_weights
+from skdp._fitting.rows import check_targets
 from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Targets
 from skdp._validation import check_choice
@@ -78,8 +78,9 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights. A weight multiplies the gradient of its row before it is clipped, so a large
-            weight cannot raise a row above the clipping norm. A row of weight 0 is a null row.
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
 
         Returns
         -------
@@ -146,7 +147,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
     def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         """See `GradientEstimator`."""
-        weights = check_weights(sample_weight, n_samples, np.float64)
+        weights = self._weight_reader()(sample_weight, n_samples)
         values = check_targets(y, n_samples)
         if self.loss == "poisson":
             refuse_negative(values)
@@ -158,7 +159,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
     def _target_reader(self, outputs: BoundedOutput) -> TargetReader:
         """See `GradientEstimator`."""
-        return TargetReader(outputs.bounds, self._target_scale(outputs.bounds), self.loss == "poisson")
+        scale = self._target_scale(outputs.bounds)
+        return TargetReader(outputs.bounds, scale, self._weight_reader(), self.loss == "poisson")
 
     def _check_outputs(self, outputs: BoundedOutput) -> None:
         """See `GradientEstimator`."""

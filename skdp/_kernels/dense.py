@@ -314,8 +314,13 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
 
 
 @njit(**_OPTIONS)
-def clip_rows(kind, first, begin, inputs, deltas, widths, bounds, stability, tiny, widest):
-    """Clip: multiply one factor of the outer product of each layer, the narrower one, by the row's `clip_factors`.
+def clip_rows(kind, first, weights, begin, inputs, deltas, widths, bounds, stability, tiny, widest):
+    """Clip and weigh rows: multiply one factor of each layer's outer product, the narrower one.
+
+    It is multiplied by the row's `clip_factors` times its weight.
+
+    The weight comes after the clip, whose factors do not know of it. As rounding keeps the order of numbers, no entry
+    of either factor is larger than with a weight of 1, denormal numbers included.
 
     Parameters
     ----------
@@ -323,6 +328,8 @@ def clip_rows(kind, first, begin, inputs, deltas, widths, bounds, stability, tin
         As for `clip_factors`.
     first : ndarray of shape (m,), float64
         Squared norms of the rows at the input.
+    weights : ndarray of shape (m,)
+        In [0, 1].
     begin : int
         Where in the following arrays the m rows begin.
     inputs, deltas : tuple of ndarray of shape (at least begin + m, at least the width)
@@ -345,7 +352,7 @@ def clip_rows(kind, first, begin, inputs, deltas, widths, bounds, stability, tin
         narrower = inputs[k] if left_wins else deltas[k]
         width = widths[k] + 1 if left_wins else widths[k + 1]
         for i in range(m):
-            factor = factors[k, i]
+            factor = factors[k, i] * weights[i]
             row = narrower[begin + i]
             for j in range(width):
                 row[j] *= factor

@@ -5,10 +5,11 @@ its residual ``r`` (one number an output) and ``u``. Its Euclidean norm is there
 to multiply the residual by ``min(1, C / (|r| |u|))`` (Goodfellow 2015, "Efficient per-example gradient computations",
 for one layer).
 
-Each row has four facts in addition to its features: label, weight, scale and ``|u|``. A row of weight 0 is the null
-record; a row whose norm or residual is not finite is treated as one. The features themselves have to be finite, as 0
-times NaN is NaN. A pass over all rows reads each fact from an array of its own, a pass over a few rows finds the four
-side by side in memory.
+Each row has four facts in addition to its features: label, weight, scale and ``|u|``. The weight, a number in [0, 1],
+multiplies what the clip leaves of the residual: no weight lifts a row above C, and none is lost where rows are cut. A
+row of weight 0 is the null record; a row whose norm or residual is not finite is treated as one. The features
+themselves have to be finite, as 0 times NaN is NaN. A pass over all rows reads each fact from an array of its own, a
+pass over a few rows finds the four side by side in memory.
 
 Rows go through in blocks that stay in cache: scores, residuals, sum. Each of these is a loop of its own that
 vectorises. Residuals, products and sums are float64 whatever the dtype of the rows: rounded in float32, the sum of a
@@ -89,9 +90,10 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
         score = scale[i] * z[i] + icpt_part[i]
         e = _exp_of_negative(-abs(score))
         probability = (1.0 if score >= 0.0 else e) / (1.0 + e)
-        residual = weight[i] * (probability - label[i])
+        residual = probability - label[i]
         factor = _clip_factor(abs(residual) * length[i], max_norm)  # of the whole gradient, the intercept's part too
         clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
+        clipped *= weight[i]
         icpt_part[i] = clipped * icpt
         feature_part[i] = _representable(clipped * scale[i])
 
@@ -112,7 +114,7 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
     for k in range(n_outputs):
         for i in range(m):
             truth = 1.0 if label[i] == k else 0.0
-            z[k, i] = weight[i] * (z[k, i] / total[i] - truth)
+            z[k, i] = z[k, i] / total[i] - truth
             square[i] += z[k, i] * z[k, i]
     factor = square  # the same memory
     for i in range(m):
@@ -120,6 +122,7 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
     for k in range(n_outputs):
         for i in range(m):
             clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0
+            clipped *= weight[i]
             icpt_part[k, i] = clipped * icpt
             feature_part[k, i] = _representable(clipped * scale[i])
 

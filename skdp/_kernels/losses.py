@@ -1,6 +1,6 @@
 """The losses: their derivatives by the scores, which are what is clipped, and the clip itself for linear models.
 
-With score z, target t and weight w, a row's residual is w times the derivative of its loss by z:
+With score z and target t, a row's residual is the derivative of its loss by z:
 
 - `LOGISTIC`: loss log(1 + e**z) - t z, derivative 1 / (1 + e**-z) - t, in [-1, 1] for t in [0, 1]; an output each.
 - `MULTINOMIAL`: log(sum of e**z_k) - z_t, derivative softmax(z) less 1 at the label, of norm at most sqrt(2).
@@ -17,7 +17,8 @@ scores, the target and the weight of the row itself, and that NaN and infinity a
 where a score is NaN: comparisons are written so that NaN passes through them. An infinite score is NaN or infinite in
 `MULTINOMIAL` and infinite in `SQUARED`, and a number in the three others, whose derivatives have that limit. A row
 whose residuals are not finite is a null row after the clip: after `clip_residuals` here, for networks after
-`skdp._kernels.dense.clip_factors`. Weights multiply residuals before the clip, so none lifts a row above it.
+`skdp._kernels.dense.clip_factors`. Weights, numbers in [0, 1], multiply what the clip leaves: none lifts a row above C,
+and rows keep their proportions where all are cut to one length.
 
 `skdp._kernels.linear` has the logistic and multinomial residuals in its own loops over blocks, since no kernel calls
 one in another file. ``fastmath`` is off.
@@ -59,8 +60,8 @@ def _derivative(loss, score, target, limit):
 
 
 @njit(**_OPTIONS)
-def residuals(loss, scores, targets, weights, limit):
-    """Replace scores by the derivatives of the loss by them, times the weights.
+def residuals(loss, scores, targets, limit):
+    """Replace scores by the derivatives of the loss by them.
 
     Parameters
     ----------
@@ -70,19 +71,18 @@ def residuals(loss, scores, targets, weights, limit):
         Read and written.
     targets : ndarray of shape (m,)
         Numbers of the classes for `MULTINOMIAL`, 0 and 1 for `LOGISTIC`, numbers for the others.
-    weights : ndarray of shape (m,)
     limit : float
         Of `HUBER` and `POISSON`, see above.
     """
     if loss == MULTINOMIAL:
-        _multinomial_residuals(scores, targets, weights)
+        _multinomial_residuals(scores, targets)
         return
     for i in range(scores.shape[1]):
-        scores[0, i] = _derivative(loss, scores[0, i], targets[i], limit) * weights[i]
+        scores[0, i] = _derivative(loss, scores[0, i], targets[i], limit)
 
 
 @njit(**_OPTIONS)
-def _multinomial_residuals(scores, labels, weights):
+def _multinomial_residuals(scores, labels):
     n_outputs, m = scores.shape
     highest, total = np.full(m, -np.inf), np.zeros(m)
     for k in range(n_outputs):
@@ -95,7 +95,7 @@ def _multinomial_residuals(scores, labels, weights):
     for k in range(n_outputs):
         for i in range(m):
             truth = 1.0 if labels[i] == k else 0.0
-            scores[k, i] = (scores[k, i] / total[i] - truth) * weights[i]
+            scores[k, i] = scores[k, i] / total[i] - truth
 
 
 @njit(**_OPTIONS)
@@ -115,8 +115,8 @@ def _norm(values):
 
 
 @njit(**_OPTIONS)
-def clip_residuals(residuals, lengths, max_norm):
-    """Shorten residuals so that none of the gradients, residuals times rows, is longer than `max_norm`.
+def clip_residuals(residuals, lengths, weights, max_norm):
+    """Shorten residuals so that no gradient, a residual times its row, is longer than `max_norm`, and weigh them.
 
     Parameters
     ----------
@@ -124,6 +124,8 @@ def clip_residuals(residuals, lengths, max_norm):
         Read and written. Those of a row with NaN or infinity among them become 0.
     lengths : ndarray of shape (m,), float64
         Norms of the rows, or upper bounds on them.
+    weights : ndarray of shape (m,), float64
+        In [0, 1].
     max_norm : float
         C.
 
@@ -134,7 +136,8 @@ def clip_residuals(residuals, lengths, max_norm):
     Proof. `_norm` of K numbers has a relative error of at most (K / 2 + 4) u, and the products with the length and with
     `room` have one of u each: `room` makes the size at least the true one, denormal sizes apart, which are below C. The
     quotient and the product that follow have an error of u each. A factor below the normal numbers, which have lost
-    digits, becomes 0, and so do denormal residuals and the quotient with a size of infinity.
+    digits, becomes 0, and so do denormal residuals and the quotient with a size of infinity. A weight in [0, 1] makes
+    no residual larger: rounding keeps the order of numbers.
     """
     n_outputs, m = residuals.shape
     room = 1.0 + (n_outputs + 16) * 2.0**-52
@@ -143,7 +146,7 @@ def clip_residuals(residuals, lengths, max_norm):
         factor = 1.0 if size <= max_norm else max_norm / size
         kept = factor >= _SMALLEST_NORMAL
         for k in range(n_outputs):
-            value = residuals[k, i] * factor if kept else 0.0  # infinity times 0 would be NaN
+            value = residuals[k, i] * factor * weights[i] if kept else 0.0  # infinity times 0 would be NaN
             residuals[k, i] = value if abs(value) >= _SMALLEST_NORMAL else 0.0
 
 
@@ -151,8 +154,8 @@ def clip_residuals(residuals, lengths, max_norm):
 
 
 @njit(**_OPTIONS)
-def row_residuals(loss, scores, targets, weights, rows, start, limit):
-    """Replace scores by the derivatives of the loss of each output, times the weight; for all but `MULTINOMIAL`.
+def row_residuals(loss, scores, targets, rows, start, limit):
+    """Replace scores by the derivatives of the loss of each output; for all but `MULTINOMIAL`.
 
     Parameters
     ----------
@@ -160,7 +163,6 @@ def row_residuals(loss, scores, targets, weights, rows, start, limit):
     scores : ndarray of shape (m, k)
         Read and written.
     targets : ndarray of shape (n, k)
-    weights : ndarray of shape (n,)
     rows : ndarray of int64 or None
     start : int
         As for `skdp._kernels.dense.gather_rows`.
@@ -170,19 +172,18 @@ def row_residuals(loss, scores, targets, weights, rows, start, limit):
     for i in range(m):
         row = start + i if rows is None else rows[start + i]
         for j in range(k):
-            scores[i, j] = _derivative(loss, scores[i, j], targets[row, j], limit) * weights[row]
+            scores[i, j] = _derivative(loss, scores[i, j], targets[row, j], limit)
 
 
 @njit(**_OPTIONS)
-def multinomial_row_residuals(scores, labels, weights, rows, start):
-    """Replace scores by the derivatives of the multinomial loss, times the weight.
+def multinomial_row_residuals(scores, labels, rows, start):
+    """Replace scores by the derivatives of the multinomial loss.
 
     Parameters
     ----------
     scores : ndarray of shape (m, k)
         Read and written.
     labels : ndarray of shape (n,), int64
-    weights : ndarray of shape (n,)
     rows : ndarray of int64 or None
     start : int
         As for `skdp._kernels.dense.gather_rows`.
@@ -197,7 +198,7 @@ def multinomial_row_residuals(scores, labels, weights, rows, start):
         for j in range(k):
             scores[i, j] = np.exp(scores[i, j] - top)
             total += scores[i, j]
-        scale = weights[row] / total
+        scale = 1.0 / total
         for j in range(k):
             scores[i, j] *= scale
-        scores[i, int(labels[row])] -= weights[row]
+        scores[i, int(labels[row])] -= 1.0

@@ -57,7 +57,7 @@ def _define(texts):
             As for `skdp._kernels.dense.gather_rows`. X is None where `inputs` holds the values of all layers already,
             and the last of `deltas` the scores.
         first, weights : ndarray of shape (n,)
-            Squared norms of the rows at the input, and weights.
+            Squared norms of the rows at the input, and weights in [0, 1].
         targets : ndarray of shape (n, number of outputs), or (n, 1) with numbers of classes
         rows : ndarray of int64 or None
         counts : ndarray of float64 or None
@@ -89,17 +89,19 @@ def _define(texts):
                 gather_rows(X, scale, rows, start, inputs[0][top:bottom])
                 forward(inputs, packed, widths, activation == RELU, deltas[last], top, whole)
             scores = deltas[last][top:bottom, : widths[last + 1]]
-            # Targets and weights are looked up by row, so a lot needs no copy of them.
+            # Targets are looked up by row, so a lot needs no copy of them.
             if loss == MULTINOMIAL:
-                multinomial_row_residuals(scores, targets[:, 0], weights, rows, start)
+                multinomial_row_residuals(scores, targets[:, 0], rows, start)
             else:
-                row_residuals(loss, scores, targets, weights, rows, start, limit)
+                row_residuals(loss, scores, targets, rows, start, limit)
             for k in range(last, 0, -1):
                 below = deltas[k - 1][top:whole]
                 multiply(deltas[k][top:whole], packed_back[k], widths[k + 1], widths[k], below)
                 multiply_by_derivative(activation, inputs[k][top:whole], below)
-            squares = first[start : start + bottom - top] if rows is None else first[rows[start : start + bottom - top]]
-            clip_rows(kind, squares, top, inputs, deltas, widths, bounds, stability, tiny, widest)
+            stop = start + bottom - top
+            squares = first[start:stop] if rows is None else first[rows[start:stop]]
+            shares = weights[start:stop] if rows is None else weights[rows[start:stop]]
+            clip_rows(kind, squares, shares, top, inputs, deltas, widths, bounds, stability, tiny, widest)
             if counts is not None:
                 for k in range(last + 1):
                     for i in range(top, bottom):

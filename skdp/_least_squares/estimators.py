@@ -33,6 +33,10 @@ class DPLinearRegression(MomentsRegressor):
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit that is given weights then warns that they are cut there. It has no effect without weights.
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     n_samples_public : int or None, default=None
@@ -97,12 +101,12 @@ class DPLinearRegression(MomentsRegressor):
     - All that is fitted is a function of one noisy release and of public quantities.
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
-    - Weights act inside the clip: no weight raises what a row may change.
+    - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
 
     **Proof.** Let u be the row divided by `data_norm`, scaled down to norm 1 if it is longer, and t in [-1, 1] the
     target between its bounds. With public constants k for the intercept (0 without one) and b for the target, the
-    vector z = (u, k, b t) / sqrt(1 + k**2 + b**2) has norm at most 1. A weight multiplies z by its root, and what is
-    longer than 1 then is scaled down to norm 1. One row adds z z' to the release, with \\|z z'\\|_F = \\|z\\|**2 <= 1,
+    vector z = (u, k, b t) / sqrt(1 + k**2 + b**2) has norm at most 1. A weight, by then a number in [0, 1], multiplies
+    z by its root, which makes it no longer. One row adds z z' to the release, with \\|z z'\\|_F = \\|z\\|**2 <= 1,
     which is the sensitivity under ``zero_out`` and ``add_remove``. Replacing z by v changes the release by the root of
     \\|z\\|**4 + \\|v\\|**4 - 2 (z . v)**2 <= 2. Under ``replace_one`` the event is priced for a change of twice the
     sensitivity, which therefore is 1 / sqrt(2). What is released is the triangle of the sum, with entries off the
@@ -148,6 +152,7 @@ class DPLinearRegression(MomentsRegressor):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         data_norm: float | None = None,
+        weight_bound: Any = None,
         fit_intercept: bool = True,
         n_samples_public: int | None = None,
         adjacency: str = "zero_out",
@@ -160,6 +165,7 @@ class DPLinearRegression(MomentsRegressor):
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.data_norm = data_norm
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.n_samples_public = n_samples_public
         self.adjacency = adjacency
@@ -197,6 +203,10 @@ class DPRidge(MomentsRegressor):
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
         none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit that is given weights then warns that they are cut there. It has no effect without weights.
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     n_samples_public : int or None, default=None
@@ -262,7 +272,7 @@ class DPRidge(MomentsRegressor):
     - All that is fitted is a function of one noisy release and of public quantities.
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
-    - Weights act inside the clip: no weight raises what a row may change.
+    - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
 
     The release, the proof of its sensitivity, the least eigenvalue and the standard errors are those of
     `DPLinearRegression`. A ridge alone would have to outweigh the most negative eigenvalue of the noise in every
@@ -293,6 +303,7 @@ class DPRidge(MomentsRegressor):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         data_norm: float | None = None,
+        weight_bound: Any = None,
         fit_intercept: bool = True,
         n_samples_public: int | None = None,
         adjacency: str = "zero_out",
@@ -306,6 +317,7 @@ class DPRidge(MomentsRegressor):
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.data_norm = data_norm
+        self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.n_samples_public = n_samples_public
         self.adjacency = adjacency

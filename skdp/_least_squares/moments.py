@@ -23,8 +23,9 @@ from skdp._fitting.bounded_targets import (
     report_bounds_read,
 )
 from skdp._fitting.inspections import report_inspection
-from skdp._fitting.rows import check_schema, check_table, check_targets, check_weights, read_cells
+from skdp._fitting.rows import check_schema, check_table, check_targets, read_cells
 from skdp._fitting.sources import RowSource, source_to_fit, source_to_predict
+from skdp._fitting.weights import WeightReader, warn_of_no_bound
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
 from skdp._training.threads import Crew
@@ -48,7 +49,7 @@ _ROWS = 2048
 
 
 class BoundedTargets(NamedTuple):
-    """Targets in [-1, 1], weights (1.0 for none), and the bounds that the targets had.
+    """Targets in [-1, 1], weights in [0, 1] (1.0 for none), and the bounds that the targets had.
 
     Targets of rows that are not in memory are empty here.
     """
@@ -79,6 +80,8 @@ class _Solution(NamedTuple):
 class MomentsRegressor(RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
+    weight_bound: Any = None  # also of estimators that were pickled before there was one
+
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
         return 0.0
@@ -94,9 +97,10 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights. The root of a weight multiplies its row, intercept and target before the clip,
-            so a large weight cannot raise the influence of a row above that of the longest row of weight 1. A row of
-            weight 0 is a null row.
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The root of the result, a
+            number in [0, 1], multiplies the row, intercept and target after they are clipped: no weight raises the
+            influence of a row above that of the longest row without weights, and proportions are kept. A row of weight
+            0 is a null row.
 
         Returns
         -------
@@ -117,6 +121,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         )
         if source is None or bounds is None:
             return self._fit_alone(X, y, sample_weight=sample_weight)
+        warn_of_no_bound(self.weight_bound, sample_weight)
         return self._fit_unread(source, source.shape, BoundedTargets(np.empty(0), 1.0, bounds))
 
     # --- the phases ---
@@ -130,6 +135,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         self._check_data_norm()
         check_y_bounds(self.y_bounds)
         self._ridge(1.0, 1.0)
+        WeightReader.of(self.weight_bound)
         self._public_n_samples(n_samples)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
@@ -144,7 +150,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         """See `PrivateEstimator`."""
         sample_weight = fit_params.pop("sample_weight", None)
         refuse_fit_params(fit_params)
-        weights = check_weights(sample_weight, n_samples, np.float64)
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
@@ -160,7 +167,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         by_position = self.adjacency != "add_remove"
         new_sum = partial(SumOfRows, rows.shape[1], radius, intercept, by_position=by_position)
         if isinstance(rows, RowSource):
-            sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale)).of_z
+            sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
         else:
             with closing(Crew()) as crew:
                 (one := new_sum(crew=crew)).add(rows, targets.scaled, targets.weights)
@@ -267,10 +274,9 @@ class SumOfRows:
         return self.of_z.n_rows
 
     def add(self, rows: Any, targets: Doubles, weights: Any) -> None:
-        """Add rows with targets in [-1, 1] and weights, 1.0 for none."""
-        d, width = len(self._ball.center), len(self.of_z.ball.center)
-        weighted = isinstance(weights, np.ndarray)
-        dtype = np.dtype(np.float64) if weighted else rows.dtype  # roots of weights may exceed float32
+        """Add rows with targets in [-1, 1] and weights in [0, 1], 1.0 for none."""
+        d, width, dtype = len(self._ball.center), len(self.of_z.ball.center), rows.dtype
+        roots = np.sqrt(weights).astype(dtype) if isinstance(weights, np.ndarray) else None
         factor = 1.0 / math.sqrt(1.0 + self._intercept**2 + TARGET**2)
         for start in range(0, rows.shape[0], _ROWS):
             part = slice(start, start + _ROWS)
@@ -280,7 +286,9 @@ class SumOfRows:
             z = np.full((len(inside), width), self._intercept, dtype)
             z[:, :d] = inside
             z[:, -1] = TARGET * targets[part]
-            z *= factor * np.sqrt(weights[part])[:, None] if weighted else dtype.type(factor)
+            z *= dtype.type(factor)
+            if roots is not None:  # after the clip: z is in the unit ball
+                z *= roots[part, None]
             self.of_z.add(z)
 
     def merge(self, other: SumOfRows) -> None:

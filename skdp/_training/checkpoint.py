@@ -223,13 +223,14 @@ def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _upgrade_run(run: Any) -> Any:
-    """Convert the description of a run in old files: no class weights, earlier steps as a number and not as events.
+    """Convert the description of a run in old files: no class weights and no bound on weights, earlier steps as a
+    number and not as events.
 
     Rows were not grouped either: to resume with "auto" releases the steps that are left, however rows are grouped.
     """
     if not isinstance(run, dict):
         return run
-    run = {"group_rows": repr("auto"), **run}
+    run = {"group_rows": repr("auto"), "weight_bound": "None", **run}
     if "classes" in run:
         run = {"class_weight": "None", **run}
     if run.get("earlier steps") == 0:

@@ -58,7 +58,7 @@ class LinearModel(Model):
     labels : ndarray of shape (n,)
         Numbers of the classes, from 0.
     weights : ndarray of shape (n,) or float
-        Act inside the clip; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
     n_outputs : int
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry
@@ -74,7 +74,8 @@ class LinearModel(Model):
 
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
-    with three more roundings. It remains to show that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
+    with three more roundings, times a weight in [0, 1], which makes none of these numbers larger, as rounding keeps the
+    order of numbers. It remains to show that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
     sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `scaling._norm` likewise
     has at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that
     adds the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits

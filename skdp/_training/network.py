@@ -131,7 +131,7 @@ class NetworkModel(Model):
     targets : ndarray of shape (n,), int64, or (n, k)
         Numbers of the classes for the softmax, one column an output for other losses.
     weights : ndarray of shape (n,) or float
-        Act inside the clip; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
     architecture : Architecture
     clip : Clip
     radius, unit : float

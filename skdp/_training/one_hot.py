@@ -248,7 +248,7 @@ class OneHotModel(Model):
     targets : ndarray of shape (n,)
         Numbers of the classes from 0, or numbers.
     weights : ndarray of shape (n,) or float
-        Act inside the clip; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
     n_outputs : int
         More than 1 for the multinomial loss alone.
     geometry : OneHotGeometry
@@ -359,8 +359,8 @@ class OneHotModel(Model):
         found = np.repeat(bias[:, None], m, axis=1)
         for k in range(self.n_outputs):
             kernel.add_scores(codes, self._blocks.first_cell, tables[k], found[k])
-        losses.residuals(self._loss, found, self._targets[where], self._weights[where], self._limit)
-        losses.clip_residuals(found, self._lengths[:m], max_norm)
+        losses.residuals(self._loss, found, self._targets[where], self._limit)
+        losses.clip_residuals(found, self._lengths[:m], self._weights[where], max_norm)
         return found
 
     def _gradients(self, histograms: NDArray[np.float64], icpts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -81,8 +81,12 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         `PrivacyLeakWarning` is issued.
     class_weight : dict of class to float, or None, default=None
         Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
-        their ratios count, and multiply the weights of the rows, which act before gradients are clipped. "balanced"
-        would read the labels and is refused: give ``1 / share`` with public shares of the classes.
+        their ratios count, and multiply clipped gradients, as weights of rows do. "balanced" would read the labels and
+        is refused: give ``1 / share`` with public shares of the classes.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit that is given weights then warns that they are cut there. It has no effect without weights.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -246,6 +250,7 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         fit_intercept: bool = True,
         classes: Any = None,
         class_weight: Any = None,
+        weight_bound: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -278,6 +283,7 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         self.fit_intercept = fit_intercept
         self.classes = classes
         self.class_weight = class_weight
+        self.weight_bound = weight_bound
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

@@ -78,6 +78,10 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit that is given weights then warns that they are cut there. It has no effect without weights.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -241,6 +245,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         average: bool = True,
         alpha: float = 0.0,
         fit_intercept: bool = True,
+        weight_bound: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -272,6 +277,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         self.average = average
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.weight_bound = weight_bound
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

@@ -99,6 +99,10 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
         Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``, which is added to the mean loss.
     batch_size : int or "auto", default="auto"
         Number of rows that pass through the network at once. It affects memory and speed only.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit that is given weights then warns that they are cut there. It has no effect without weights.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -262,6 +266,7 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
         average: str | None = "ema",
         alpha: float = 0.0,
         batch_size: int | str = "auto",
+        weight_bound: Any = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -299,6 +304,7 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
         self.average = average
         self.alpha = alpha
         self.batch_size = batch_size
+        self.weight_bound = weight_bound
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

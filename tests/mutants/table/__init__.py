@@ -30,6 +30,7 @@ from table import (
     synthesis,
     synthesis_classes,
     vectorizer,
+    weights,
     wgan,
     wide_linear,
 )
@@ -57,6 +58,7 @@ MUTANTS = [
     *layout.MUTANTS,
     *reports.MUTANTS,
     *vectorizer.MUTANTS,
+    *weights.MUTANTS,
     *ensemble.MUTANTS,
     *one_hot.MUTANTS,
     *wide_linear.MUTANTS,

@@ -125,13 +125,6 @@ MUTANTS = [
         select=BY_PROPERTY,
     ),
     mutant(
-        "weight applied after the clip",
-        (KERNEL, "residual = weight[i] * (probability - label[i])", "residual = probability - label[i]"),
-        (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = weight[i] * residual * factor"),
-        tests="linear_kernels",
-        select=BY_PROPERTY,
-    ),
-    mutant(
         "a null record keeps its intercept",
         (KERNEL, "        icpt_part[i] = clipped * icpt", "        icpt_part[i] = (probability - label[i]) * icpt"),
         tests="linear_kernels",
@@ -142,12 +135,6 @@ MUTANTS = [
         (KERNEL, "return factor if factor >= _SMALLEST_NORMAL else 0.0", "return factor"),
         (KERNEL, "clipped = residual * factor if factor > 0.0 else 0.0", "clipped = residual * factor"),
         (KERNEL, "clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0", "clipped = z[k, i] * factor[i]"),
-        tests="linear_kernels",
-        select=BY_PROPERTY,
-    ),
-    mutant(
-        "tiny rows taken for rows of zeros, which no weight can make long",
-        (ROW_SCALES, "    if 1e-280 < square < 1e280:\n", "    if square >= 0.0:\n"),
         tests="linear_kernels",
         select=BY_PROPERTY,
     ),

@@ -28,7 +28,7 @@ MUTANTS = [
             "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    if counts is not None:\n        _repeat(counts, feature_part, icpt_part)\n"
             "    for k in range(len(theta)):\n        _add_rows",
-            "    if counts is not None:\n        _repeat(counts, weight.reshape(1, -1), weight.reshape(1, -1))\n"
+            "    if counts is not None:\n        _repeat(counts, length.reshape(1, -1), weight.reshape(1, -1))\n"
             "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    for k in range(len(theta)):\n        _add_rows",
         ),
@@ -214,7 +214,7 @@ MUTANTS = [
     ),
     mutant(
         "old files that are refused for a new parameter",
-        (CHECKPOINT, '    run = {"group_rows": repr("auto"), **run}\n', ""),
+        (CHECKPOINT, '"group_rows": repr("auto"), "weight_bound"', '"weight_bound"'),
         tests="grouped",
         select="before_there_were_groups",
     ),

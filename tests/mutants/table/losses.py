@@ -1,6 +1,6 @@
 """Mistakes in losses and in the clip of their residuals."""
 
-from mutant import BY_PROPERTY, mutant
+from mutant import mutant
 from paths import LOSSES
 
 MUTANTS = [
@@ -21,22 +21,6 @@ MUTANTS = [
         (LOSSES, "        difference = -limit if difference < -limit else difference\n", ""),
         tests="losses",
         select="slopes or bounds",
-    ),
-    mutant(
-        "loss: weights left out",
-        (
-            LOSSES,
-            "_derivative(loss, scores[0, i], targets[i], limit) * weights[i]",
-            "_derivative(loss, scores[0, i], targets[i], limit)",
-        ),
-        tests="losses",
-        select="weights_act",
-    ),
-    mutant(
-        "loss: weights of another row",
-        (LOSSES, "targets[row, j], limit) * weights[row]", "targets[row, j], limit) * weights[i]"),
-        tests="losses networks",
-        select=BY_PROPERTY,
     ),
     mutant(
         "loss: each output clipped by its own size",

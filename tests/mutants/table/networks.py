@@ -75,26 +75,9 @@ MUTANTS = [
     ),
     mutant(
         "network: norms of other rows than those of the lot",
-        (SPANS, "first[rows[start : start + bottom - top]]", "first[start : start + bottom - top]"),
+        (SPANS, "first[rows[start:stop]]", "first[start:stop]"),
         tests="networks",
         select=BY_PROPERTY,
-    ),
-    mutant(
-        "network: weight applied after the clip",
-        (
-            NETWORKS,
-            "self._row_squares, self._targets, self._weights, rows",
-            "self._row_squares, self._targets, np.minimum(self._weights, 1), rows",
-        ),
-        (
-            NETWORKS,
-            CLIPPED,
-            f"{CLIPPED}        picked = (np.arange(self.n_rows) if rows is None else rows)[offset:]\n"
-            "        for delta in self._deltas:\n"
-            "            delta[span] *= np.maximum(self._weights[picked[span]], 1)[:, None]\n",
-        ),
-        tests="networks",
-        select="toggling or weight_multiplies",
     ),
     mutant(
         "network: rows not brought to the public norm",
@@ -183,8 +166,8 @@ MUTANTS = [
         "network: the last rows of a short block left unclipped",
         (
             SPANS,
-            "clip_rows(kind, squares, top,",
-            "clip_rows(kind, squares[: _BLOCK - 1], top,",
+            "clip_rows(kind, squares, shares, top,",
+            "clip_rows(kind, squares[: _BLOCK - 1], shares, top,",
         ),
         tests="networks",
         select=BY_PROPERTY,

@@ -57,7 +57,11 @@ MUTANTS = [
     ),
     mutant(
         "residuals of one-hot rows that are not clipped",
-        (ONE_HOT, "        losses.clip_residuals(found, self._lengths[:m], max_norm)\n", ""),
+        (
+            ONE_HOT,
+            "self._lengths[:m], self._weights[where], max_norm)",
+            "0.0 * self._lengths[:m], self._weights[where], max_norm)",
+        ),
         tests="one_hot",
         select="at_most_the_clip",
     ),
@@ -87,7 +91,7 @@ MUTANTS = [
     ),
     mutant(
         "a muted row that counts",
-        (ONE_HOT, "self._weights[where], self._limit", "np.maximum(self._weights[where], 0.5), self._limit"),
+        (ONE_HOT, "self._weights[where], max_norm", "np.maximum(self._weights[where], 0.5), max_norm"),
         tests="one_hot",
         select="null_record",
     ),

@@ -1,0 +1,87 @@
+"""Mistakes with weights: before the clip, of other rows, by bounds of the rows."""
+
+from mutant import BY_PROPERTY, mutant
+from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, SPANS, WEIGHTS
+
+DIVIDED = "np.minimum(weights / self.bound, 1.0)"
+
+MUTANTS = [
+    mutant(
+        "weights that are not cut",
+        (WEIGHTS, DIVIDED, "weights / self.bound"),
+        tests="weights replay",
+        select="one_weight or toggling or shares",
+    ),
+    mutant(
+        "the bound on weights read from the rows",
+        (WEIGHTS, DIVIDED, "np.minimum(weights / min(self.bound, np.max(weights)), 1.0)"),
+        tests="weights",
+        select="toggling",
+    ),
+    mutant(
+        "weights divided by their sum",
+        (WEIGHTS, DIVIDED, "np.minimum(weights * len(weights) / np.sum(weights), 1.0)"),
+        tests="weights",
+        select="toggling",
+    ),
+    mutant(
+        "a warning of weights that are cut, and of no others",
+        (
+            WEIGHTS,
+            "weight_bound is None and sample_weight is not None",
+            "weight_bound is None and np.any(np.asarray(1.0 if sample_weight is None else sample_weight) > 1.0)",
+        ),
+        tests="weights",
+        select="warning",
+    ),
+    mutant(
+        "weight after the cut but before the clip, two classes",
+        (KERNEL, "residual = probability - label[i]", "residual = weight[i] * (probability - label[i])"),
+        (KERNEL, "# NaN times 0 would be NaN\n        clipped *= weight[i]\n", "# NaN times 0 would be NaN\n"),
+        tests="linear_kernels",
+        select="weight_scales",
+    ),
+    mutant(
+        "weight after the cut but before the clip, several classes",
+        (KERNEL, "z[k, i] / total[i] - truth", "weight[i] * (z[k, i] / total[i] - truth)"),
+        (KERNEL, "            clipped *= weight[i]\n            icpt_part", "            icpt_part"),
+        tests="linear_kernels",
+        select="weight_scales",
+    ),
+    mutant(
+        "weight after the cut but before the clip, one-hot rows",
+        (LOSSES, "size = _norm(residuals[:, i]) *", "size = weights[i] * _norm(residuals[:, i]) *"),
+        tests="losses",
+        select="weights_act",
+    ),
+    mutant(
+        "weight after the cut but before the clip, networks",
+        (
+            DENSE,
+            "    n_layers, m = len(deltas), len(first)\n",
+            "    n_layers, m = len(deltas), len(first)\n    for k in range(n_layers):\n"
+            "        for i in range(m):\n            deltas[k][begin + i] *= weights[i]\n",
+        ),
+        (DENSE, "factor = factors[k, i] * weights[i]", "factor = factors[k, i]"),
+        tests="networks dense_kernels",
+        select="weight_multiplies or layer_by_layer",
+    ),
+    mutant(
+        "weights of one-hot rows left out",
+        (LOSSES, "residuals[k, i] * factor * weights[i] if kept", "residuals[k, i] * factor if kept"),
+        tests="losses",
+        select="weights_act",
+    ),
+    mutant(
+        "weights of another row in a network",
+        (SPANS, "weights[rows[start:stop]]", "weights[start:stop]"),
+        tests="networks",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "weights of least squares, not their roots",
+        (LEAST_SQUARES, "np.sqrt(weights).astype(dtype)", "weights.astype(dtype)"),
+        tests="least_squares",
+        select="plain_reading",
+    ),
+]

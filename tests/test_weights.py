@@ -1,0 +1,210 @@
+"""`weight_bound`: weights of rows are divided by it, cut at it, and multiply what was clipped before."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from replay import assert_all_else_is_equal, moves, replay
+
+from skdp import (
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPRidge,
+    PrivacyAccountant,
+)
+from skdp._fitting.weights import WeightReader
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
+
+N, ROW = 60, 7
+TREES = {"n_estimators": 5, "max_depth": 3, "bounds": (-1.0, 1.0)}
+CLASSIFIERS = {
+    "linear": (DPLogisticRegression, {"max_iter": 10}),
+    "network": (DPMLPClassifier, {"hidden_layer_sizes": (4,), "max_iter": 4}),
+    "trees": (DPRandomTreesClassifier, {"max_iter": 10, **TREES}),
+}
+REGRESSORS = {
+    "network of targets": (DPMLPRegressor, {"hidden_layer_sizes": (4,), "max_iter": 4}),
+    "trees of targets": (DPRandomTreesRegressor, {"max_iter": 10, **TREES}),
+    "ridge": (DPRidge, {}),
+    "least squares": (DPLinearRegression, {}),
+}
+KINDS = {**CLASSIFIERS, **REGRESSORS}
+
+
+def make(kind, **parameters):
+    estimator, small = KINDS[kind]
+    outputs = {"classes": [0, 1]} if kind in CLASSIFIERS else {"y_bounds": (-1.0, 1.0)}
+    return estimator(**{**outputs, "random_state": 0, **small, **parameters})
+
+
+class People(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
+def people(kind, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (N, 3)).astype(dtype)
+    y = np.arange(N) % 2 if kind in CLASSIFIERS else np.clip(X @ [0.5, -0.5, 0.2], -1, 1)
+    return People(X, y, rng.uniform(0.0, 300.0, N))
+
+
+def public(messages):
+    """Those that are not about the shape of the made-up table."""
+    return [text for _, text in messages if "weight" in text]
+
+
+# --- shares -----------------------------------------------------------------------------------------------------------
+
+
+def test_shares_are_weights_divided_by_the_bound_and_cut_at_it():
+    reader = WeightReader.of(200.0)
+    assert reader([0.0, 2.0**-30, 50, 200, 200.5, 1e308], 6).tolist() == [0.0, 2.0**-30 / 200.0, 0.25, 1.0, 1.0, 1.0]
+    assert WeightReader.of(None)([0.0, 0.5, 3.0], 3).tolist() == [0.0, 0.5, 1.0]
+    assert reader(None, 3) == 1.0
+
+
+def test_shares_of_any_two_numbers_lie_between_0_and_1():
+    """Over the range of doubles, and no overflow is raised where NumPy is asked to raise."""
+    ends = [0.0, 5e-324, 1e-308, 1e-30, 1.0, 1e30, np.finfo(float).max]
+    with np.errstate(all="raise"):
+        for bound in (1e-30, 0.3, 1e30):
+            found = WeightReader.of(bound)(ends, len(ends))
+            assert (found >= 0.0).all()
+            assert (found <= 1.0).all()
+            assert (np.diff(found) >= 0.0).all()
+
+
+@pytest.mark.parametrize("bound", [0, -1.0, np.inf, np.nan, 1e31, "largest", True, [1.0]])
+@pytest.mark.parametrize("kind", KINDS)
+def test_unusable_bounds_are_refused_before_any_charge(kind, bound):
+    table, ledger = people(kind), PrivacyAccountant()
+    for weight in (None, table.weight):
+        with pytest.raises((TypeError, ValueError), match=r"^weight_bound=") as refusal:
+            make(kind, weight_bound=bound, accountant=ledger).fit(table.X, table.y, sample_weight=weight)
+        assert "\n" not in str(refusal.value)
+    assert not ledger.history
+
+
+@pytest.mark.parametrize("weight", [np.inf, np.nan, -1.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_are_none_are_refused_before_any_charge(kind, weight):
+    table, ledger = people(kind), PrivacyAccountant()
+    table.weight[ROW] = weight
+    with pytest.raises(ValueError, match="sample_weight") as refusal:
+        make(kind, weight_bound=300.0, accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
+    assert str(table.weight[ROW + 1]) not in str(refusal.value)
+    assert sum(charge.event is not None for charge in ledger.history) == 0
+
+
+# --- what weights mean ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_equal_to_the_bound_give_the_model_of_no_weights(kind, dtype):
+    table = people(kind, dtype)
+    for bound in (100.0, 0.3, 1e30):
+        one = make(kind, weight_bound=bound).fit(table.X, table.y, sample_weight=np.full(N, bound))
+        other = make(kind).fit(table.X, table.y)
+        np.testing.assert_array_equal(one.predict(table.X), other.predict(table.X))
+        for name in ("coef_", "intercept_"):
+            if hasattr(one, name):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        assert one.privacy_event_ == other.privacy_event_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_weights_over_the_bound_count(kind):
+    """Twice the weights and twice the bound, powers of two, are the same fit; another bound is another fit."""
+    table = people(kind)
+    one, other, third = (
+        make(kind, weight_bound=bound).fit(table.X, table.y, sample_weight=factor * table.weight)
+        for bound, factor in ((256.0, 1.0), (512.0, 2.0), (512.0, 1.0))
+    )
+    assert [each.epsilon_ for each in (one, other, third)] == [one.epsilon_] * 3
+    scores = [np.asarray(vars(each).get("coef_", getattr(each, "coefs_", [0])[0])) for each in (one, other, third)]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])
+
+
+SURVEY = {
+    "linear": {"data_norm": 2.0},
+    "network": {"data_norm": 2.0, "max_grad_norm": 2.0},
+    "trees": {"bounds": (-2.0, 2.0), "n_estimators": 50},
+    "network of targets": {"data_norm": 2.0, "y_bounds": (-2.0, 2.0), "hidden_layer_sizes": (8,)},
+    "trees of targets": {"bounds": (-2.0, 2.0), "y_bounds": (-2.0, 2.0), "n_estimators": 50},
+    "ridge": {"data_norm": 2.0, "y_bounds": (-2.0, 2.0)},
+    "least squares": {"data_norm": 2.0, "y_bounds": (-2.0, 2.0)},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_give_the_mean_of_the_population(kind):
+    """Of a sample in which what is drawn depends on the target: weights up to 1,000, of which the mean is a tenth.
+
+    At epsilon 8 and 40,000 rows noise and clip leave the mean within .01; without weights it is .1 off or more.
+    """
+    rng, n = np.random.default_rng(3), 40_000
+    X = rng.uniform(-2.0, 2.0, (n, 1))
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-1.6 * X[:, 0]))).astype(int)
+    weights = np.clip(rng.lognormal(np.log(np.where(y == 1, 120, 50)), 0.6), 1.0, 1000.0)
+    if kind in REGRESSORS:
+        y = np.clip(0.3 * X[:, 0] + 0.3 * (2 * y - 1) + 0.2 * rng.normal(size=n), -2.0, 2.0)
+    parameters = {**SURVEY[kind], "max_iter": None, "epsilon": 8.0, "delta": 1e-6}
+    if kind in ("ridge", "least squares"):
+        parameters.pop("max_iter")
+    model = make(kind, weight_bound=1000.0, **parameters).fit(X, y, sample_weight=weights)
+    found = model.predict_proba(X)[:, 1] if kind in CLASSIFIERS else model.predict(X)
+    truth = np.average(y, weights=weights)
+    assert abs(truth - y.mean()) > 0.1
+    assert abs(np.average(found, weights=weights) - truth) < 0.01
+
+
+# --- property 5 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else(kind):
+    """Between 0 and any other weight, up to the bound and far above: C at most, in every release."""
+
+    def fit(table):
+        return make(kind, weight_bound=200.0).fit(table.X, table.y, sample_weight=table.weight)
+
+    longest = 0.0
+    for weight in (1e-9, 50.0, 200.0, 1e30):
+        table = people(kind)
+        table.weight[ROW] = weight
+        void = table.weight.copy()
+        void[ROW] = 0.0
+        one, other = replay(fit, table, table._replace(weight=void))
+        assert max(moves(one, other)) <= min(1.0, weight / 200.0) * (1 + 1e-9) + 1e-14
+        assert_all_else_is_equal(one, other)
+        longest = max(longest, *moves(one, other))
+    assert longest > 0.05
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_warning_says_that_weights_are_cut_at_1(kind):
+    """To every fit with weights and without a bound, whatever they are, and to no other."""
+    table = people(kind)
+
+    def warned(weight, **parameters):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            make(kind, **parameters).fit(table.X, table.y, sample_weight=weight)
+        return [str(each.message) for each in caught if "weight_bound" in str(each.message)]
+
+    said = [warned(weight) for weight in (np.ones(N), 1e-9 * np.ones(N), table.weight, table.weight.tolist(), 1.0)]
+    assert said == [said[0]] * 5
+    assert len(said[0]) == 1
+    assert said[0][0].startswith("weight_bound=None with sample_weight: weights above 1 are cut at 1; give ")
+    assert warned(None) == warned(table.weight, weight_bound=1.0) == warned(None, weight_bound=1.0) == []
