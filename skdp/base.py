@@ -63,22 +63,27 @@ class Price(NamedTuple):
 
 
 class ReleasePlan:
-    """A fit that consists of one Gaussian release.
+    """A fit that consists of one Gaussian release, and of what is bought for it.
 
     Attributes
     ----------
     mechanism : GaussianMechanism
     price : Price
+        Of all of it.
     """
 
     def __init__(self, mechanism: GaussianMechanism, price: Price, stream: SecretStream) -> None:
         self.mechanism, self.price = mechanism, price
-        self._streams = [stream]
+        self._streams, self._purchases = [stream], stream.spawn("purchases")
 
     @property
     def event(self) -> DpEvent:
         """What the fit costs."""
-        return self.mechanism.event
+        return self.price.event
+
+    def stream_of(self, purpose: str) -> SecretStream:
+        """The stream of what is bought for the release."""
+        return self._purchases.spawn(purpose)
 
     def release(self, value: Any) -> Any:
         """`value` with noise, once: the charge is for one release."""
@@ -280,10 +285,15 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
         return calibrate_noise_multiplier(event_at, epsilon, delta, method=self.accounting, adjacency=self.adjacency)
 
-    def _plan_release(self, terms: FitTerms, sensitivity: float) -> ReleasePlan:
-        """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`."""
-        mechanism = GaussianMechanism(self._solve_noise(terms.budget, GaussianDpEvent), sensitivity)
-        price = self._price(mechanism.event, None, terms.budget.delta)
+    def _plan_release(
+        self, terms: FitTerms, sensitivity: float, event_at: Callable[[float], DpEvent] = GaussianDpEvent
+    ) -> ReleasePlan:
+        """A fit by one Gaussian release of a value to which one record adds at most `sensitivity`.
+
+        `event_at` is what the fit costs at the noise multiplier of the release, with what it buys beside it.
+        """
+        mechanism = GaussianMechanism(self._solve_noise(terms.budget, event_at), sensitivity)
+        price = self._price(event_at(mechanism.noise_multiplier), None, terms.budget.delta)
         # Two plans of one fit must not share their noise: the words of the stream tell them apart.
         return ReleasePlan(mechanism, price, terms.stream.spawn("release", *map(int, terms.stream.words(2))))
 

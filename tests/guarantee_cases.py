@@ -90,6 +90,7 @@ ALL_PUBLISH = {
     "sampling_rate_": "from public n",
     "max_grad_norm_": "rule in public n, d, epsilon, delta",
     "data_norm_": "the parameter `data_norm`, the norm that rows bring along, or sqrt(n_features)",
+    "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     "n_iter_": "the plan's; fewer only after an interrupt from outside",
     "n_steps_": "the plan's; fewer only after an interrupt from outside",
 }

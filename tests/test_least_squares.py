@@ -415,6 +415,7 @@ PUBLISHED = {
     "intercept_std_": "post-processing of the release",
     "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
     "data_norm_": "the parameter `data_norm`, the norm that came with the rows, or sqrt(n_features)",
+    "weight_bound_": "the parameter `weight_bound`, or a release that is part of the event",
     "n_features_in_": "the schema is public",
     "feature_names_in_": "the schema is public",
     "epsilon_": "function of the event",

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import pytest
 
 from skdp._sampling import FullBatch, PoissonSampling
-from skdp._training.plan import DPSGDPlan, calibrate_noise
-from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
+from skdp._training.plan import DPSGDPlan, event_of_steps
+from skdp.accounting import (
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_noise_multiplier,
+    get_epsilon,
+)
 
 PLAN = DPSGDPlan(PoissonSampling(0.02), max_grad_norm=0.25, noise_multiplier=1.5, n_steps=30, expected_lot_size=20.0)
 
@@ -50,7 +57,8 @@ def test_plan_is_frozen_and_hashable():
 @pytest.mark.parametrize("sampling", [FullBatch(), PoissonSampling(0.1)])
 def test_noise_for_a_budget_costs_the_budget(sampling, adjacency):
     """The plan that runs at the noise that was solved for costs at most epsilon, and hardly less (property 14)."""
-    sigma = calibrate_noise(sampling, 20, 1.0, 1e-5, accounting="pld", adjacency=adjacency)
+    event_at = partial(event_of_steps, sampling, 20)
+    sigma = calibrate_noise_multiplier(event_at, 1.0, 1e-5, adjacency=adjacency)
     plan = DPSGDPlan(sampling, 0.3, sigma, 20, 50.0)
     price = get_epsilon(plan.event, 1e-5, adjacency=adjacency)
     assert 0.999 <= price <= 1.0
@@ -58,9 +66,9 @@ def test_noise_for_a_budget_costs_the_budget(sampling, adjacency):
 
 def test_noise_for_a_budget_knows_adjacency_and_accounting():
     def noise(**changes):
-        options = {"accounting": "pld", "adjacency": "zero_out"} | changes
-        return calibrate_noise(PoissonSampling(0.1), 20, 1.0, 1e-5, **options)
+        event_at = partial(event_of_steps, PoissonSampling(0.1), 20)
+        return calibrate_noise_multiplier(event_at, 1.0, 1e-5, **changes)
 
     assert noise(adjacency="replace_one") > 1.2 * noise()
     assert noise(adjacency="add_remove") == noise()
-    assert noise(accounting="rdp") > noise()
+    assert noise(method="rdp") > noise()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import NamedTuple
 
@@ -18,7 +19,10 @@ from skdp import (
     PrivacyAccountant,
 )
 from skdp._fitting.weights import WeightReader
+from skdp._random import SecretStream
+from skdp.accounting import GaussianDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.preprocessing.weight_bound import SHARE, WeightPurchase
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
 
@@ -147,8 +151,9 @@ SURVEY = {
 }
 
 
+@pytest.mark.parametrize("bound", [1000.0, "private"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_weights_give_the_mean_of_the_population(kind):
+def test_weights_give_the_mean_of_the_population(kind, bound):
     """Of a sample in which what is drawn depends on the target: weights up to 1,000, of which the mean is a tenth.
 
     At epsilon 8 and 40,000 rows noise and clip leave the mean within .01; without weights it is .1 off or more.
@@ -162,7 +167,9 @@ def test_weights_give_the_mean_of_the_population(kind):
     parameters = {**SURVEY[kind], "max_iter": None, "epsilon": 8.0, "delta": 1e-6}
     if kind in ("ridge", "least squares"):
         parameters.pop("max_iter")
-    model = make(kind, weight_bound=1000.0, **parameters).fit(X, y, sample_weight=weights)
+    model = make(kind, weight_bound=bound, **parameters).fit(X, y, sample_weight=weights)
+    assert model.epsilon_ <= 8.0
+    assert model.weight_bound_ == 1000.0 or 300.0 < model.weight_bound_ < 1100.0
     found = model.predict_proba(X)[:, 1] if kind in CLASSIFIERS else model.predict(X)
     truth = np.average(y, weights=weights)
     assert abs(truth - y.mean()) > 0.1
@@ -181,14 +188,16 @@ def test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else(k
 
     longest = 0.0
     for weight in (1e-9, 50.0, 200.0, 1e30):
-        table = people(kind)
-        table.weight[ROW] = weight
-        void = table.weight.copy()
-        void[ROW] = 0.0
-        one, other = replay(fit, table, table._replace(weight=void))
-        assert max(moves(one, other)) <= min(1.0, weight / 200.0) * (1 + 1e-9) + 1e-14
-        assert_all_else_is_equal(one, other)
-        longest = max(longest, *moves(one, other))
+        for others in (1.0, 0.1):  # the row's weight may be the largest of all, below the bound
+            table = people(kind)
+            table.weight[:] *= others
+            table.weight[ROW] = weight
+            void = table.weight.copy()
+            void[ROW] = 0.0
+            one, other = replay(fit, table, table._replace(weight=void))
+            assert max(moves(one, other)) <= min(1.0, weight / 200.0) * (1 + 1e-9) + 1e-14
+            assert_all_else_is_equal(one, other)
+            longest = max(longest, *moves(one, other))
     assert longest > 0.05
 
 
@@ -208,3 +217,86 @@ def test_one_warning_says_that_weights_are_cut_at_1(kind):
     assert len(said[0]) == 1
     assert said[0][0].startswith("weight_bound=None with sample_weight: weights above 1 are cut at 1; give ")
     assert warned(None) == warned(table.weight, weight_bound=1.0) == warned(None, weight_bound=1.0) == []
+
+
+# --- a bound that is bought -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else(kind, adjacency):
+    """Counts and sums move by at most what is priced; under zero_out a row of weight 0 adds nothing to any count."""
+
+    def fit(table):
+        model = make(kind, weight_bound="private", adjacency=adjacency, epsilon=4.0, delta=1e-5)
+        return model.fit(table.X, table.y, sample_weight=table.weight)
+
+    most = 2.0 if adjacency == "replace_one" else 1.0
+    for weight in (1e-9, 50.0, 1e30):
+        table = people(kind)
+        table.weight[ROW] = weight
+        void = table.weight.copy()
+        void[ROW] = 0.0
+        one, other = replay(fit, table, table._replace(weight=void))
+        assert max(moves(one, other)) <= most * (1 + 1e-9)
+        assert max(moves(one, other)[:3]) > 0.5  # the counts, which come first
+        assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bought_bound_is_part_of_the_price(kind):
+    """Charged before it is released; with a given noise it costs more than a public bound does."""
+    table, ledger = people(kind), PrivacyAccountant()
+    parameters = {"epsilon": None, "noise_multiplier": 3.0, "delta": 1e-5}
+    bought = make(kind, weight_bound="private", accountant=ledger, **parameters)
+    bought.fit(table.X, table.y, sample_weight=table.weight)
+    public = make(kind, weight_bound=300.0, **parameters).fit(table.X, table.y, sample_weight=table.weight)
+    assert ledger.history[-1].event == bought.privacy_event_
+    assert bought.epsilon_ == get_epsilon(bought.privacy_event_, 1e-5) > public.epsilon_
+
+
+def test_a_purchase_beside_full_batches_costs_its_share():
+    """mu^2 of Gaussian releases add up, so the noise of the whole is that of one release."""
+    for purchase, n_steps in (
+        (WeightPurchase.beside_one_release("zero_out"), 1),
+        (WeightPurchase.beside_steps("zero_out", 1.0, 50), 50),
+    ):
+        whole = GaussianDpEvent(3.0 / math.sqrt(n_steps) * math.sqrt(1.0 - SHARE))
+        paid = compose([purchase.event_at(3.0), *n_steps * [GaussianDpEvent(3.0)]])
+        assert get_epsilon(paid, 1e-5) == pytest.approx(get_epsilon(whole, 1e-5), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bound_is_not_bought_without_weights_or_of_rows_elsewhere(kind, tmp_path):
+    table, ledger = people(kind), PrivacyAccountant()
+    model = make(kind, weight_bound="private", accountant=ledger)
+    with pytest.raises(ValueError, match=r"^weight_bound='private' without sample_weight, .*: give weights, or None"):
+        model.fit(table.X, table.y)
+    np.save(tmp_path / "x.npy", table.X)
+    if not kind.startswith("trees"):
+        with pytest.raises(ValueError, match=r"^weight_bound='private' with rows that are not in memory"):
+            model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), table.y, table.weight)
+    if hasattr(model, "checkpoint"):
+        with pytest.raises(ValueError, match=r"^weight_bound='private' with checkpoint="):
+            model.set_params(checkpoint=tmp_path / "run").fit(table.X, table.y, table.weight)
+    assert not [charge for charge in ledger.history if charge.event is not None]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-300, 1.0, 1e300])
+def test_a_bought_bound_is_usable_whatever_the_weights_are(weight):
+    purchase = WeightPurchase.beside_one_release("zero_out")
+    bound = purchase.buy(np.full(5000, weight), 0.05, 5000, SecretStream.from_random_state(0))
+    assert 1e-30 <= bound <= 1e30
+    if weight == 1.0:
+        assert 1.0 <= bound <= 2.0
+
+
+def test_a_bought_bound_leaves_few_weights_above():
+    weights = np.random.default_rng(0).lognormal(3.0, 1.0, 50_000)
+    for seed in range(5):
+        bound = WeightPurchase.beside_steps("zero_out", 1.0, 200).buy(
+            weights, 20.0, 50_000, SecretStream.from_random_state(seed)
+        )
+        assert np.mean(weights > bound) < 0.01
+        assert bound < 4.0 * weights.max()

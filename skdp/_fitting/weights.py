@@ -11,7 +11,10 @@ from skdp._config import warn
 from skdp._fitting.cells import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._validation import check_real
 
-_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, or None"
+PRIVATE = "private"
+"""The `weight_bound` that is bought."""
+
+_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, 'private' or None"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class WeightReader:
 
     @classmethod
     def of(cls, weight_bound: Any) -> WeightReader:
-        """Return the reader for a public bound, or refuse it; None is a bound of 1."""
+        """Return the reader for a public bound, or refuse it; None is a bound of 1, as is one that is to be bought."""
+        if is_bought(weight_bound):
+            return cls(1.0)
         if weight_bound is None:
             return cls(1.0)
         return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
@@ -97,6 +102,25 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
     return weights
 
 
+def is_bought(weight_bound: Any) -> bool:
+    """Whether the bound is one that a fit buys."""
+    return isinstance(weight_bound, str) and weight_bound == PRIVATE
+
+
+def read_weights(weight_bound: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
+    """Return weights as shares of a public bound, and None; or 1.0, and checked weights whose bound is to be bought.
+
+    A purchase needs weights: without any, nothing could be bought.
+    """
+    if not is_bought(weight_bound):
+        return WeightReader.of(weight_bound)(sample_weight, n_rows), None
+    if sample_weight is None:
+        raise ValueError(
+            "weight_bound='private' without sample_weight, of which the bound would be bought: give weights, or None."
+        )
+    return 1.0, check_weights(sample_weight, n_rows)
+
+
 def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
     """Say that weights are cut at 1 where no bound was given: to every fit with weights, whatever they are."""
     if weight_bound is None and sample_weight is not None:
@@ -106,4 +130,4 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
         )
 
 
-__all__ = ["WeightReader", "check_weights", "warn_of_no_bound"]
+__all__ = ["PRIVATE", "WeightReader", "check_weights", "is_bought", "read_weights", "warn_of_no_bound"]

@@ -16,7 +16,7 @@ from skdp._fitting.cells import shape_of
 from skdp._fitting.class_weight import class_weights
 from skdp._fitting.leaks import report_classes_read
 from skdp._fitting.rows import check_classes, check_labels, classes_of, encode_labels
-from skdp._fitting.weights import WeightReader
+from skdp._fitting.weights import WeightReader, read_weights
 from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Targets
 from skdp._validation import show
@@ -170,14 +170,14 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
 
     def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
         """See `GradientEstimator`."""
-        weights = self._weight_reader()(sample_weight, n_samples)
+        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
         classes = None if outputs is None else outputs.classes
         labels = check_labels(y, n_samples, classes=classes, columns=self._takes_labels)
         if outputs is None:
             outputs = Outputs.of_classes(classes_of(labels))
         factors = self._class_factors(outputs)
         coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
-        return Targets(outputs, coded, weights if factors is None else weights * factors[coded])
+        return Targets(outputs, coded, weights if factors is None else weights * factors[coded], to_bound)
 
     def _target_reader(self, outputs: Outputs) -> ClassReader:
         """See `GradientEstimator`."""

@@ -29,7 +29,7 @@ from skdp._fitting.sources import (
     source_to_fit,
     source_to_predict,
 )
-from skdp._fitting.weights import WeightReader, warn_of_no_bound
+from skdp._fitting.weights import WeightReader, is_bought, warn_of_no_bound
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
@@ -39,11 +39,11 @@ from skdp._training.groups import GroupLimit, find_groups, taken
 from skdp._training.loop import run_dpsgd, start_of_run
 from skdp._training.model import Model
 from skdp._training.optimizers import Vector
-from skdp._training.plan import calibrate_noise, event_of_steps
+from skdp._training.plan import event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run_lock import RunLock
 from skdp._validation import check_count, check_real, show
-from skdp.accounting import compose, resolve_accountant
+from skdp.accounting import DpEvent, calibrate_noise_multiplier, compose, resolve_accountant
 from skdp.base import (
     Budget,
     FitTerms,
@@ -55,6 +55,7 @@ from skdp.base import (
     warn_of_weak_delta,
 )
 from skdp.exceptions import BudgetExceededError
+from skdp.preprocessing.weight_bound import WeightPurchase
 
 
 class GradientEstimator(PrivateEstimator):
@@ -258,6 +259,11 @@ class GradientEstimator(PrivateEstimator):
         source = source_to_fit(
             X, y, sample_weight, self._outputs_parameter, are_named=are_named, n_samples_public=self.n_samples_public
         )
+        if source is not None and is_bought(self.weight_bound):
+            raise ValueError(
+                "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
+                "weight_bound."
+            )
         if source is not None and self._check_group_rows() is True:
             raise ValueError(
                 "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."
@@ -308,15 +314,17 @@ class GradientEstimator(PrivateEstimator):
         run = self._plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
         before = (self.n_steps_, self.n_iter_) if warm else (0, 0)
+        purchase = self._purchase(run.plan.sampling, run.plan.n_steps)
         checkpoint = self._make_checkpoint(run, outputs, earlier)
         if checkpoint is not None and checkpoint.continues(earlier):
             earlier, before = earlier[:-1], self._fitted_before  # the current state is of this run, interrupted
         if warm:
             self._check_present(run, outputs)
         paid = compose(release.event for release in earlier) if earlier else None
-        price = self._price(run.plan.event, paid, self.delta)  # a run without a price is refused here
+        event = self._event_at(run.plan.sampling, run.plan.n_steps)(run.plan.noise_multiplier)
+        price = self._price(event, paid, self.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
-        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm)
+        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm, purchase)
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> Any:
         """See `PrivateEstimator`. What is returned has `shape` and `dtype`; `reset` is False after the first fit."""
@@ -373,6 +381,9 @@ class GradientEstimator(PrivateEstimator):
 
     def _learn(self, plan: Plan, rows: Any, targets: Targets) -> str:
         """See `PrivateEstimator`."""
+        self.weight_bound_ = self._weight_reader().bound
+        if plan.purchase is not None:
+            targets = self._buy_weight_bound(plan, plan.purchase, targets)
         theta, n_done = self._train(plan, rows, targets)
         run, (steps, epochs) = plan.run, plan.before
         self._set_parameters(theta, plan, n_done)
@@ -387,6 +398,13 @@ class GradientEstimator(PrivateEstimator):
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
         self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency)))
         return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
+
+    def _buy_weight_bound(self, plan: Plan, purchase: WeightPurchase, targets: Targets) -> Targets:
+        """Buy the bound on weights, and return the targets with weights as shares of it."""
+        stream = plan.stream.spawn("weight bound")
+        self.weight_bound_ = purchase.buy(targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public, stream)
+        shares = WeightReader(self.weight_bound_).shares(targets.to_bound)
+        return targets._replace(weights=shares * targets.weights, to_bound=None)
 
     def _train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
@@ -429,14 +447,32 @@ class GradientEstimator(PrivateEstimator):
         n = self._public_n_samples(n_samples)
         sampling, n_steps = self._sampling_and_steps(n, n_features, self._n_outputs_of_step())
         fixed = {"lot_size": None, "sampling_rate": sampling.rate}
-        return StepPlan(partial(event_of_steps, sampling, n_steps), fixed)
+        return StepPlan(self._event_at(sampling, n_steps), fixed)
 
     def _calibrate_noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
         """Return the given noise multiplier, or the one that spends epsilon."""
         if budget.noise_multiplier is not None:
             return budget.noise_multiplier
         epsilon, delta = cast(float, budget.epsilon), cast(float, budget.delta)  # given, and settled
-        return calibrate_noise(sampling, n_steps, epsilon, delta, accounting=self.accounting, adjacency=self.adjacency)
+        event_at = self._event_at(sampling, n_steps)
+        return calibrate_noise_multiplier(event_at, epsilon, delta, method=self.accounting, adjacency=self.adjacency)
+
+    def _event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
+        """Return what a run costs at a noise multiplier: its steps, and the bound on weights if that is bought."""
+        steps = partial(event_of_steps, sampling, n_steps)
+        purchase = self._purchase(sampling, n_steps)
+        return steps if purchase is None else partial(purchase.beside, steps)
+
+    def _purchase(self, sampling: Sampling, n_steps: int) -> WeightPurchase | None:
+        """Return what buys the bound on weights, None where it is public; it follows from public quantities."""
+        if not is_bought(self.weight_bound):
+            return None
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"weight_bound='private' with checkpoint={self.checkpoint!r}, which does not keep what was bought: "
+                "give a public weight_bound, or set checkpoint=None."
+            )
+        return WeightPurchase.beside_steps(self.adjacency, sampling.rate, n_steps)
 
     def _check_group_rows(self) -> bool | str:
         """Return `group_rows`: True, False or "auto"."""
@@ -459,7 +495,7 @@ class GradientEstimator(PrivateEstimator):
         paid = compose(release.event for release in plan.earlier) if plan.earlier else None
 
         def epsilon_of(n_steps: int) -> float:
-            return self._price(plan.run.plan.event_of(n_steps), paid, plan.price.delta).epsilon
+            return self._price(plan.event_of(n_steps), paid, plan.price.delta).epsilon
 
         return StepProgress(plan.run.plan.n_steps, epsilon_of)
 

@@ -10,20 +10,23 @@ from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan
-from skdp.accounting import DpEvent
+from skdp.accounting import DpEvent, compose
 from skdp.base import Price
+from skdp.preprocessing.weight_bound import WeightPurchase
 
 
 class Targets(NamedTuple):
     """Targets and weights of the rows, checked, as the loss reads them.
 
     `outputs` is public: it has a number of outputs, `n_outputs`, and what predictions need beside the model, such as
-    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0.
+    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0. Where their bound is bought,
+    `to_bound` has weights as they are, to be multiplied with `weights` as shares of it.
     """
 
     outputs: Any
     values: Any
     weights: Any
+    to_bound: Any = None
 
 
 class Run(NamedTuple):
@@ -40,7 +43,8 @@ class Run(NamedTuple):
 class Plan(NamedTuple):
     """Everything that is decided about a fit before its rows are read.
 
-    `earlier` holds the releases of earlier runs, and `before` their steps and epochs, if the fit starts from them.
+    `purchase` is what buys the bound on weights, if it is bought. `earlier` holds the releases of earlier runs, and
+    `before` their steps and epochs, if the fit starts from them.
     """
 
     run: Run
@@ -52,10 +56,18 @@ class Plan(NamedTuple):
     before: tuple[int, int]
     checkpoint: Checkpoint | None
     warm: bool
+    purchase: WeightPurchase | None = None
 
     @property
     def event(self) -> DpEvent:
-        return self.run.plan.event
+        return self.event_of(self.run.plan.n_steps)
+
+    def event_of(self, n_steps: int) -> DpEvent:
+        """What the first `n_steps` steps cost, with what is bought before them."""
+        steps = self.run.plan.event_of(n_steps)
+        if self.purchase is None:
+            return steps
+        return compose([self.purchase.event_at(self.run.plan.noise_multiplier), steps])
 
     @property
     def note(self) -> str:

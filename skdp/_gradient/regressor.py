@@ -20,6 +20,7 @@ from skdp._fitting.bounded_targets import (
     report_bounds_read,
 )
 from skdp._fitting.rows import check_targets
+from skdp._fitting.weights import read_weights
 from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Targets
 from skdp._validation import check_choice
@@ -147,7 +148,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
     def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         """See `GradientEstimator`."""
-        weights = self._weight_reader()(sample_weight, n_samples)
+        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
         values = check_targets(y, n_samples)
         if self.loss == "poisson":
             refuse_negative(values)
@@ -155,7 +156,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
         values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
         scale = self._target_scale(bounds)
-        return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights)
+        return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights, to_bound)
 
     def _target_reader(self, outputs: BoundedOutput) -> TargetReader:
         """See `GradientEstimator`."""

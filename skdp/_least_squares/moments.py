@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -25,13 +26,14 @@ from skdp._fitting.bounded_targets import (
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.rows import check_schema, check_table, check_targets, read_cells
 from skdp._fitting.sources import RowSource, source_to_fit, source_to_predict
-from skdp._fitting.weights import WeightReader, warn_of_no_bound
+from skdp._fitting.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
 from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
 from skdp._training.threads import Crew
 from skdp._validation import check_real
-from skdp.accounting import GaussianDpEvent
+from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
+from skdp.preprocessing.weight_bound import WeightPurchase
 
 INTERCEPT = 0.2
 """The entry of the intercept, where a row of norm `data_norm` has norm 1."""
@@ -51,12 +53,14 @@ _ROWS = 2048
 class BoundedTargets(NamedTuple):
     """Targets in [-1, 1], weights in [0, 1] (1.0 for none), and the bounds that the targets had.
 
-    Targets of rows that are not in memory are empty here.
+    Targets of rows that are not in memory are empty here. Where the bound on weights is bought, `to_bound` has them as
+    they are.
     """
 
     scaled: Doubles
     weights: Any
     bounds: TargetBounds
+    to_bound: Any = None
 
 
 class _Noise(NamedTuple):
@@ -121,14 +125,19 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         )
         if source is None or bounds is None:
             return self._fit_alone(X, y, sample_weight=sample_weight)
+        if is_bought(self.weight_bound):
+            raise ValueError(
+                "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
+                "weight_bound."
+            )
         warn_of_no_bound(self.weight_bound, sample_weight)
         return self._fit_unread(source, source.shape, BoundedTargets(np.empty(0), 1.0, bounds))
 
     # --- the phases ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
-        return StepPlan(GaussianDpEvent, {})
+        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
+        return StepPlan(self._event_at(), {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -140,7 +149,16 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
-        return self._plan_release(terms, sensitivity(0.0, self.adjacency))
+        return self._plan_release(terms, sensitivity(0.0, self.adjacency), self._event_at())
+
+    def _event_at(self) -> Callable[[float], DpEvent]:
+        """Return what a fit costs at a noise multiplier."""
+        purchase = self._purchase()
+        return GaussianDpEvent if purchase is None else partial(purchase.beside, GaussianDpEvent)
+
+    def _purchase(self) -> WeightPurchase | None:
+        """Return what buys the bound on weights, None where it is public."""
+        return WeightPurchase.beside_one_release(self.adjacency) if is_bought(self.weight_bound) else None
 
     def _check_rows(self, X: Any) -> Any:
         """See `PrivateEstimator`."""
@@ -151,17 +169,18 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         sample_weight = fit_params.pop("sample_weight", None)
         refuse_fit_params(fit_params)
         warn_of_no_bound(self.weight_bound, sample_weight)
-        weights = WeightReader.of(self.weight_bound)(sample_weight, n_samples)
+        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
         values, bounds = bring_into_bounds(check_targets(y, n_samples), bounds)
         scale = TargetScale.of(bounds, self.fit_intercept)
-        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds)
+        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds, to_bound)
 
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
         n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
+        weights = self._weights_of(plan, targets, n)
         intercept = INTERCEPT if self.fit_intercept else 0.0
         scale = TargetScale.of(targets.bounds, self.fit_intercept)
         by_position = self.adjacency != "add_remove"
@@ -170,7 +189,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
             sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
         else:
             with closing(Crew()) as crew:
-                (one := new_sum(crew=crew)).add(rows, targets.scaled, targets.weights)
+                (one := new_sum(crew=crew)).add(rows, targets.scaled, weights)
             sums = one.of_z
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
@@ -184,6 +203,16 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         self._set_alpha(least, radius)
         self._set_price(plan.price)
         return ""
+
+    def _weights_of(self, plan: ReleasePlan, targets: BoundedTargets, n: int) -> Any:
+        """Return weights as shares of their bound, which is bought here if it is."""
+        purchase, reader = self._purchase(), WeightReader.of(self.weight_bound)
+        if purchase is None:
+            self.weight_bound_ = reader.bound
+            return targets.weights
+        stream = plan.stream_of("weight bound")
+        self.weight_bound_ = purchase.buy(targets.to_bound, plan.mechanism.noise_multiplier, n, stream)
+        return WeightReader(self.weight_bound_).shares(targets.to_bound)
 
     def _set_alpha(self, least: float, radius: float) -> None:
         """Publish the ridge, where there is one."""

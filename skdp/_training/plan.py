@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from skdp._sampling import Sampling
-from skdp.accounting import DpEvent, SelfComposedDpEvent, calibrate_noise_multiplier
+from skdp.accounting import DpEvent, SelfComposedDpEvent
 from skdp.mechanisms import GaussianMechanism
 
 
@@ -62,11 +61,3 @@ class DPSGDPlan:
 def event_of_steps(sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
     """Event of `n_steps` steps. It does not depend on the clip, which is chosen after the noise is known."""
     return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0).event
-
-
-def calibrate_noise(
-    sampling: Sampling, n_steps: int, epsilon: float, delta: float, *, accounting: str, adjacency: str
-) -> float:
-    """Find the least noise multiplier at which `n_steps` steps cost at most (`epsilon`, `delta`), rounded up."""
-    event_at = partial(event_of_steps, sampling, n_steps)
-    return calibrate_noise_multiplier(event_at, epsilon, delta, method=accounting, adjacency=adjacency)

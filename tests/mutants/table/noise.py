@@ -32,8 +32,8 @@ MUTANTS = [
         "class weights by the shares in the labels",
         (
             CLASSIFIER,
-            "weights * factors[coded])",
-            "weights * (len(coded) / np.maximum(np.bincount(coded, minlength=len(factors)), 1))[coded])",
+            "weights * factors[coded], to_bound)",
+            "weights * (len(coded) / np.maximum(np.bincount(coded, minlength=len(factors)), 1))[coded], to_bound)",
         ),
         tests="class_weight",
         select="no_say",

@@ -94,8 +94,8 @@ MUTANTS = [
     ),
     mutant(
         "noise solved for without adjacency",
-        (PLAN, "method=accounting, adjacency=adjacency)", "method=accounting)"),
-        tests="plan",
+        (GRADIENT, "delta, method=self.accounting, adjacency=self.adjacency)", "delta, method=self.accounting)"),
+        tests="linear_model",
     ),
     mutant(
         "accountant spent in a forked process",

@@ -16,7 +16,7 @@ from paths import (
 MUTANTS = [
     mutant(
         "regression: an exchanged row's sensitivity under every adjacency",
-        (LEAST_SQUARES, "sensitivity(0.0, self.adjacency))", 'sensitivity(0.0, "replace_one"))'),
+        (LEAST_SQUARES, "sensitivity(0.0, self.adjacency), self", 'sensitivity(0.0, "replace_one"), self'),
         tests="least_squares",
         select=BY_PROPERTY,
     ),

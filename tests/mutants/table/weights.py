@@ -1,7 +1,7 @@
 """Mistakes with weights: before the clip, of other rows, by bounds of the rows."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, SPANS, WEIGHTS
+from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, SPANS, WEIGHT_BOUND, WEIGHTS
 
 DIVIDED = "np.minimum(weights / self.bound, 1.0)"
 
@@ -23,6 +23,28 @@ MUTANTS = [
         (WEIGHTS, DIVIDED, "np.minimum(weights * len(weights) / np.sum(weights), 1.0)"),
         tests="weights",
         select="toggling",
+    ),
+    mutant(
+        "a bought bound that counts the null record",
+        (WEIGHT_BOUND, "np.where(weights > 0.0, weights, np.nan)", "weights + 0.0"),
+        tests="weights",
+        select="bought_bound_by_its_sensitivity",
+    ),
+    mutant(
+        "a bound that is bought and not paid",
+        (
+            WEIGHT_BOUND,
+            "return compose([self.event_at(noise_multiplier), event_at(noise_multiplier)])",
+            "return event_at(noise_multiplier)",
+        ),
+        tests="weights",
+        select="part_of_the_price",
+    ),
+    mutant(
+        "the bound on weights their largest, and not bought",
+        (WEIGHT_BOUND, "max(bought.bounds[0][1], _LEAST)", "max(float(np.max(weights)), _LEAST)"),
+        tests="weights",
+        select="bought_bound_by_its_sensitivity",
     ),
     mutant(
         "a warning of weights that are cut, and of no others",

@@ -1,0 +1,93 @@
+"""A bound on weights of rows that is bought: a high quantile, by noisy counts, before a fit uses the weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skdp._random import SecretStream
+from skdp.accounting import DpEvent, compose
+from skdp.preprocessing.purchase import Purchase
+
+SHARE = 0.05
+"""Part of mu^2 of a fit that the bound gets. The rest of the fit then has 2.5 % less of mu."""
+
+_LEAST, _MOST = 1e-30, 1e30
+
+
+@dataclass(frozen=True)
+class WeightPurchase:
+    """What buys a bound on weights beside the releases of a fit. All of its fields are public.
+
+    Parameters
+    ----------
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+    ratio : float
+        Noise multiplier of the purchase, divided by that of the fit's own releases.
+
+    Notes
+    -----
+    **Guarantees.** The bound is a function of a `skdp.preprocessing.purchase.Purchase` of one column, and of public
+    numbers. What it costs is part of the event of the fit, which is charged before the weights are read. A row of
+    weight 0, the null record, is a gap there and adds nothing to any count; so one row changes the counts by no more
+    than the sensitivity that `Purchase` proves. What follows sees weights through the bound alone: the sums of the
+    fit are those of a fit whose public bound is the one that was bought (adaptive composition).
+    """
+
+    adjacency: str
+    ratio: float
+
+    @classmethod
+    def beside_one_release(cls, adjacency: str) -> WeightPurchase:
+        """A purchase of `SHARE` of mu^2 beside one Gaussian release."""
+        return cls(adjacency, math.sqrt((1.0 - SHARE) / SHARE))
+
+    @classmethod
+    def beside_steps(cls, adjacency: str, rate: float, n_steps: int) -> WeightPurchase:
+        """A purchase beside steps at a sampling rate q, whose mu^2 is about T (q / sigma)^2, and exactly that at q = 1.
+
+        At a smaller rate they may cost more, and then the purchase has less than `SHARE`. The price is exact.
+        """
+        return cls(adjacency, math.sqrt((1.0 - SHARE) / (SHARE * n_steps)) / rate)
+
+    @property
+    def _purchase(self) -> Purchase:
+        return Purchase(1, 0, 1, 1, self.adjacency, 0.0)
+
+    def event_at(self, noise_multiplier: float) -> DpEvent:
+        """What the bound costs where the fit's own releases have this noise multiplier."""
+        return self._purchase.event_at(self.ratio * noise_multiplier)
+
+    def beside(self, event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
+        """What the bound and the fit's own releases cost together."""
+        return compose([self.event_at(noise_multiplier), event_at(noise_multiplier)])
+
+    def buy(self, weights: Any, noise_multiplier: float, n_public: int, stream: SecretStream) -> float:
+        """Release the bound, a number beyond which there are no more weights than noise could be.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n,)
+            Private, finite and nonnegative.
+        noise_multiplier : float
+            As of `event_at`, whose event was charged.
+        n_public : int
+            Public number of rows.
+        stream : SecretStream
+            Of this release alone.
+
+        Returns
+        -------
+        float
+            From 1e-30 to 1e30; 1.0 if nothing stands out of the noise.
+        """
+        counted = np.where(weights > 0.0, weights, np.nan)
+        bought = self._purchase.release([counted], [], self.ratio * noise_multiplier, n_public, stream)
+        return float(min(max(bought.bounds[0][1], _LEAST), _MOST))
+
+
+__all__ = ["SHARE", "WeightPurchase"]
