@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._config import report_leak
 from skdp._fitting.arithmetic import silent_arithmetic
@@ -295,7 +295,8 @@ class PrivatePipeline(JointPrice, Pipeline):
         y : array-like of shape (n_samples,) or None, default=None
             Private labels.
         **params : dict of str to object
-            Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``.
+            Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``. `sample_weight` without
+            the name of a step is for all steps that take it; set `weight_bound` of each.
 
         Returns
         -------
@@ -486,11 +487,20 @@ class PrivatePipeline(JointPrice, Pipeline):
                 given[name] = {**routed[name].get("fit", {}), **routed[name].get("fit_transform", {})}
             return given
         for key, value in params.items():
+            weighted = self._weighted_steps() if key == "sample_weight" else []
+            for name in weighted:
+                given[name][key] = value
+            if weighted:
+                continue
             name, _, parameter = key.partition("__")
             if name not in given or not parameter:
                 raise ValueError(f"fit got the parameter {key!r}: name it by its step, such as step__sample_weight.")
             given[name][parameter] = value
         return given
+
+    def _weighted_steps(self) -> list[str]:
+        """Names of the private steps whose ``fit`` takes weights of rows."""
+        return [name for name, step in self._private_steps() if has_fit_parameter(step.estimator, "sample_weight")]
 
     @contextlib.contextmanager
     def _timed(self, number: int, name: str) -> Iterator[None]:

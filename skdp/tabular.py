@@ -26,6 +26,7 @@ def tabular_pipeline(
     delta: float | str = "auto",
     classes: Any = None,
     y_bounds: Any = None,
+    weight_bound: Any = None,
     accountant: Any = None,
 ) -> PrivatePipeline:
     """Make a pipeline that takes a raw table: a vectorizer and a private model under one budget.
@@ -57,6 +58,10 @@ def tabular_pipeline(
         Public bounds on the targets of a regressor. Targets beyond them are moved to the nearest bound. If None, they
         are read from the targets, which is not paid for, and ``fit`` issues a `PrivacyLeakWarning`. An instance may
         have its own instead.
+    weight_bound : float, "private" or None, default=None
+        Bound on the weights that ``fit(X, y, sample_weight=...)`` is given, as for the model, which alone takes them:
+        they are divided by it and cut at it. "private" buys one in every fit; None is a bound of 1. An instance may
+        have its own instead. Bounds, bins and categories are those of the rows, without weights.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged. An instance may have its own instead.
 
@@ -92,7 +97,8 @@ def tabular_pipeline(
     >>> bool(model.score(people.data, hours) > 0.9)
     True
     """
-    model = _make_model(estimator, {"classes": classes, "y_bounds": y_bounds, "accountant": accountant})
+    own = {"classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "accountant": accountant}
+    model = _make_model(estimator, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
     takes_codes = getattr(model, "_takes_codes", bool)()
     if not takes_sparse(model):

@@ -7,21 +7,28 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from replay import assert_all_else_is_equal, moves, replay
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from skdp import (
+    DPPCA,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
     DPRidge,
     PrivacyAccountant,
+    allocate_budget,
+    tabular_pipeline,
 )
 from skdp._fitting.weights import WeightReader
 from skdp._random import SecretStream
 from skdp.accounting import GaussianDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.preprocessing import DPStandardScaler
 from skdp.preprocessing.weight_bound import SHARE, WeightPurchase
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
@@ -300,3 +307,29 @@ def test_a_bought_bound_leaves_few_weights_above():
         )
         assert np.mean(weights > bound) < 0.01
         assert bound < 4.0 * weights.max()
+
+
+# --- pipelines --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bound", [300.0, "private"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind, bound):
+    table = people(kind)
+    frame, schema = pd.DataFrame(table.X, columns=list("abc")), dict.fromkeys("abc", (-1.0, 1.0))
+    estimator, small = KINDS[kind]
+    outputs = {"classes": [0, 1]} if kind in CLASSIFIERS else {"y_bounds": (-1.0, 1.0)}
+    model = estimator(**{name: value for name, value in small.items() if name != "bounds"}, random_state=0)
+    pipe = tabular_pipeline(model, schema=schema, weight_bound=bound, **outputs)
+    one, other = (clone(pipe).fit(frame, table.y, **given) for given in (
+        {"sample_weight": table.weight}, {"model__sample_weight": table.weight}
+    ))  # fmt: skip
+    np.testing.assert_array_equal(one.predict(frame), other.predict(frame))
+    assert 0.99 < one.epsilon_ <= 1.0
+    assert one.score(frame, table.y, sample_weight=table.weight) != one.score(frame, table.y)
+
+
+def test_weights_that_no_step_takes_are_refused():
+    pipe = allocate_budget(make_pipeline(DPStandardScaler((-1, 1)), DPPCA(2)), 1.0)
+    with pytest.raises(ValueError, match="fit got the parameter 'sample_weight': name it by its step"):
+        pipe.fit(people("linear").X, sample_weight=np.ones(N))

@@ -24,7 +24,11 @@ MUTANTS = [
     # --- weights of classes, and the noise in a coefficient ---
     mutant(
         "class weights divided by the largest that occurs",
-        (CLASSIFIER, "weights * factors[coded])", "weights * factors[coded] / factors[coded].max())"),
+        (
+            CLASSIFIER,
+            "weights * factors[coded], to_bound)",
+            "weights * factors[coded] / factors[coded].max(), to_bound)",
+        ),
         tests="class_weight",
         select="no_say",
     ),
