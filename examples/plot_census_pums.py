@@ -11,13 +11,12 @@ Run it alone::
     python examples/plot_census_pums.py                        # made-up people, no network
     python examples/plot_census_pums.py --data pums_fulton_ga.csv.gz
 
-``--data`` takes a Census 2000 PUMS extract or an ACS person file, as :func:`skdp.datasets.load_pums` does. Person
-weights of an ACS file are not used.
+``--data`` takes a Census 2000 PUMS extract or an ACS person file, as :func:`skdp.datasets.load_pums` does. Models are
+fitted and scored with person weights, which made-up people and ACS files have: they speak for the population.
 """
 
 import argparse
 import sys
-import warnings
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from skdp import DPLogisticRegression, PrivacyLeakWarning
+from skdp import DPLogisticRegression
 from skdp.accounting import compose, get_epsilon
 from skdp.datasets import load_pums, make_census
 from skdp.ensemble import DPRandomTreesClassifier
@@ -61,19 +60,43 @@ except (OSError, ValueError, ImportError) as error:
 low, high = np.array([people.bounds[name] for name in people.feature_names], dtype=np.float32).T
 X, y = (people.data - low) / (high - low), 1 - people.target
 n = min(6_000, len(y)) if options.quick else len(y)
-X, X_test, y, y_test = train_test_split(X, y, train_size=n - n // 5, test_size=n // 5, random_state=0)
+weights = np.ones(len(y)) if people.sample_weight is None else people.sample_weight
+X, X_test, y, y_test, weights, weights_test = train_test_split(
+    X, y, weights, train_size=n - n // 5, test_size=n // 5, random_state=0
+)  # fmt: skip
 
 # %%
 # The fits
 # --------
-# Every fit has fresh, secret noise, and all of them are charged together. The display warns of the baseline, which
-# reads the people without paying; we say so below.
+# Every fit has fresh, secret noise. Weights are divided by a bound and cut at it, so that nobody counts for more than
+# one person of the largest weight. The survey of made-up people gives the bound to everybody; that of a file, 9,999, is
+# far above nearly all weights, and a smaller one is bought in each fit. The baseline reads the people without paying.
 
-warnings.simplefilter("ignore", PrivacyLeakWarning)
-model, baseline = DPLogisticRegression(delta=1e-5, classes=[0, 1]), LogisticRegression()
-display = PrivacyUtilityDisplay.from_estimator(
-    model, X, y, X_test, y_test, epsilons=options.epsilons, n_repeats=3 if options.quick else 5,
-    baseline=baseline, scoring="roc_auc", test_is_public=True,
+bound = 1.0
+if people.sample_weight is not None:
+    bound = "private" if options.data else people.sample_weight_bounds[1]
+model = DPLogisticRegression(delta=1e-5, classes=[0, 1], weight_bound=bound)
+epsilons, n_repeats = sorted(options.epsilons), 3 if options.quick else 5
+
+
+def fit(private, epsilon):
+    """Fit a copy of a private model."""
+    return clone(private).set_params(epsilon=epsilon).fit(X, y, sample_weight=weights)
+
+
+def score(fitted):
+    """Score a model on the held-out fifth by AUROC."""
+    return roc_auc_score(y_test, fitted.decision_function(X_test), sample_weight=weights_test)
+
+
+models = [[fit(model, epsilon) for _ in range(n_repeats)] for epsilon in epsilons]
+scores = np.array([[score(fitted) for fitted in each] for each in models])
+paid = get_epsilon(compose(fitted.privacy_event_ for each in models for fitted in each), 1e-5) + 0.005  # rounded up
+baseline = LogisticRegression().fit(X, y, sample_weight=weights)
+display = PrivacyUtilityDisplay.from_scores(
+    epsilons, scores, baseline_score=score(baseline), score_name="AUROC", model_name="DPLogisticRegression",
+    baseline_name="LogisticRegression, not private",
+    note=f"{n_repeats} fits at each epsilon; all of them together cost epsilon {paid:.2f} at delta 1e-05",
 )  # fmt: skip
 source = options.data.name if options.data else "made-up people (make_census)"
 display.ax_.set_title(f"Who is not employed?\n{source}, n = {n:,}; one row is one person", fontsize="medium")
@@ -85,8 +108,8 @@ display.figure_.savefig(options.output, dpi=150)
 # A logistic regression cannot see that columns interact. Trees that are drawn from the bounds and a public seed cost
 # nothing; a private logistic regression over their leaves has the whole budget.
 
-forest = DPRandomTreesClassifier(bounds=(0, 1), epsilon=1.0, delta=1e-5, classes=[0, 1])
-trees = [clone(forest).fit(X, y) for _ in range(3)]
+forest = DPRandomTreesClassifier(bounds=(0, 1), delta=1e-5, classes=[0, 1], weight_bound=bound)
+trees = [fit(forest, 1.0) for _ in range(3)]
 
 # %%
 # The table
@@ -94,27 +117,25 @@ trees = [clone(forest).fit(X, y) for _ in range(3)]
 # The fitted models are paid for. To score them once more, by accuracy on the public fifth, costs nothing.
 
 
-def show(name, spent, auroc, accuracy):
+def show(name, spent, fitted, auroc):
     """Print a line: mean and standard deviation of the fits."""
-    lost = display.baseline_score - np.mean(auroc)
+    accuracy = [each.score(X_test, y_test, sample_weight=weights_test) for each in fitted]
+    lost = score(baseline) - np.mean(auroc)
     cells = [f"{np.mean(each):.4f} +/- {np.std(each):.4f}" for each in (auroc, accuracy)]
     print(f"{name:<12} {spent:>8} {cells[0]:>19} {lost:8.4f} {cells[1]:>19}")
 
 
 print(f"Who is not employed? {source}: {n:,} people.\n{people.DESCR.partition(' Columns: ')[0]}\n")
 print(f"{'epsilon':<12} {'spent':>8} {'AUROC':>19} {'lost':>8} {'accuracy':>19}")
-show("non-private", "-", display.baseline_score, baseline.fit(X, y).score(X_test, y_test))
-for epsilon, models, auroc in zip(display.epsilons, display.estimators_, display.scores, strict=True):
-    accuracy = [fitted.score(X_test, y_test) for fitted in models]
-    show(f"{epsilon:g}", f"{max(fitted.epsilon_ for fitted in models):.4f}", auroc, accuracy)
-auroc = [roc_auc_score(y_test, fitted.decision_function(X_test)) for fitted in trees]
-accuracy = [fitted.score(X_test, y_test) for fitted in trees]
-show("1, trees", f"{max(fitted.epsilon_ for fitted in trees):.4f}", auroc, accuracy)
-fits, repeats = [*trees, *(fitted for models in display.estimators_ for fitted in models)], display.scores.shape[1]
+show("non-private", "-", [baseline], score(baseline))
+for epsilon, each, auroc in zip(epsilons, models, scores, strict=True):
+    show(f"{epsilon:g}", f"{max(fitted.epsilon_ for fitted in each):.4f}", each, auroc)
+show("1, trees", f"{max(fitted.epsilon_ for fitted in trees):.4f}", trees, [score(fitted) for fitted in trees])
+fits = [*trees, *(fitted for each in models for fitted in each)]
 total = get_epsilon(compose(fitted.privacy_event_ for fitted in fits), 1e-5) + 0.005  # rounded up
-plain_sum = repeats * sum(display.epsilons) + len(trees)
+plain_sum = n_repeats * sum(epsilons) + len(trees)
 print(f"""
-Mean +/- standard deviation of {repeats} fits (trees: 3) with fresh noise to the same rows. lost: AUROC below
+Mean +/- standard deviation of {n_repeats} fits (trees: 3) with fresh noise to the same rows. lost: AUROC below
 non-private. Each private line is priced as the only release, at delta 1e-05. All {len(fits)} private fits together cost
 epsilon {total:.2f} (composed jointly; their plain sum is {plain_sum:g}). The non-private line has no price: it protects
 nobody.

@@ -143,7 +143,7 @@ ESTIMATORS = [
     DPTableVectorizer(numbers="both", sparse_output=False, dtype="float64", epsilon=None, noise_multiplier=0.5),
 ]
 
-_WEIGHTS = "a weight acts inside the clip and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"
+_WEIGHTS = "weights are cut at a bound and noise is drawn anew: weight 2 is not two rows, weight 0 not one row fewer"
 EXPECTED_FAILED_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": _WEIGHTS,
     "check_sample_weight_equivalence_on_sparse_data": _WEIGHTS,

@@ -26,7 +26,8 @@ def test_make_census_shape_and_public_facts():
     assert bunch.target.dtype == np.int8
     assert bunch.bounds["age"] == (18, 93)
     assert bunch.classes == (0, 1)
-    assert bunch.sample_weight is None
+    assert (bunch.sample_weight.shape, bunch.sample_weight.dtype) == ((500,), np.float64)
+    assert bunch.sample_weight_bounds == (1.0, 200.0)
     assert "no privacy to lose" in bunch.DESCR
     assert make_census(random_state=0).data.shape == (20_000, 11)
 
@@ -35,6 +36,7 @@ def test_same_seed_same_people():
     one, two, other = (make_census(2000, random_state=seed) for seed in (7, np.random.RandomState(7), 8))
     np.testing.assert_array_equal(one.data, two.data)
     np.testing.assert_array_equal(one.target, two.target)
+    np.testing.assert_array_equal(one.sample_weight, two.sample_weight)
     assert not np.array_equal(one.data, other.data)
     all_of_them = make_census(2000, random_state=7, features="all")
     age = all_of_them.feature_names.index("age")
@@ -153,3 +155,15 @@ def test_employment_is_as_hard_to_predict_as_it_should_be():
 def test_a_million_people_take_a_moment():
     with calls_at_most(5_000):  # none for a person
         make_census(1_000_000, random_state=0)
+
+
+def test_weights_are_whole_numbers_that_make_another_population():
+    bunch = make_census(50_000, random_state=0, as_frame=True)
+    low, high = bunch.sample_weight_bounds
+    weight = bunch.sample_weight
+    assert weight.name == "sample_weight"
+    assert weight.between(low, high).all()
+    assert (weight == weight.round()).all()
+    assert np.mean(weight == high) < 0.03
+    assert 0.70 < np.average(bunch.target, weights=weight) < 0.72
+    assert bunch.target.mean() < 0.645

@@ -7,7 +7,7 @@ probabilities are round numbers, **made up to resemble the adults of a country, 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ CENSUS_2000_AGE = (18, 93)
 
 ACS_AGE = (18, 99)
 ACS_WEIGHT = (1.0, 9999.0)
+MADE_UP_WEIGHT = (1.0, 200.0)
 #: Lowest and highest code. Blank is refused among adults, except in ENG: they speak only English.
 ACS_CODES = {
     "AGEP": (0, 99), "SEX": (1, 2), "SCHL": (1, 24), "MAR": (1, 5), "HISP": (1, 24), "RAC1P": (1, 9), "CIT": (1, 5),
@@ -142,7 +143,7 @@ CENSUS_2000_TEXT = f"Adults of the Census 2000 PUMS, a teaching extract. {_UNIT}
 ACS_TEXT = f"Adults (18+) of a Census Bureau ACS person file, coded as the Census 2000 extract. {_UNIT} {_MEANING} "
 MADE_UP_TEXT = (
     "Made-up people (make_census): they resemble U.S. adults, estimate no population, and have no privacy to lose. "
-    f"One row is one person. {_MEANING} {EVERYBODY} No weights."
+    f"One row is one person. {_MEANING} {EVERYBODY} Weights are made up too."
 )
 
 
@@ -267,6 +268,15 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
         "englishability": englishability,
     })  # fmt: skip
     return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
+
+
+def draw_weights(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.float64]:
+    """Draw whole person weights, of shape (n,), as of a survey that reaches some people less often than others."""
+    expected = 80.0 * np.where(people["uscitizen"] == 1, 1.0, 1.3)
+    for column, factor in (("employed", 1.3), ("disability", 0.8)):
+        expected *= np.where(people[column] == 1, factor, 1.0)
+    expected *= np.where(people["age"] < 35, 1.2, 1.0)
+    return np.clip(np.round(expected * np.exp(0.25 * rng.standard_normal(len(expected)))), *MADE_UP_WEIGHT)
 
 
 def _log_odds_employed(people: dict[str, NDArray[Any]]) -> NDArray[np.float64]:

@@ -242,7 +242,8 @@ def make_census(
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        Dictionary-like object with the attributes of :func:`load_pums`. Its ``sample_weight`` is None.
+        Dictionary-like object with the attributes of :func:`load_pums`. Its ``sample_weight`` is made up as well: whole
+        numbers from 1 to 200, larger for people whom a survey would reach less often.
 
     Raises
     ------
@@ -253,13 +254,17 @@ def make_census(
     -----
     Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
     education, military service, marriage, disability, employment. The probabilities are in
-    ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed.
+    ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed. By weights,
+    which are drawn last, it is about 71 %: the population that the people stand for.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r}: give a positive integer")
-    people = tables.draw_people(int(n_samples), check_random_state(random_state))
+    rng = check_random_state(random_state)
+    people = tables.draw_people(int(n_samples), rng)
+    weight = tables.draw_weights(people, rng)
     chosen = tables.choose_columns([c for c in tables.COLUMNS if c in people], target, features)
-    return _make_bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, tables.MADE_UP_TEXT)
+    ends, text = tables.MADE_UP_WEIGHT, tables.MADE_UP_TEXT
+    return _make_bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, text, weight, ends)
 
 
 def _make_bunch(
@@ -270,6 +275,7 @@ def _make_bunch(
     as_frame: bool,
     description: str,
     weight: NDArray[np.float64] | None = None,
+    weight_bounds: tuple[float, float] = tables.ACS_WEIGHT,
 ) -> Bunch:
     """Collect rows and public facts in a Bunch."""
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
@@ -290,7 +296,7 @@ def _make_bunch(
         categories={c: tables.CATEGORIES[c] for c in chosen if c in tables.CATEGORIES},
         schema=_make_schema(chosen, age, named=as_frame),
         sample_weight=weight,
-        sample_weight_bounds=None if weight is None else tables.ACS_WEIGHT,
+        sample_weight_bounds=None if weight is None else weight_bounds,
         DESCR=description,
     )
 
