@@ -117,7 +117,7 @@ class DPGridSearchCV(PrivateSearch):
     - A search over one candidate skips choice and score and costs one fit.
 
     The time that ``fit`` takes reveals the number of tries and is not covered (see ``docs/pitfalls.md``).
-    `sample_weight` is not supported. The proof is in the docstring of ``skdp._search.plan.SearchPlan``.
+    The proof is in the docstring of ``skdp._search.plan.SearchPlan``.
 
     References
     ----------

@@ -487,7 +487,7 @@ class PrivatePipeline(JointPrice, Pipeline):
                 given[name] = {**routed[name].get("fit", {}), **routed[name].get("fit_transform", {})}
             return given
         for key, value in params.items():
-            weighted = self._weighted_steps() if key == "sample_weight" else []
+            weighted = weighted_steps(self) if key == "sample_weight" else []
             for name in weighted:
                 given[name][key] = value
             if weighted:
@@ -497,10 +497,6 @@ class PrivatePipeline(JointPrice, Pipeline):
                 raise ValueError(f"fit got the parameter {key!r}: name it by its step, such as step__sample_weight.")
             given[name][parameter] = value
         return given
-
-    def _weighted_steps(self) -> list[str]:
-        """Names of the private steps whose ``fit`` takes weights of rows."""
-        return [name for name, step in self._private_steps() if has_fit_parameter(step.estimator, "sample_weight")]
 
     @contextlib.contextmanager
     def _timed(self, number: int, name: str) -> Iterator[None]:
@@ -542,6 +538,11 @@ def check_budget(pipeline: PrivatePipeline) -> None:
         if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
             raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
     pipeline._check_shared(steps)
+
+
+def weighted_steps(pipeline: PrivatePipeline) -> list[str]:
+    """Names of the private steps whose ``fit`` takes weights of rows."""
+    return [name for name, step in pipeline._private_steps() if has_fit_parameter(step.estimator, "sample_weight")]
 
 
 def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:

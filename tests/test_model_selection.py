@@ -1008,13 +1008,11 @@ def test_unusable_parameters_are_refused_before_the_charge(given, message):
     assert "\n" not in str(caught.value) or "beta" in message
 
 
-def test_there_is_nothing_to_stratify_by_and_no_weight():
+def test_there_is_nothing_to_stratify_by():
     for kind in (DPGridSearchCV, DPRandomizedSearchCV):
         assert not {"cv", "splitter", "stratify"} & set(inspect.signature(kind).parameters)
     with pytest.raises(TypeError, match="cv"):
         DPGridSearchCV(model(), GRID, cv=3)
-    with pytest.raises(TypeError, match="sample_weight"):
-        search().fit(X, Y, sample_weight=np.ones(N))
 
 
 def test_a_weak_delta_is_told_once():

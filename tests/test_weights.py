@@ -15,6 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import (
     DPPCA,
+    DPGaussianNB,
+    DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -28,6 +30,7 @@ from skdp._fitting.weights import WeightReader
 from skdp._random import SecretStream
 from skdp.accounting import GaussianDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPStandardScaler
 from skdp.preprocessing.weight_bound import SHARE, WeightPurchase
 
@@ -333,3 +336,91 @@ def test_weights_that_no_step_takes_are_refused():
     pipe = allocate_budget(make_pipeline(DPStandardScaler((-1, 1)), DPPCA(2)), 1.0)
     with pytest.raises(ValueError, match="fit got the parameter 'sample_weight': name it by its step"):
         pipe.fit(people("linear").X, sample_weight=np.ones(N))
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+
+
+def search(strategy="compose", **parameters):
+    model = make("linear", **{"weight_bound": 200.0, **parameters})
+    grid = {"max_grad_norm": [0.1, 0.5, 0.9]}
+    return DPGridSearchCV(model, grid, epsilon=4.0, delta=1e-5, strategy=strategy, random_state=0, test_size=0.4)
+
+
+@pytest.mark.parametrize("strategy", ["compose", "random_stopping"])
+def test_weights_equal_to_the_bound_search_as_without_weights(strategy):
+    table = people("linear")
+    one = search(strategy).fit(table.X, table.y, sample_weight=np.full(N, 200.0))
+    other = search(strategy).fit(table.X, table.y)
+    np.testing.assert_array_equal(one.best_estimator_.coef_, other.best_estimator_.coef_)
+    assert (one.best_score_, one.best_params_) == (other.best_score_, other.best_params_)
+    assert one.privacy_event_ == other.privacy_event_
+
+
+def test_one_weight_moves_fits_and_scores_of_a_search_and_nothing_else():
+    """A row is in the part that trains or in the part that scores: among six rows there are both."""
+
+    def fit(table):
+        return search().fit(table.X, table.y, sample_weight=table.weight)
+
+    for row in range(6):
+        for weight in (1e-9, 100.0, 1e30):
+            table = people("linear")
+            table.weight[row] = weight
+            void = table.weight.copy()
+            void[row] = 0.0
+            one, other = replay(fit, table, table._replace(weight=void))
+            share, n_candidates = min(1.0, weight / 200.0), 3
+            # The scores of all candidates are one release, of a sensitivity for each.
+            assert max(moves(one, other)) <= share * n_candidates**0.5 * (1 + 1e-9) + 1e-14
+            assert_all_else_is_equal(one, other)
+
+
+def test_scores_of_a_search_weigh_rows():
+    """Half of the rows have weight 0, and a score is counted from the middle: it is that of the others, halved."""
+    rows, y = np.arange(8.0)[:, None], np.ones(8)
+    score = PrivateScore("first", lambda model, X, y: np.asarray(X)[:, 0] / 8.0, 1.0)
+    shares = np.array([1.0, 0.0, 0.5, 0.0, 1.0, 0.0, 0.25, 0.0])
+    expected = float(np.sum(shares * (rows[:, 0] / 8.0 - 0.5)))
+    assert score.total(None, rows, y, shares) == pytest.approx(expected)
+    refusing = PrivateScore("some", lambda model, X, y: np.asarray(X)[:, 0] / (8.0 if X[0, 0] < 4 else None), 1.0)
+    with pytest.raises(TypeError):
+        refusing.total(None, rows[4:], y[4:], shares[4:])
+    model = search().fit(*people("linear"))
+    table = people("linear", seed=1)
+    found = model.score(table.X, table.y, sample_weight=table.weight)
+    assert found == pytest.approx(np.average(model.predict(table.X) == table.y, weights=table.weight))
+
+
+def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
+    table, ledger = people("linear"), PrivacyAccountant()
+    for bad, words, model in (
+        (np.full(N, np.inf), "sample_weight contains infinity", search(accountant=ledger)),
+        (np.zeros(N), "sample_weight is zero for every row", search(accountant=ledger)),
+        (table.weight, "^weight_bound='private' in a search", search(accountant=ledger, weight_bound="private")),
+        (table.weight, "sample_weight is not taken by DPGaussianNB", DPGridSearchCV(
+            DPGaussianNB([0, 1], accountant=ledger), {"bounds": [(-1, 1), (-2, 2)]}
+        )),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            model.fit(table.X, table.y, sample_weight=bad)
+    with pytest.raises(ValueError, match="cannot be searched"):
+        DPGridSearchCV(make("linear"), {"weight_bound": [1.0, 2.0]}).fit(table.X, table.y)
+    assert not [charge for charge in ledger.history if charge.event is not None]
+
+
+def test_a_part_of_the_rows_without_weights_is_no_refusal():
+    """Which rows train is drawn: where all of them have weight 0, a refusal would come after the charge."""
+    table = people("linear")
+    for row in range(3):
+        weight = np.zeros(N)
+        weight[row] = 1.0
+        search().fit(table.X, table.y, sample_weight=weight)
+
+
+def test_a_search_warns_once_of_weights_without_a_bound():
+    table = people("linear")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search(weight_bound=None).fit(table.X, table.y, sample_weight=table.weight)
+    assert len([each for each in caught if "weight_bound" in str(each.message)]) == 1

@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline
 from skdp._fitting.joint_fit import Allocation, JointFit
 from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
 from skdp.accounting import DpEvent, calibrate_noise_multiplier
-from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit
+from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
-    "n_samples_public", "warm_start", "classes", "memory", "verbose",
+    "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
 
 
@@ -131,9 +131,9 @@ class FitPlan(NamedTuple):
         """Before the charge: refuse rows and labels that the fit would refuse."""
         self._fit(1.0, None).prepare(X, y)
 
-    def run(self, scale: float, seed: int | None, X: Any, y: Any) -> PrivatePipeline:
+    def run(self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None) -> PrivatePipeline:
         """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own."""
-        whole, fit = clone(self.pipeline), self._fit(scale, seed)
+        whole, fit = clone(self.pipeline), self._fit(scale, seed, weights)
         fit.prepare(X, y)
         _, interrupted = fit.learn()
         if interrupted:  # Ctrl-C ends the search, and not one try of it
@@ -141,10 +141,11 @@ class FitPlan(NamedTuple):
         take_fit(whole, fit, self.event(scale))
         return whole
 
-    def _fit(self, scale: float, seed: int | None) -> JointFit:
+    def _fit(self, scale: float, seed: int | None, weights: Any = None) -> JointFit:
         """A fit with a public number of rows of its own."""
         pipeline = with_public_rows(self.pipeline, self.n)
-        return JointFit(pipeline.steps, self.allocation.scaled(scale), pipeline.delta, seed=seed)
+        given = {} if weights is None else {name: {"sample_weight": weights} for name in weighted_steps(pipeline)}
+        return JointFit(pipeline.steps, self.allocation.scaled(scale), pipeline.delta, given, seed=seed)
 
 
 def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:

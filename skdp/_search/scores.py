@@ -44,7 +44,8 @@ class PrivateScore:
     Proof. Whatever `contributions` returns for a row, the value counted lies in [0, `bound`]: a finite number is
     clipped to this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only.
     Counted from the middle of the range, a row adds a number in [-C, C] that depends on no other row, and a null row
-    adds 0. Counting from the middle halves the noise.
+    adds 0. Counting from the middle halves the noise. Times the share of the row's weight, a number in [0, 1], it is no
+    longer.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class PrivateScore:
         """C: the largest move of `total` by one row; an exchange is priced as a move by 2 C."""
         return 0.5 * self.bound
 
-    def total(self, estimator: Any, X: Any, y: Any) -> float:
+    def total(self, estimator: Any, X: Any, y: Any, shares: Any = None) -> float:
         """Sum the contributions, counted from the middle of their range.
 
         Parameters
@@ -83,6 +84,8 @@ class PrivateScore:
             Private rows.
         y : ndarray of shape (n_samples,)
             Private labels.
+        shares : ndarray of shape (n_samples,) or None, default=None
+            Private weights, divided by their bound and cut at it, by which contributions are multiplied.
 
         Returns
         -------
@@ -107,13 +110,14 @@ class PrivateScore:
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
         counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
-        return float(np.sum(counted - self.sensitivity))
+        moves = counted - self.sensitivity
+        return float(np.sum(moves if shares is None else moves * shares))
 
     @property
     def _worst(self) -> float:
         return 0.0 if self.greater_is_better else self.bound
 
-    def total_of_all(self, estimator: Any, X: Any, y: Any) -> float:
+    def total_of_all(self, estimator: Any, X: Any, y: Any, shares: Any = None) -> float:
         """Compute `total`, counting a row that cannot be predicted as the worst, without reporting it.
 
         Contributions are functions of one row each, so bisection finds which rows are refused.
@@ -126,6 +130,8 @@ class PrivateScore:
             Private rows.
         y : ndarray of shape (n_samples,)
             Private labels.
+        shares : ndarray of shape (n_samples,) or None, default=None
+            As for `total`.
 
         Returns
         -------
@@ -133,15 +139,20 @@ class PrivateScore:
             Exact sum, which a mechanism has to release.
         """
         try:
-            return self.total(estimator, X, y)
+            return self.total(estimator, X, y, shares)
         except (ValueError, ArithmeticError) as error:
             if isinstance(error, WrongTypeError):
                 raise
         if len(y) == 1:
-            return self._worst - self.sensitivity
+            return (self._worst - self.sensitivity) * (1.0 if shares is None else float(shares[0]))
         half = len(y) // 2
         parts = (slice(0, half), slice(half, len(y)))
-        return math.fsum(self.total_of_all(estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p]) for p in parts)
+        return math.fsum(
+            self.total_of_all(
+                estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p], None if shares is None else shares[p]
+            )
+            for p in parts
+        )
 
     def value(self, total: float, n: float) -> float:
         """Convert a total to a score.

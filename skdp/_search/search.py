@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._config import report_leak, silence
 from skdp._fitting.arithmetic import silent_arithmetic
@@ -33,6 +33,7 @@ from skdp._fitting.rows import check_labels, check_targets, classes_of
 from skdp._fitting.running import table_shape
 from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
+from skdp._fitting.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
 from skdp._gradient.classifier import number_of_columns
 from skdp._random import SecretStream
 from skdp._search.candidates import (
@@ -73,7 +74,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         """Parameters of all candidates, found without the data."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose a candidate under the budget, and fit it to all rows if `refit` is set.
 
         Parameters
@@ -82,6 +83,11 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             Private rows.
         y : array-like of shape (n_samples,)
             Private labels or targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, for fits and scores alike. They are divided by the `weight_bound` of the
+            estimator, which has to be public, and cut at it. A score is then the mean over rows of contributions that
+            are counted from the middle of their range, times the result: the less weights are, the nearer it is to the
+            middle.
 
         Returns
         -------
@@ -96,12 +102,12 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
         work = copy(self)  # a copy: parameters that are set meanwhile change nothing
-        work._search(X, y)
+        work._search(X, y, sample_weight)
         publish(self, work)
         return self
 
     @silent_arithmetic
-    def _search(self, X: Any, y: Any) -> None:
+    def _search(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Go through the phases of a search, on a copy made for the purpose."""
         refuse_rows_elsewhere("a search", X)
         begin_record(self)
@@ -114,6 +120,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         grid = self._checked_candidates(stream)
         made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
         _check_bounds_are_given(made)
+        reader = None if sample_weight is None else _weight_reader(made, sample_weight)
         labels = _name_classes(made, y, n_samples)
         note_leaks(self, *([] if labels is None else [CLASSES_READ]))
         plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
@@ -127,8 +134,9 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         with payment.recording_refusals():
             y = _checked_labels(_last_of(made[0]), y, n_samples) if labels is None else labels
             check_rows(plan, X, y)
+            weights = None if reader is None else _Weights.of(reader, sample_weight, n_samples)
         payment.charge(plan.event)
-        tried, best, fitted = charged(self._try_and_refit, plan, terms, n, X, y, stream)
+        tried, best, fitted = charged(self._try_and_refit, plan, terms, n, X, y, weights, stream)
         self._note(plan, n, best, tried)
         self._take(fitted, template, plan.event, terms)
 
@@ -210,20 +218,30 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
     # --- the search ---
 
     def _try_and_refit(
-        self, plan: SearchPlan, terms: SearchTerms, n: int, X: Any, y: NDArray[Any], stream: SecretStream
+        self,
+        plan: SearchPlan,
+        terms: SearchTerms,
+        n: int,
+        X: Any,
+        y: NDArray[Any],
+        weights: _Weights | None,
+        stream: SecretStream,
     ) -> tuple[list[_Tried], _Tried | None, Any]:
         """What was tried, the best of it, and what was fitted to all rows."""
         with _nothing_said():
-            tried = [] if len(plan.tried) == 1 else self._try_all(plan, n, X, y, stream)
+            tried = [] if len(plan.tried) == 1 else self._try_all(plan, n, X, y, weights, stream)
             best = max(tried, key=lambda each: each.score, default=None)
-            return tried, best, self._final(plan, terms, best, X, y, stream)
+            return tried, best, self._final(plan, terms, best, X, y, weights, stream)
 
-    def _try_all(self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], stream: SecretStream) -> list[_Tried]:
+    def _try_all(
+        self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], weights: _Weights | None, stream: SecretStream
+    ) -> list[_Tried]:
         """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
         numbers = self._numbers(plan, stream.spawn("tries"))
         scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
         train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
-        data = _take(X, train), y[train], _take(X, test), y[test]
+        parts = (None, None) if weights is None else (weights.to_train(train), weights.shares[test])
+        data = _take(X, train), y[train], _take(X, test), y[test], *parts
         score = self.scorer_
         shown = self.verbose if plan.tries is None else 0
         totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
@@ -255,14 +273,21 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         return scored
 
     def _final(
-        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, X: Any, y: NDArray[Any], stream: SecretStream
+        self,
+        plan: SearchPlan,
+        terms: SearchTerms,
+        best: _Tried | None,
+        X: Any,
+        y: NDArray[Any],
+        weights: _Weights | None,
+        stream: SecretStream,
     ) -> Any:
         """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
         if best is not None and not terms.refit:
             return best.estimator
         alone = len(plan.tried) == 1
         final = plan.finals[0 if alone or best is None else best.number + 1]
-        return final.run(plan.scale, self._seed(stream, -1), X, y)
+        return final.run(plan.scale, self._seed(stream, -1), X, y, None if weights is None else weights.given)
 
     def _seed(self, stream: SecretStream, number: int) -> int | None:
         return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
@@ -322,7 +347,7 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
         return getattr(self.best_estimator_, name)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the exact score of the best estimator on public rows.
 
         The score is the one that `scoring` names. Nothing is charged.
@@ -333,6 +358,8 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
             Public rows.
         y : array-like of shape (n_samples,)
             Public labels or targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Public weights, for a weighted mean.
 
         Returns
         -------
@@ -341,7 +368,9 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         """
         check_is_fitted(self, "best_estimator_")
         X, y = _rows_of(X), np.asarray(y)
-        return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y), max(1, len(y)))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(y))
+        n = max(1, len(y)) if weights is None else float(np.sum(weights))
+        return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y, weights), n)
 
     @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
@@ -424,6 +453,40 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
 # --- small parts ---
 
 
+class _Weights(NamedTuple):
+    """Weights of all rows as they were given, checked, and as shares of their bound."""
+
+    given: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> _Weights:
+        """Read the weights, or refuse them."""
+        weights = check_weights(sample_weight, n_rows)
+        return cls(weights, reader.shares(weights))
+
+    def to_train(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weights of some rows, 0 as the least number above it: what it makes a row add is lost in rounding.
+
+        A try would refuse weights that are all 0, after the charge, and tell that it was made.
+        """
+        return np.maximum(self.given[rows], np.finfo(np.float64).tiny)
+
+
+def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
+    """Return what reads the weights by the bound that all candidates have, which scores need as well."""
+    last, bounds = _last_of(made[0]), [getattr(_last_of(each), "weight_bound", None) for each in made]
+    if not all(has_fit_parameter(_last_of(each), "sample_weight") for each in made):
+        raise ValueError(f"sample_weight is not taken by {type(last).__name__}: leave it out.")
+    if any(is_bought(bound) for bound in bounds) or len({WeightReader.of(bound) for bound in bounds}) > 1:
+        raise ValueError(
+            f"weight_bound={bounds[0]!r} in a search with weights, whose scores need one public bound for all "
+            "candidates: give all of them one."
+        )
+    warn_of_no_bound(bounds[0], sample_weight)
+    return WeightReader.of(bounds[0])
+
+
 def _rows_of(X: Any) -> Any:
     """A table whose rows can be taken by number. A list stays one: as an array it would have a type by its cells."""
     if hasattr(X, "tocsr"):
@@ -495,12 +558,12 @@ def _nothing_said() -> Iterator[None]:
 
 def _fit_and_total(
     plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, X: Any, y: Any, X_test: Any,
-    y_test: Any,
+    y_test: Any, weights: Any, shares: Any,
 ) -> tuple[PrivatePipeline, float]:  # fmt: skip
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
-        fitted = plan.run(scale, seed, X, y)
-        return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test)
+        fitted = plan.run(scale, seed, X, y, weights)
+        return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test, shares)
 
 
 __all__ = ["STRATEGIES", "PrivateSearch"]

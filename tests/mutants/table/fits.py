@@ -159,7 +159,7 @@ MUTANTS = [
     ),
     mutant(
         "a row that cannot be scored left out of the score",
-        (SCORES, "            return self._worst - self.sensitivity\n", "            return 0.0\n"),
+        (SCORES, "return (self._worst - self.sensitivity) *", "return 0.0 *"),
         tests="model_selection",
         select="cannot_be_predicted",
     ),

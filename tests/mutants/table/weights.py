@@ -1,7 +1,7 @@
 """Mistakes with weights: before the clip, of other rows, by bounds of the rows."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, SPANS, WEIGHT_BOUND, WEIGHTS
+from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, SCORES, SEARCH, SPANS, WEIGHT_BOUND, WEIGHTS
 
 DIVIDED = "np.minimum(weights / self.bound, 1.0)"
 
@@ -45,6 +45,24 @@ MUTANTS = [
         (WEIGHT_BOUND, "max(bought.bounds[0][1], _LEAST)", "max(float(np.max(weights)), _LEAST)"),
         tests="weights",
         select="bought_bound_by_its_sensitivity",
+    ),
+    mutant(
+        "weights in scores of a search as they are",
+        (SEARCH, "return cls(weights, reader.shares(weights))", "return cls(weights, weights)"),
+        tests="weights",
+        select="fits_and_scores",
+    ),
+    mutant(
+        "weights left out of the scores of a search",
+        (SCORES, "moves if shares is None else moves * shares", "moves"),
+        tests="weights",
+        select="weigh_rows",
+    ),
+    mutant(
+        "a try that refuses weights",
+        (SEARCH, "np.maximum(self.given[rows], np.finfo(np.float64).tiny)", "self.given[rows]"),
+        tests="weights",
+        select="no_refusal",
     ),
     mutant(
         "a warning of weights that are cut, and of no others",
