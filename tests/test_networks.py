@@ -5,6 +5,7 @@ What is measured here is the noiseless sum, the input of the mechanism: properti
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 
 import numpy as np
@@ -569,12 +570,14 @@ def moves(residuals, places, *, n_outputs=4, max_norm=1.0, dtype=np.float32, bat
     n, net = len(residuals), Architecture((3, n_outputs), "relu", "logistic")
     X, theta = np.zeros((n, 3)), np.zeros(net.n_parameters, dtype)
     targets = np.broadcast_to(np.where(np.asarray(residuals) > 0, 0.0, 1.0)[:, None], (n, n_outputs)).astype("f4")
-    # |p - y| = 1/2 at theta = 0, longer than the clip, of which weights say what is left.
-    weights = np.minimum(np.abs(residuals) * reference.room_for_rounding(dtype, net.widths) / max_norm, 1.0)
+    # |p - y| = 1/2 at theta = 0: a gradient is as long as that, or as a quarter of C; weights say what is left of it.
+    whole_length, clipped = math.sqrt(n_outputs) / 2.0, max_norm / 4.0 / reference.room_for_rounding(dtype, net.widths)
+    times = 4.0 if clipped < whole_length else 1.0 / whole_length
+    weights = np.minimum(np.abs(residuals) / (times * min(clipped, whole_length)), 1.0)
 
     def total(weights):
         model = model_of(X, targets, weights, net, dtype=dtype, batch_size=batch_size)
-        return 4.0 * model.clipped_gradient_sum(theta, None, max_norm / 4.0)
+        return times * model.clipped_gradient_sum(theta, None, max_norm / 4.0)
 
     whole = total(weights)
     for place in places:
