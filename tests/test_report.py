@@ -41,6 +41,7 @@ from skdp.accounting import (
     METHODS,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
+    LaplaceDpEvent,
     NonPrivateDpEvent,
     PoissonSampledDpEvent,
     RepeatAndSelectDpEvent,
@@ -161,13 +162,22 @@ def test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise(sig
 
 
 def test_a_profile_that_says_nothing_at_zero_is_read_elsewhere():
-    event = RepeatAndSelectDpEvent(GaussianDpEvent(2.0), 5.0, 0.0)
+    event = RepeatAndSelectDpEvent(GaussianDpEvent(1.0), 100.0, 0.0)
     epsilon = get_epsilon(event, 1e-5)
     assert get_delta(event, 0.0) == 1.0
     priced = Priced(event, epsilon, 1e-5, "zero_out", "pld", None)
     assert guess_by_profile(priced) <= guess_at(epsilon, 1e-5)
     least = min(guess_at(share * epsilon, get_delta(event, share * epsilon)) for share in (0.25, 0.5, 0.75))
     assert guess_by_profile(priced) == min(least, guess_at(epsilon, 1e-5))
+
+
+def test_releases_without_a_lower_bound_are_said_to_have_an_upper_one_only():
+    event = PoissonSampledDpEvent(0.1, LaplaceDpEvent(2.0))
+    low, high = get_epsilon_bounds(event, 1e-5)
+    facts = facts_of(fitted("linear"))
+    assert "both certified" in " ".join(str(PrivacyReport(facts)).split())
+    facts["accounting"]["epsilon_at_least"], facts["accounting"]["epsilon_at_most"] = low, high
+    assert "an upper bound only" in " ".join(str(PrivacyReport(facts)).split())
 
 
 def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():

@@ -115,6 +115,8 @@ def certified(facts: Facts) -> str:
     low, high = facts["accounting"]["epsilon_at_least"], facts["accounting"]["epsilon_at_most"]
     if low is None:
         return "PLD cannot price these releases, so there is no certified bracket."
+    if low == 0.0:
+        return f"The least epsilon of these releases at this delta is at most {figure(high)}, an upper bound only."
     lower = figure(low, up=False)
     return f"The least epsilon of these releases at this delta lies between {lower} and {figure(high)}, both certified."
 
