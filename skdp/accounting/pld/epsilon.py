@@ -41,7 +41,10 @@ _PROFILE = 1e-5  # relative error of the profile of one try
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
 _FLOORS = 4.0  # nats between floors: prices at deltas that are close to each other are read off the same profiles
 _DEPTHS = (-28.0, -60.0, -200.0, -700.0)  # floors where delta is looked for, one after the other
-_FAR_BELOW = 1e-5  # what is read off at the delta that was found, of what was asked for: then it is looked for
+_FAR_BELOW, _NOTHING = (
+    1e-5,
+    1e-8,
+)  # what is read off at the delta that was found, of what was asked for: then it is looked for
 _LEAST_DELTA, _MOST_DELTA, _FIRST_DELTA = 1e-300, 1.0 - 1e-9, 1e-6  # within which a grid is laid; a first guess
 _LOOKS, _CLOSE = 12, 0.02  # for delta, at most; between the logs of a guess and of what was read where it is good
 _ROUNDING = 1e-14
@@ -253,7 +256,7 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
         return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy)
 
     # what rounding adds may keep a grid that is centred too low where it is
-    far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - _FAR_BELOW) - _FAR_BELOW
+    far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - _FAR_BELOW) - _NOTHING
     return min(best, least_delta(price, epsilon)) if far else best
 
 

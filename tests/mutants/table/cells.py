@@ -54,12 +54,6 @@ MUTANTS = [
         select="python_are_read",
     ),
     mutant(
-        "moments of pandas are read to the nanosecond by Python",
-        (READINGS, 'moment = _of_numpy(cell, "to_datetime64")', "moment = cell"),
-        tests="cells",
-        select="alike or no_cell",
-    ),
-    mutant(
         "spans are text where cells are objects",
         (READINGS, "return _number_key(_days_of_span(cell))", "return str(cell)"),
         tests="cells",
