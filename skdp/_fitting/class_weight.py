@@ -28,10 +28,12 @@ def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float6
     factors : ndarray of shape (n_classes,) or None
         Weights divided by the largest of them; None if no weights are given.
 
-    Notes ----- The factor of a row, a number in [0, 1], multiplies its gradient after that is clipped, so a row's
-    contribution is at most C, and the sensitivity is that of a fit without weights. The factor of a row is a function
-    of its own label and of public constants, so a row has no say in the weight of another. Shares of the classes in the
-    data would give it one, so "balanced" is refused.
+    Notes
+    -----
+    The factor of a row, a number in [0, 1], multiplies its gradient after that is clipped, so a row's contribution is
+    at most C, and the sensitivity is that of a fit without weights. The factor of a row is a function of its own label
+    and of public constants, so a row has no say in the weight of another. Shares of the classes in the data would give
+    it one, so "balanced" is refused.
 
     Only the ratios of class weights count: they are divided by the largest.
     """

@@ -42,9 +42,7 @@ class WeightReader:
     @classmethod
     def of(cls, weight_bound: Any) -> WeightReader:
         """Return the reader for a public bound, or refuse it; None is a bound of 1, as is one that is to be bought."""
-        if is_bought(weight_bound):
-            return cls(1.0)
-        if weight_bound is None:
+        if weight_bound is None or is_bought(weight_bound):
             return cls(1.0)
         return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numeric import Floats
-from ..quadrature import ERROR, lifted, rounding, rule
+from ..quadrature import ERROR, rounding, rule
 from .discrete import AtomsPair
 from .pairs import Atoms, Pair
 from .profiles import ProfilePair
@@ -30,10 +30,6 @@ from .profiles import ProfilePair
 __all__ = ["AnyPair", "LaplacePair", "ResponsePair"]
 
 _DEEP = 160.0  # losses this far below the top have a density below e^-80 and are taken together
-
-
-def _raised(pair: LaplacePair | ResponsePair) -> float:
-    return float(lifted(np.array([pair.size]), 2.0 * pair.error, pair.rate)[0])
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,6 @@ class LaplacePair:
     def error(self) -> float:
         """Of its atoms."""
         return ERROR + rounding(-min(self.size, _DEEP) - 40.0, self.size)
-
-    @property
-    def top(self) -> float:
-        """The largest loss, as `quadrature.lifted` raises it."""
-        return _raised(self)
 
     @property
     def variation(self) -> float:
@@ -150,11 +141,6 @@ class ResponsePair:
     def error(self) -> float:
         """Of its atoms."""
         return rounding(-self.size, self.size)
-
-    @property
-    def top(self) -> float:
-        """The largest loss, as `quadrature.lifted` raises it."""
-        return _raised(self)
 
     @property
     def variation(self) -> float:

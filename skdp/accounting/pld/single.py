@@ -23,7 +23,7 @@ import sys
 import numpy as np
 
 from ..gaussian import LOG_SQRT_2PI, gaussian_delta, gaussian_epsilon, mills_drop
-from ..numeric import bisect
+from ..numeric import bisect, sampled_loss
 from .pairs import Pair
 
 __all__ = ["single_delta", "single_epsilon"]
@@ -67,11 +67,7 @@ def single_epsilon(q: float, noise: float, delta: float, replace_one: bool) -> f
         return 0.0
     if not replace_one:
         inner = gaussian_epsilon(delta / q * (1.0 - _SAFE), m)
-        # log(1 - q + q e^inner)
-        grown = (
-            math.log1p(q * math.expm1(inner)) if inner < 30.0 else inner + math.log(q + (1.0 - q) * math.exp(-inner))
-        )
-        return grown * (1.0 + _SAFE)
+        return float(sampled_loss(q, np.array([inner]))[0]) * (1.0 + _SAFE)
     pair, log_delta = Pair("replace", q, m, 1), math.log(delta)
     top = gaussian_epsilon(delta, 2.0 * m)
     if top == 0.0 or _log_delta(pair, 0.0) <= log_delta:
@@ -84,10 +80,5 @@ def single_delta(q: float, noise: float, epsilon: float, replace_one: bool) -> f
     if replace_one:
         log_delta = _log_delta(Pair("replace", q, 1.0 / noise, 1), epsilon)
         return min(q, max(math.exp(log_delta), sys.float_info.min))
-    # log(1 + (e^epsilon - 1) / q)
-    inner = (
-        math.log1p(math.expm1(epsilon) / q)
-        if epsilon < 30.0
-        else epsilon + math.log1p((q - 1.0) * math.exp(-epsilon)) - math.log(q)
-    )
+    inner = float(sampled_loss(1.0 / q, np.array([epsilon]))[0])  # log(1 + (e^epsilon - 1) / q)
     return q * gaussian_delta(inner * (1.0 - _SAFE), 1.0 / noise)

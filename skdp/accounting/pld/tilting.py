@@ -201,7 +201,7 @@ def centres(tilt: Tilt) -> tuple[float, ...]:
     found = []
     for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True):
         if isinstance(pair, (LaplacePair, ResponsePair)):
-            found.append(pair.top)
+            found.append(float(atoms.loss[-1]))
             continue
         weights = _tilt(atoms, tilt.theta)[2]
         found.append(float(atoms.loss[min(int(np.searchsorted(np.cumsum(weights), 0.5)), weights.size - 1)]))
