@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import mpmath
 import numpy as np
@@ -73,6 +74,78 @@ def test_one_sampled_gaussian_beside_responses(q, sigma, size, delta, replace_on
     rare = q < 1e-3 and delta < 1e-10  # then the bound on the rounding of the transform shows
     exact = lambda e: beside_responses(q, sigma, size, count, e, replace_one)  # noqa: E731
     check(event, delta, replace_one, exact, 0.1 if rare else 1e-3)
+
+
+@pytest.mark.parametrize("replace_one", [False, True])
+@pytest.mark.parametrize(("q", "sigma", "size", "delta"), drawn(25, (-14, -4), (-0.6, 0.7), (-1.5, 0.7), (-30, -3)))
+def test_a_rare_sampled_gaussian_beside_responses(q, sigma, size, delta, replace_one):
+    """Where one label of the grid is hundreds of nats of tilted mass above the next: loose perhaps, never below."""
+    count, adjacency = 3, "replace_one" if replace_one else "add_remove"
+    responses = SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count)
+    event = compose([PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), responses])
+    low, epsilon = get_epsilon_bounds(event, delta, adjacency=adjacency)
+    exact = lambda e: beside_responses(q, sigma, size, count, e, replace_one)  # noqa: E731
+    assert exact(epsilon * (1.0 + 1e-14)) <= delta * (1.0 + 1e-9)
+    assert low == 0.0 or exact(low * (1.0 - 1e-9)) >= delta * (1.0 - 1e-9)
+    for at in (epsilon, 0.999 * epsilon, 0.5 * epsilon):
+        assert get_delta(event, at, adjacency=adjacency) >= exact(at * (1.0 + 1e-14)) * (1.0 - 1e-9)
+
+
+def sampled(q, sigma):
+    return PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
+
+
+def test_a_second_rare_release_is_no_discount():
+    """The transform lost what lies above epsilon: 9.609 was read for two releases, the first of which costs 9.631."""
+    first, second = sampled(1.5919891926336934e-11, 0.29904866424184334), sampled(9.92882241515323e-15, 3.95)
+    delta = 1.1910042248343977e-29
+    both = compose([first, second])
+    low, high = get_epsilon_bounds(both, delta, adjacency="add_remove")
+    assert high >= get_epsilon(first, delta, adjacency="add_remove") > 9.63
+    assert high == pytest.approx(9.630991, rel=1e-6)
+    assert low <= high
+    assert get_delta(both, 9.6092262802125, adjacency="add_remove") > 1.26e-29
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "delta", "most"),
+    [
+        ((1.397797759119079e-08, 0.3976636848302113), (1.1256330868960094e-12, 6.726956830017736), 8.5e-21, 2.7728),
+    ],
+)
+def test_mass_that_wrapped_around_is_not_read_as_a_lower_end(first, second, delta, most):
+    """`most` is what basic composition proves, at half of delta each: 7.21 was the lower end."""
+    low, high = get_epsilon_bounds(compose([sampled(*first), sampled(*second)]), delta, adjacency="add_remove")
+    halves = [get_epsilon(sampled(*each), delta / 2.0, adjacency="add_remove") for each in (first, second)]
+    assert sum(halves) <= most
+    assert low <= sum(halves)
+    assert high >= max(get_epsilon(sampled(*each), delta, adjacency="add_remove") for each in (first, second))
+
+
+@pytest.mark.parametrize("revealed", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize("excess", [2.3e-16, 1e-14, 1e-12, 1e-10])
+def test_a_delta_just_above_what_is_revealed_has_a_price(revealed, excess):
+    """It may be infinite, where less is left of delta than is known of what is revealed."""
+    event = compose([GaussianDpEvent(10.0), EpsilonDeltaDpEvent(0.07, 0.0), EpsilonDeltaDpEvent(0.2277, revealed)])
+    low, high = get_epsilon_bounds(event, revealed * (1.0 + excess))
+    assert 0.0 < low <= high == get_epsilon(event, revealed * (1.0 + excess))
+    assert high < 2.0 or excess < 1e-12
+
+
+def test_rounding_is_upwards_at_the_ends_of_closed_forms():
+    """A release that tells all that is sampled; the largest loss of repeated responses; a rate of next to nothing."""
+    q, sigma, epsilon = 0.010542738304879111, 0.0065, 1.8e-6
+    found = get_delta(sampled(q, sigma), epsilon, adjacency="replace_one")
+    assert found >= of_one("replace", q, sigma, mpmath.mpf(epsilon)) * (1 - mpmath.mpf(10) ** -15)
+    assert found == q
+    responses = SelfComposedDpEvent(EpsilonDeltaDpEvent(0.4860562781396441, 0.0), 7)
+    assert mpmath.mpf(get_epsilon(responses, 8.5e-57)) >= 7 * mpmath.mpf(0.4860562781396441)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert get_delta(sampled(1e-18, 1.0), 1.0) <= 1e-300
+        rare = sampled(3.484525039397206e-85, 0.5749675897703199)
+        low, high = get_epsilon_bounds(rare, 1.249172416375302e-100, adjacency="replace_one")
+    assert 0.0 <= low <= high < 1e-70
 
 
 TWO = [

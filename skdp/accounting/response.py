@@ -7,6 +7,7 @@ binomial tails, and its curve has corners where the loss takes a value.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -67,11 +68,17 @@ def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> flo
     if cell == 0:
         return max(0.0, float(loss[0]))
     if cell == loss.size:
-        return count * epsilon
+        return _most(epsilon, count)
     within = math.exp(under_p[cell] + off) - delta
     value = math.log(within) - float(under_q[cell]) + off if within > 0.0 else float(loss[cell - 1])
     value = min(max(value, float(loss[cell - 1])), float(loss[cell]))
-    return min(count * epsilon, max(0.0, value + _ROUNDING * (abs(value) + epsilon)))
+    return min(_most(epsilon, count), max(0.0, value + _ROUNDING * (abs(value) + epsilon)))
+
+
+def _most(epsilon: float, count: int) -> float:
+    """The largest loss, rounded up."""
+    exact, most = count * Fraction(epsilon), count * epsilon
+    return most if Fraction(most) >= exact else math.nextafter(most, math.inf)
 
 
 def _tail_rounding(loss: Floats, count: int, epsilon: float) -> float:
@@ -95,11 +102,11 @@ def randomised_response_delta(epsilon: float, count: int, at: float) -> float:
     float
         In [0, 1], rounded up.
     """
-    if at >= count * epsilon:
+    if at >= _most(epsilon, count):
         return 0.0
     loss, under_p, under_q = _tails(epsilon, count)
     first = int(np.searchsorted(loss, at, side="right"))
-    if first == loss.size:
-        return math.exp(under_p[-1])
     off = _tail_rounding(loss, count, epsilon)
+    if first == loss.size:  # between the largest loss and what it is rounded to
+        return math.exp(under_p[-1] + off) * -math.expm1(at - _most(epsilon, count))
     return min(1.0, max(0.0, math.exp(under_p[first] + off) - math.exp(min(at + under_q[first], under_p[first]) - off)))

@@ -33,7 +33,7 @@ __all__ = [
 Spectrum = NDArray[np.complex128]
 
 _UNIT = 2.3e-16
-_DEEPEST = 600.0  # log of the most that tilting back may multiply by
+_DEEPEST = 600.0  # log of the most that tilting back may multiply or divide by
 _HEAVY = 0.9  # share of the mass on one label from which on it is kept out of the transform
 _FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
 
@@ -125,7 +125,9 @@ class Composed(NamedTuple):
     mass : array
         Mass at each, at most `2 doubt untilt` and a factor 1 + slack above the truth and never below it.
     untilt : array
-        What tilting back multiplied each mass by.
+        What tilting back multiplied each mass by, or more where that is next to nothing.
+    last : int
+        Number of labels from the first up to where `untilt` is more.
     doubt : float
         Bound on the rounding of one tilted mass.
     log_scale, log_outside : float
@@ -143,6 +145,7 @@ class Composed(NamedTuple):
     loss: Floats
     mass: Floats
     untilt: Floats
+    last: int
     doubt: float
     log_scale: float
     log_outside: float
@@ -206,10 +209,13 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
         apart += count * share
     mass = np.roll(np.fft.irfft(power, size), -(start % size))
     loss = h * np.arange(top - size + 1, top + 1, dtype=float)
-    # scaled to 1 at epsilon: what underflows far above it, or is capped far below, does not matter there
-    middle = min(max(tilt.epsilon - base, float(loss[0])), float(loss[-1]))
+    # Scaled to 1 at the first label that counts at epsilon. What lies far below it is capped, and may not be read. Far
+    # above it, where exponentials would underflow, masses are taken for larger than they are, as a mass of 0 would be
+    # below the truth.
+    first = min(int(np.searchsorted(loss, tilt.epsilon - base)), size - 1)
+    middle = float(loss[first])
     exponent = -tilt.theta * (loss - middle)
-    untilt = np.exp(np.minimum(exponent, _DEEPEST))
+    untilt = np.exp(np.clip(exponent, -_DEEPEST, _DEEPEST))
     # an offset is exact, count times an offset is rounded: labels are moved up by that
     loss += base + 4e-16 * sum(count * abs(release.offset) for count, release in zip(counts, releases, strict=True))
     slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * middle) + 50.0 * sum(counts) + size)
@@ -219,6 +225,7 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
         loss,
         mass,
         untilt,
+        int(np.count_nonzero(exponent > -_DEEPEST)),
         doubt,
         log_total - tilt.theta * middle,
         log_outside,

@@ -21,6 +21,7 @@ from .simple import MAX_SHIFT, Simple
 __all__ = ["pld_bounds"]
 
 _LEAST_WORK = 1 << 17  # in one grid of a lower bound
+_NOTHING = 1e-60  # an epsilon below which no grid is laid for a lower end
 _GAP, _FINEST = 8e-4, 1 << 20  # relative gap from which on a lower bound is worth a finer grid, and how fine
 
 
@@ -119,10 +120,12 @@ def pld_bounds(found: Releases, delta: float, replace_one: bool, work: int = WOR
         known = simple.epsilon_at(delta)
     if known is not None:
         return min(lower, known), known
+    closed = closed_epsilon(found, simple, delta, replace_one)
+    if closed is not None and closed < _NOTHING:
+        return 0.0, closed
     solved = solve_directions(directed, simple.revealed, delta, FINE, work)
     upper = min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))
     upper = least_with_renyi(upper, found, delta, replace_one)
-    closed = closed_epsilon(found, simple, delta, replace_one)
     upper = upper if closed is None else closed
     if all(1.0 / each.noise <= MAX_SHIFT for each in found.sampled):  # else what was composed is not the exact pair
         lower = max(lower, *(_lower(each, delta, upper, work) for each in solved))

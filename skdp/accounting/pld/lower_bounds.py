@@ -219,6 +219,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     room = sum(p.count * s.room for p, s in zip(tilt.pairs, found.releases, strict=True)) + 1e-13 * count
     lift = sum(p.count * s.lift for p, s in zip(tilt.pairs, found.releases, strict=True))
     mass = np.maximum(found.mass - 2.0 * found.doubt * found.untilt, 0.0)
+    mass[found.last :] = 0.0
     shrunk = (1.0 + found.slack) * math.exp(min(2.0 * room, 50.0))
 
     def read(goal: float) -> float:
@@ -236,15 +237,14 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     needed += math.exp(min(rough, 700.0)) * unlikely  # epsilon is below `rough`
     # every correction falls as the place it is read at rises: it is taken a little below the final one
     place = rough - min(1.0 / tilt.order, 1e-3 * abs(rough))
-    taken = sum(
-        math.exp(min(part, 0.0))
-        for part in (
-            _bound_wrapped_down(tilt, found, place),
-            _bound_wrapped_up(tilt, found, place),
-            _bound_lifted(tilt, found, place),
-        )
+    parts = (
+        _bound_wrapped_down(tilt, found, place),
+        _bound_wrapped_up(tilt, found, place),
+        _bound_lifted(tilt, found, place),
     )
-    at = read(needed * (1.0 + _SHARE) + taken)
+    if max(parts) >= 0.0:  # mass that wrapped around is no probability once tilted back: it may be all that was read
+        return 0.0
+    at = read(needed * (1.0 + _SHARE) + sum(map(math.exp, parts)))
     if at < place:
         return 0.0
     return max(0.0, at - _bound_shift(tilt, found, place, math.log(_SHARE * needed)) - 2.0 * lift - _TINY * abs(at))

@@ -131,6 +131,8 @@ def _epsilon_at(tilt: Tilt, delta: float, accuracy: float, work: int) -> Solved:
     for _ in range(_LOOKS):
         if not found.poor:
             break
+        if best.epsilon == math.inf:  # all of delta is left out, and no grid can be centred on what is read
+            break
         if found.widest == math.inf:
             tilt = find_tilt(tilt.pairs, tilt.log_delta, max(best.epsilon, 0.0))
         found = _look(tilt, delta, accuracy * max(tilt.epsilon, _LEAST_EPSILON), work, found.widest)

@@ -37,7 +37,7 @@ def _log_delta(pair: Pair, epsilon: float) -> float:
     z = float(pair.place(np.array([epsilon]))[0])
     a = z - pair.m
     if a < _LEAST:
-        return math.log(pair.q)
+        return math.log(pair.q) + _SAFE
     v = math.exp(min(epsilon - 2.0 * pair.m * z, 0.0))
     drop = (1.0 - v) * mills_drop(a, pair.m) + v * mills_drop(a, 2.0 * pair.m)
     return math.log(pair.q) - 0.5 * a * a - LOG_SQRT_2PI + math.log(drop) + _SAFE if drop > 0.0 else -math.inf
@@ -80,5 +80,7 @@ def single_delta(q: float, noise: float, epsilon: float, replace_one: bool) -> f
     if replace_one:
         log_delta = _log_delta(Pair("replace", q, 1.0 / noise, 1), epsilon)
         return min(q, max(math.exp(log_delta), sys.float_info.min))
-    inner = float(sampled_loss(1.0 / q, np.array([epsilon]))[0])  # log(1 + (e^epsilon - 1) / q)
+    if epsilon == 0.0:
+        return q * gaussian_delta(0.0, 1.0 / noise)
+    inner = float(np.logaddexp(0.0, epsilon + math.log(-math.expm1(-epsilon)) - math.log(q)))
     return q * gaussian_delta(inner * (1.0 - _SAFE), 1.0 / noise)
