@@ -292,11 +292,10 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         if (form := self._form(n_features)) is not None:
             return self._plan_one_hot(budget, n, n_features, form, outputs)
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
-        n_parameters = outputs.n_outputs * geometry.width(n_features)
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
-        clip = self._check_clip() or rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
+        clip = self._check_clip() or rule.CLASS_CLIP
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
         learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))

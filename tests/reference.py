@@ -139,17 +139,28 @@ def gradient(u, label: int, weight: float, table) -> np.ndarray:
     return np.outer(weight * (p - truth), u)
 
 
-def clipped(g, max_norm: float) -> np.ndarray:
-    """`g` if it is no longer than `max_norm`, else shortened to it."""
-    norm = np.linalg.norm(g)
+def clipped(g, max_norm: float, longest: float = 0.0) -> np.ndarray:
+    """`g`, shortened as a gradient of norm `longest`, or its own if that is longer, has to be to fit `max_norm`."""
+    norm = max(np.linalg.norm(g), longest)
     return g if norm <= max_norm else g * (max_norm / norm)
+
+
+def longest_of_labels(u, table) -> float:
+    """Norm of the longest gradient that a scaled row can have, over all labels."""
+    labels = range(max(2, len(table)))
+    return max(float(np.linalg.norm(gradient(u, label, 1.0, table))) for label in labels)
+
+
+def clipped_gradient(u, label: int, table, max_norm: float) -> np.ndarray:
+    """Of one scaled row, flat: the factor of the clip is the same for all labels."""
+    return clipped(gradient(u, label, 1.0, table), max_norm, longest_of_labels(u, table)).ravel()
 
 
 def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scaling, max_norm: float) -> np.ndarray:
     """One clipped gradient a row, times the weight of the row, of shape (n, n_outputs * p)."""
     table = np.asarray(theta, np.float64).reshape(n_outputs, -1)
     found = [
-        float(weight) * clipped(gradient(scaled_row(x, scaling), int(label), 1.0, table), max_norm).ravel()
+        float(weight) * clipped_gradient(scaled_row(x, scaling), int(label), table, max_norm)
         if readable(x)
         else np.zeros(table.size)
         for x, label, weight in zip(X, labels, weights, strict=True)
@@ -176,9 +187,9 @@ def clipped_scores(scores, rows, labels, weights, bias, max_norm: float, scaling
         norm = math.hypot(*np.asarray(x, np.float64))
         scale = scaling.unit * min(1.0, scaling.radius / norm if norm else 1.0)
         p = probabilities(np.asarray(z, np.float64) * scale + np.asarray(bias) * icpt)
-        truth = np.array([float(label)]) if len(p) == 1 else np.eye(len(p))[label]
-        residual = p - truth
-        size = np.linalg.norm(residual) * math.hypot(scale * norm, icpt)
+        truths = np.array([[0.0], [1.0]]) if len(p) == 1 else np.eye(len(p))
+        residual = p - truths[int(label)]
+        size = max(np.linalg.norm(p - truth) for truth in truths) * math.hypot(scale * norm, icpt)
         residual *= weight * min(1.0, max_norm / size if size else 1.0)
         found[i], icpts = residual * scale, icpts + residual * icpt
     return found, icpts
@@ -215,11 +226,11 @@ def one_hot_clipped_gradients(rows, targets, weights, theta, n_outputs: int, max
     """One clipped gradient a projected row, of shape (n, n_outputs * p); the loss `name` where it has one output."""
     table, found = np.asarray(theta, np.float64).reshape(n_outputs, -1), []
     for u, target, weight in zip(rows, targets, weights, strict=True):
-        if n_outputs > 1:
-            g = gradient(u, int(target), 1.0, table)
+        if n_outputs > 1 or name == "logistic":
+            found.append(weight * clipped_gradient(u, int(target), table, max_norm))
         else:
             g = np.outer([residual(name, float(table[0] @ u), float(target), limit)], u)
-        found.append(weight * clipped(g, max_norm).ravel())
+            found.append(weight * clipped(g, max_norm).ravel())
     return np.array(found).reshape(len(rows), table.size)
 
 
@@ -419,12 +430,28 @@ def network_gradient(row, target, weight: float, network: Network, theta) -> lis
     return found
 
 
-def clipped_layers(parts, kind: str, bounds) -> np.ndarray:
-    """A row's gradient, clipped and flat: "flat", "per_layer" or "automatic" (Bu et al. 2023, gamma = 0.01)."""
+def clipped_layers(parts, kind: str, bounds, stretch: float = 1.0) -> np.ndarray:
+    """A row's gradient, clipped and flat: "flat", "per_layer" or "automatic" (Bu et al. 2023, gamma = 0.01).
+
+    Norms are taken to be longer by `stretch`.
+    """
     if kind == "per_layer":
-        return np.concatenate([clipped(part, bound).ravel() for part, bound in zip(parts, bounds, strict=True)])
+        found = [
+            clipped(part, bound, stretch * np.linalg.norm(part)).ravel()
+            for part, bound in zip(parts, bounds, strict=True)
+        ]
+        return np.concatenate(found)
     whole, max_norm = np.concatenate([part.ravel() for part in parts]), math.hypot(*bounds)
-    return clipped(whole, max_norm) if kind == "flat" else whole * (max_norm / (np.linalg.norm(whole) + 0.01))
+    norm = stretch * np.linalg.norm(whole)
+    return clipped(whole, max_norm, norm) if kind == "flat" else whole * (max_norm / (norm + 0.01))
+
+
+def stretch_of_labels(target, scores, network: Network) -> float:
+    """By what the gradient of a row of one output is longer with the other label, if it is."""
+    if network.loss != "logistic" or len(scores) > 1:
+        return 1.0
+    p, own = probabilities(scores)[0], abs(probabilities(scores)[0] - float(np.ravel(target)[0]))
+    return max(p, 1.0 - p) / own if own else 1.0
 
 
 def room_for_rounding(dtype, widths) -> float:
@@ -452,14 +479,14 @@ def summed_outer_products(left, right) -> np.ndarray:
 
 def network_clipped_gradients(X, targets, weights, theta, network: Network, kind: str, bounds, *, radius, unit):
     """One clipped gradient a row, times the weight of the row, of shape (n, p)."""
-    found = [
-        float(weight)
-        * clipped_layers(network_gradient(input_row(x, radius, unit), target, 1.0, network, theta), kind, bounds)
-        if readable(x)
-        else np.zeros(network.n_parameters)
-        for x, target, weight in zip(X, targets, weights, strict=True)
-    ]
-    return np.array(found).reshape(len(X), network.n_parameters)
+    found = np.zeros((len(X), network.n_parameters))
+    for i, (x, target, weight) in enumerate(zip(X, targets, weights, strict=True)):
+        if readable(x):
+            row = input_row(x, radius, unit)
+            parts = network_gradient(row, target, 1.0, network, theta)
+            stretch = stretch_of_labels(target, layer_values(row, network, theta)[-1], network)
+            found[i] = float(weight) * clipped_layers(parts, kind, bounds, stretch)
+    return found
 
 
 # --- optimisers and averages ---

@@ -109,7 +109,8 @@ def factors_of(kind, inputs, deltas, bounds, *, dtype=np.float64, widest=3):
     squares = np.array([inputs, deltas], np.float64) ** 2
     factors = np.empty(squares.shape[1:], dtype)
     tiny = float(np.finfo(dtype).tiny)
-    muted = _dense.clip_factors(KINDS[kind], squares, np.asarray(bounds, float), 0.01, tiny, widest, factors)
+    ones, bounds = np.ones(squares.shape[2]), np.asarray(bounds, float)
+    muted = _dense.clip_factors(KINDS[kind], squares, ones, bounds, 0.01, tiny, widest, factors)
     return factors, muted
 
 
@@ -162,7 +163,7 @@ def test_numbers_whose_squares_vanish_do_not_pass_the_clip():
     factors = np.empty((1, 1), np.float32)
     for kind in ("flat", "per_layer"):
         bound, tiny = np.array([1e-30]), float(np.finfo(np.float32).tiny)
-        _dense.clip_factors(KINDS[kind], squares, bound, 0.01, tiny, 4, factors)
+        _dense.clip_factors(KINDS[kind], squares, np.ones(1), bound, 0.01, tiny, 4, factors)
         assert 8.0 * 1e-24 * float(factors[0, 0]) <= 1e-30
 
 
@@ -229,11 +230,13 @@ def test_rows_are_clipped_layer_by_layer(kind, dtype, begin):
             for a, delta, above, below in zip(inputs, deltas, widths, widths[1:], strict=False)
         ]
 
-    expected = {row: reference.clipped_layers(parts(row), kind, bounds) for row in (0, 1, 2, 3, 5)}
+    stretch = np.array([1.0, 1.0, 1.5, 1.0, 1.0, 40.0])
+    expected = {row: reference.clipped_layers(parts(row), kind, bounds, stretch[row]) for row in (0, 1, 2, 3, 5)}
     first = np.sum(inputs[0][:, :4].astype(float) ** 2, axis=1)
     tiny = float(np.finfo(dtype).tiny)
     weights, layers = np.array([1.0, 0.0, 0.3, 1e-9, 1.0, 1.0], dtype), np.array(widths)
-    _dense.clip_rows(KINDS[kind], first, weights, begin, whole_inputs, whole_deltas, layers, bounds, 0.01, tiny, 5)
+    whole = begin, whole_inputs, whole_deltas, layers
+    _dense.clip_rows(KINDS[kind], first, stretch, weights, *whole, bounds, 0.01, tiny, 5)
     for row, gradient in expected.items():
         found = np.concatenate([part.ravel() for part in parts(row)])
         np.testing.assert_allclose(found, weights[row] * gradient, rtol=0, atol=20 * float(np.finfo(dtype).eps))

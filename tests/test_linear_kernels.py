@@ -392,10 +392,13 @@ def test_copies_of_a_row_add_up(n_outputs, dtype):
     x = np.array([0.6, 0.8, 3.0], dtype)
     theta = np.random.default_rng(6).normal(size=n_outputs * 4)
     plain = reference.Scaling(1.5, True)
-    g = reference.clipped_gradients(x[None], [1], [1.0], theta, n_outputs, plain, np.inf)[0]
+    labels = range(max(2, n_outputs))
+    each = [reference.clipped_gradients(x[None], [label], [1.0], theta, n_outputs, plain, np.inf)[0] for label in labels]
+    label = int(np.argmax(np.linalg.norm(each, axis=1)))  # of which the clip leaves all of C
+    g = each[label]
     for m in (1, 2, 5, 700):
         for max_norm in (0.1 * np.linalg.norm(g), 10 * np.linalg.norm(g)):
-            X, labels, weights = np.tile(x, (m, 1)), np.ones(m, int), np.ones(m)
+            X, labels, weights = np.tile(x, (m, 1)), np.full(m, label), np.ones(m)
             found = clipped_sum(X, labels, weights, theta, max_norm, n_outputs, LinearGeometry(1.5, True))
             bound = rounding_bound(X, labels, weights, theta, max_norm, n_outputs, plain)
             assert abs(np.linalg.norm(found) - m * min(np.linalg.norm(g), max_norm)) <= bound

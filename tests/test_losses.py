@@ -181,7 +181,7 @@ def test_the_linear_kernel_has_the_same_residuals_and_the_same_clip(n_outputs):
     weights, lengths = rng.choice([0.0, 1e-9, 0.3, 1.0], m), rng.uniform(0.1, 2.0, m)
     code = _losses.LOGISTIC if n_outputs == 1 else _losses.MULTINOMIAL
     found = residuals_of(code, z, labels)
-    _losses.clip_residuals(found, lengths, weights, max_norm)
+    _losses.clip_residuals(code, found, lengths, weights, max_norm)
     ones, part, unused = np.ones(m), np.empty((n_outputs, m)), np.zeros((n_outputs, m))
     _linear.residuals(z.copy(), labels, weights, ones, lengths, max_norm, 1.0, part, unused)
     np.testing.assert_allclose(found, part, rtol=0, atol=1e-12 * 3.0)
@@ -202,7 +202,7 @@ def test_no_residual_passes_the_clip(n_outputs, size, length, clip, seed):
     with np.errstate(over="ignore"):
         given_ = rng.normal(size=(n_outputs, 5)) * 10.0**size
     found = given_.copy()
-    _losses.clip_residuals(found, lengths, np.ones(5), 10.0**clip)
+    _losses.clip_residuals(_losses.SQUARED, found, lengths, np.ones(5), 10.0**clip)
     assert np.isfinite(found).all()
     norms = np.array([math.hypot(*column) for column in found.T])
     some = norms > 0.0
@@ -219,7 +219,7 @@ def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
     for place in range(len(others) + 1):
         found = np.full((len(others) + 1, 3), 0.5)
         found[:, 1] = np.insert(others, place, lost)
-        _losses.clip_residuals(found, np.ones(3), np.ones(3), 1.0)
+        _losses.clip_residuals(_losses.SQUARED, found, np.ones(3), np.ones(3), 1.0)
         np.testing.assert_array_equal(found[:, 1], 0.0)
         np.testing.assert_array_equal(found[:, [0, 2]], 0.5)
 
@@ -228,7 +228,7 @@ def test_lost_residuals_become_null_rows_and_leave_others_alone(others, lost):
 def test_long_gradients_reach_the_clip(n_outputs):
     found, lengths = np.random.default_rng(5).normal(size=(n_outputs, 50)) * 1e3, np.geomspace(0.1, 10.0, 50)
     before = found.copy()
-    _losses.clip_residuals(found, lengths, np.ones(50), 0.7)
+    _losses.clip_residuals(_losses.SQUARED, found, lengths, np.ones(50), 0.7)
     np.testing.assert_allclose(np.linalg.norm(found, axis=0) * lengths, 0.7, rtol=1e-13)
     np.testing.assert_allclose(
         found / np.linalg.norm(found, axis=0), before / np.linalg.norm(before, axis=0), rtol=1e-12
@@ -238,11 +238,41 @@ def test_long_gradients_reach_the_clip(n_outputs):
 def test_weights_act_after_the_clip():
     """A gradient that was cut to C has the share w of C, and a weight of 0 makes a null row."""
     for name, (code, limit) in LOSSES.items():
-        target = 0.0 if name != "poisson" else 2.5
+        target = {"logistic": 1.0, "poisson": 2.5}.get(name, 0.0)  # of two labels, the one that is farther away
         before = residuals_of(code, np.full((1, 4), -2.0), np.full(4, target), limit)
         assert abs(before[0, 0]) > 0.1
-        _losses.clip_residuals(before, np.ones(4), np.array([1.0, 0.25, 1e-9, 0.0]), 0.1)
+        _losses.clip_residuals(code, before, np.ones(4), np.array([1.0, 0.25, 1e-9, 0.0]), 0.1)
         np.testing.assert_allclose(np.abs(before[0]), [0.1, 0.025, 1e-10, 0.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_all_labels_of_a_row_have_one_factor(n_outputs):
+    """That of the longest of their gradients, so that the clip is a weight of the row, whatever its label is."""
+    scores, max_norm = np.random.default_rng(6).normal(size=(n_outputs, 200)) * 3.0, 0.1
+    code, n_classes = (_losses.LOGISTIC, 2) if n_outputs == 1 else (_losses.MULTINOMIAL, 3)
+    before = [residuals_of(code, scores, np.full(200, float(label))) for label in range(n_classes)]
+    after = [each.copy() for each in before]
+    for each in after:
+        _losses.clip_residuals(code, each, np.ones(200), np.ones(200), max_norm)
+    expected = max_norm / np.max([np.linalg.norm(each, axis=0) for each in before], axis=0)
+    for found, given_ in zip(after, before, strict=True):
+        np.testing.assert_allclose(found, given_ * expected, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("max_norm", [1e-3, 0.3, 10.0])
+def test_clipped_sums_vanish_at_the_true_probabilities(n_outputs, max_norm):
+    """The sum over labels of probability times clipped residual is 0: no clip moves what the model learns."""
+    scores = np.random.default_rng(7).normal(size=(n_outputs, 200)) * 4.0
+    code, n_classes = (_losses.LOGISTIC, 2) if n_outputs == 1 else (_losses.MULTINOMIAL, 3)
+    odds = np.vstack([np.zeros(200), scores]) if n_outputs == 1 else scores
+    shares = np.exp(odds) / np.exp(odds).sum(axis=0)
+    total = np.zeros((n_outputs, 200))
+    for label in range(n_classes):
+        found = residuals_of(code, scores, np.full(200, float(label)))
+        _losses.clip_residuals(code, found, np.ones(200), np.ones(200), max_norm)
+        total += shares[label] * found
+    assert np.abs(total).max() <= 1e-12 * max_norm
 
 
 @pytest.mark.compiled

@@ -5,6 +5,7 @@ What is measured here is the noiseless sum, the input of the mechanism: properti
 
 from __future__ import annotations
 
+import itertools
 import math
 import tracemalloc
 
@@ -400,7 +401,27 @@ def test_flat_clip_is_over_all_layers_together():
             targets_of_one = np.array([target]) if loss == "classes" else target[None]
             model = model_of(x[None], targets_of_one, 1.0, net)
             free, held = (model.clipped_gradient_sum(theta, None, max_norm) for max_norm in (1e12, 1e-2))
-            np.testing.assert_allclose(held * np.linalg.norm(free), 1e-2 * free, rtol=0, atol=1e-10)
+            factor = np.linalg.norm(held) / np.linalg.norm(free)
+            assert 0.0 < np.linalg.norm(held) <= 1e-2
+            np.testing.assert_allclose(held, factor * free, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", CLIPPINGS)
+@pytest.mark.parametrize("max_norm", [1e-3, 0.3, 1e4])
+def test_two_labels_of_a_row_have_one_factor(kind, max_norm):
+    """Clipped gradients of both labels, each times the probability of its label, sum to 0: no clip moves a probability."""
+    net = Architecture((5, 6, 1), "tanh", "logistic")
+    plain = reference.Network(net.widths, net.activation, net.loss)
+    X, _, _, theta = people(12, net)
+    scores = [reference.layer_values(reference.input_row(x, RADIUS, UNIT), plain, theta)[-1] for x in X]
+    for x, score in zip(X, scores, strict=True):
+        one, other = (
+            model_of(x[None], np.array([[label]]), 1.0, net, kind).clipped_gradient_sum(theta, None, max_norm)
+            for label in (1.0, 0.0)
+        )
+        p = float(reference.probabilities(score)[0])
+        assert norm_of(one) > 0.0
+        np.testing.assert_allclose(p * one + (1.0 - p) * other, 0.0, rtol=0, atol=1e-12 * norm_of(one))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -465,7 +486,10 @@ def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
             whole = total(X, targets, void)
             assert norm_of(whole - without) <= 0.2 * (1 + 1e-12)
             assert norm_of(whole - total(swapped, relabelled, void)) <= 0.4 * (1 + 1e-12)
-            reached = max(reached, norm_of(whole - without))
+            labels = range(3) if loss == "classes" else itertools.product((0, 1), repeat=targets.shape[1])
+            for label in labels:  # of one of them the clip leaves all of C
+                relabelled[place] = label
+                reached = max(reached, norm_of(total(X, relabelled, void) - without))
     assert reached > 0.99 * 0.2
 
 

@@ -239,13 +239,16 @@ def test_one_row_adds_at_most_the_clip(form, name, intercept, size, weight, max_
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_long_gradient_adds_exactly_the_share_of_the_clip_that_its_weight_says(name):
-    """The bound is reached: a clip that is too small would pass the test above."""
+    """The bound is reached, of classes by one of them: a clip that is too small would pass the test above."""
     widths = (16, 16, 5, 2)
     geometry, levels = geometry_of(widths), levels_of(widths, 1)
-    theta = np.random.default_rng(0).normal(size=LOSSES[name][1] * geometry.width)
+    n_outputs = LOSSES[name][1]
+    theta = np.random.default_rng(0).normal(size=n_outputs * geometry.width)
+    classes = {"logistic": [0, 1], "multinomial": range(n_outputs)}.get(name)
+    targets = [targets_of(name, 1)] if classes is None else [np.array([each]) for each in classes]
     for max_norm, weight in ((1e-3, 1.0), (0.01, 1.0), (0.01, 0.25), (0.01, 1e-9)):
-        found = clipped_sum(geometry, levels, targets_of(name, 1), [weight], theta, max_norm, name)
-        assert math.hypot(*found) == pytest.approx(max_norm * weight, rel=1e-12)
+        found = [clipped_sum(geometry, levels, each, [weight], theta, max_norm, name) for each in targets]
+        assert max(math.hypot(*each) for each in found) == pytest.approx(max_norm * weight, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", LOSSES)

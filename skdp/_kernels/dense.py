@@ -251,12 +251,12 @@ def multiply_by_derivative(activation, outputs, deltas):
 
 
 @njit(**_OPTIONS)
-def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
+def clip_factors(kind, squares, stretch, bounds, stability, tiny, widest, factors):
     """Compute the factors that clip the gradient of each row, layer by layer.
 
     With K layers, ``g_k`` the gradient in layer k and ``C**2`` the sum of the ``bounds**2``: ``min(1, C / |g|)`` for
     `FLAT` (Abadi et al. 2016, algorithm 1), ``min(1, C_k / |g_k|)`` for `PER_LAYER`, ``C / (|g| + stability)`` for
-    `AUTOMATIC` (Bu et al. 2023).
+    `AUTOMATIC` (Bu et al. 2023), each with norms times the `stretch` of the row, which makes no factor larger.
 
     A row gets factor 0 in every layer if its norm is not finite, if its products would be denormal (denormal numbers
     lose digits, and a sum of them could exceed the clip), or if a number times the factor, which may be above 1 for
@@ -269,6 +269,8 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
     kind : int
     squares : ndarray of shape (2, K, m), float64
         Squared norms of the layers' inputs, and of the derivatives by their outputs.
+    stretch : ndarray of shape (m,), float64
+        See `skdp._kernels.losses.stretches`.
     bounds : ndarray of shape (K,), float64
     stability : float
     tiny : float
@@ -294,12 +296,12 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
         for k in range(n_layers):
             whole += (squares[0, k, i] + lost) * (squares[1, k, i] + lost)
             longest = max(longest, max(squares[0, k, i], squares[1, k, i]))
-        norm = np.sqrt(whole)
+        norm = np.sqrt(whole) * stretch[i]
         # Written so that NaN fails every comparison and mutes the row.
         muted = not (norm < np.inf and np.sqrt(longest) * tiny * widest <= bound)
         for k in range(n_layers):
             if kind == PER_LAYER:
-                part = np.sqrt((squares[0, k, i] + lost) * (squares[1, k, i] + lost))
+                part = np.sqrt((squares[0, k, i] + lost) * (squares[1, k, i] + lost)) * stretch[i]
                 factor = bounds[k] / part if part > bounds[k] else 1.0
             elif kind == AUTOMATIC:
                 factor = bound / (norm + stability)
@@ -314,7 +316,7 @@ def clip_factors(kind, squares, bounds, stability, tiny, widest, factors):
 
 
 @njit(**_OPTIONS)
-def clip_rows(kind, first, weights, begin, inputs, deltas, widths, bounds, stability, tiny, widest):
+def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, bounds, stability, tiny, widest):
     """Clip and weigh rows: multiply one factor of each layer's outer product, the narrower one.
 
     It is multiplied by the row's `clip_factors` times its weight.
@@ -328,6 +330,8 @@ def clip_rows(kind, first, weights, begin, inputs, deltas, widths, bounds, stabi
         As for `clip_factors`.
     first : ndarray of shape (m,), float64
         Squared norms of the rows at the input.
+    stretch : ndarray of shape (m,), float64
+        As for `clip_factors`.
     weights : ndarray of shape (m,)
         In [0, 1].
     begin : int
@@ -346,7 +350,7 @@ def clip_rows(kind, first, weights, begin, inputs, deltas, widths, bounds, stabi
         if k:
             add_squares(inputs[k][begin:end], widths[k] + 1, squares[0, k])
         add_squares(deltas[k][begin:end], widths[k + 1], squares[1, k])
-    any_muted = clip_factors(kind, squares, bounds, stability, tiny, widest, factors)
+    any_muted = clip_factors(kind, squares, stretch, bounds, stability, tiny, widest, factors)
     for k in range(n_layers):
         left_wins = widths[k] + 1 <= widths[k + 1]
         narrower = inputs[k] if left_wins else deltas[k]

@@ -11,6 +11,16 @@ With score z and target t, a row's residual is the derivative of its loss by z:
   convex and a Poisson likelihood wherever the mean e**z is below `limit`, the public bound on counts. Its derivative
   stays in [-t, limit - t], where e**z alone has no bound.
 
+**The clip and the label.** Where targets are classes, a row is shortened by the factor that its longest gradient, over
+all labels, needs: ``min(1, C / (R \\|u\\|))``, with R the largest \\|r\\| of any label. The factor that its own norm needs
+is as large or larger, so that no row passes C, but it depends on the label: rows of a rare class, which are far from
+what the model says, are shortened most. Sums of such gradients vanish at other probabilities than the true ones: for
+a true one of p below 1/2 and a small C, at C p / (1 - p). A factor that is a function of row and model alone is a weight of the row,
+and weighted sums vanish where probabilities are the true ones (Fisher consistency of a weighted likelihood), however
+small C is. That holds for linear models and for networks of one output, whose gradient is the residual times what no
+label changes. In a network of several outputs, the gradients of different labels are as long as back-propagation makes
+them, once for each label: there the norm is that of the row's own gradient, and C has to be large.
+
 **What is fed to the clip.** The clip is of the whole gradient, whose norm is \\|r\\| \\|u\\| with r the residuals and u
 the row (a function of both layer by layer, in a network). It needs nothing of the loss but that r is a function of the
 scores, the target and the weight of the row itself, and that NaN and infinity are seen. Every derivative here is NaN
@@ -115,11 +125,33 @@ def _norm(values):
 
 
 @njit(**_OPTIONS)
-def clip_residuals(residuals, lengths, weights, max_norm):
+def _reach(loss, values):
+    """Largest norm that the residuals of a row can have, whatever its label; 0 where targets are no classes.
+
+    Residuals tell the probabilities, and which of them the label is that they are of. Where they are not finite, what
+    is returned is of no use: `_norm` finds that.
+    """
+    square, least = 0.0, 1.0
+    if loss == LOGISTIC:
+        return max(abs(values[0]), 1.0 - abs(values[0]))
+    if loss != MULTINOMIAL:
+        return 0.0
+    for k in range(len(values)):
+        probability = 1.0 + values[k] if values[k] < 0.0 else values[k]
+        square += probability * probability
+        least = min(least, probability)
+    return math.sqrt(square + 1.0 - 2.0 * least)
+
+
+@njit(**_OPTIONS)
+def clip_residuals(loss, residuals, lengths, weights, max_norm):
     """Shorten residuals so that no gradient, a residual times its row, is longer than `max_norm`, and weigh them.
+
+    Those of classes are shortened as the longest of any label would have to be; see the module's docstring.
 
     Parameters
     ----------
+    loss : int
     residuals : ndarray of shape (n_outputs, m), float64
         Read and written. Those of a row with NaN or infinity among them become 0.
     lengths : ndarray of shape (m,), float64
@@ -133,7 +165,7 @@ def clip_residuals(residuals, lengths, weights, max_norm):
     -----
     **Guarantees.** What is left has a norm of at most C (1 + 8 u) / length over the outputs, u = 2**-53.
 
-    Proof. `_norm` of K numbers has a relative error of at most (K / 2 + 4) u, and the products with the length and with
+    Proof. The size is at least that of the row's own norm, as the larger of it and of `_reach`. `_norm` of K numbers has a relative error of at most (K / 2 + 4) u, and the products with the length and with
     `room` have one of u each: `room` makes the size at least the true one, denormal sizes apart, which are below C. The
     quotient and the product that follow have an error of u each. A factor below the normal numbers, which have lost
     digits, becomes 0, and so do denormal residuals and the quotient with a size of infinity. A weight in [0, 1] makes
@@ -142,7 +174,8 @@ def clip_residuals(residuals, lengths, weights, max_norm):
     n_outputs, m = residuals.shape
     room = 1.0 + (n_outputs + 16) * 2.0**-52
     for i in range(m):
-        size = _norm(residuals[:, i]) * lengths[i] * room
+        own, reach = _norm(residuals[:, i]), _reach(loss, residuals[:, i])
+        size = (reach if reach > own else own) * lengths[i] * room
         factor = 1.0 if size <= max_norm else max_norm / size
         kept = factor >= _SMALLEST_NORMAL
         for k in range(n_outputs):
@@ -202,3 +235,20 @@ def multinomial_row_residuals(scores, labels, rows, start):
         for j in range(k):
             scores[i, j] *= scale
         scores[i, int(labels[row])] -= 1.0
+
+
+@njit(**_OPTIONS)
+def stretches(loss, residuals, stretch):
+    """Write by what the gradient of each row is longer with the label that makes it longest.
+
+    Parameters
+    ----------
+    loss : int
+    residuals : ndarray of shape (m, k)
+    stretch : ndarray of shape (m,), float64
+        Written. At least 1, and 1 but for one output with two labels, or where its residual is 0.
+    """
+    for i in range(len(stretch)):
+        own = abs(residuals[i, 0])
+        one_of_two = loss == LOGISTIC and residuals.shape[1] == 1 and 0.0 < own < 0.5
+        stretch[i] = (1.0 - own) / own if one_of_two else 1.0

@@ -8,10 +8,12 @@ of the key under which it keeps machine code (`skdp._kernels.caching.text_of`).
 
 from __future__ import annotations
 
+import numpy as np
+
 from skdp._kernels import dense, losses, tiles
 from skdp._kernels.caching import njit, text_of
 from skdp._kernels.dense import RELU, clip_rows, fetch_rows, gather_rows, multiply_by_derivative
-from skdp._kernels.losses import MULTINOMIAL, multinomial_row_residuals, row_residuals
+from skdp._kernels.losses import MULTINOMIAL, multinomial_row_residuals, row_residuals, stretches
 from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply, pack
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -94,6 +96,8 @@ def _define(texts):
                 multinomial_row_residuals(scores, targets[:, 0], rows, start)
             else:
                 row_residuals(loss, scores, targets, rows, start, limit)
+            stretch = np.empty(bottom - top)
+            stretches(loss, scores, stretch)
             for k in range(last, 0, -1):
                 below = deltas[k - 1][top:whole]
                 multiply(deltas[k][top:whole], packed_back[k], widths[k + 1], widths[k], below)
@@ -101,7 +105,7 @@ def _define(texts):
             stop = start + bottom - top
             squares = first[start:stop] if rows is None else first[rows[start:stop]]
             shares = weights[start:stop] if rows is None else weights[rows[start:stop]]
-            clip_rows(kind, squares, shares, top, inputs, deltas, widths, bounds, stability, tiny, widest)
+            clip_rows(kind, squares, stretch, shares, top, inputs, deltas, widths, bounds, stability, tiny, widest)
             if counts is not None:
                 for k in range(last + 1):
                     for i in range(top, bottom):

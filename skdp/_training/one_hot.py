@@ -360,7 +360,7 @@ class OneHotModel(Model):
         for k in range(self.n_outputs):
             kernel.add_scores(codes, self._blocks.first_cell, tables[k], found[k])
         losses.residuals(self._loss, found, self._targets[where], self._limit)
-        losses.clip_residuals(found, self._lengths[:m], self._weights[where], max_norm)
+        losses.clip_residuals(self._loss, found, self._lengths[:m], self._weights[where], max_norm)
         return found
 
     def _gradients(self, histograms: NDArray[np.float64], icpts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from skdp._training.defaults import CLASS_CLIP
 from skdp._training.plan import DPSGDPlan
 
 TREES_STEPS = 100
@@ -34,7 +35,7 @@ class LossRule(NamedTuple):
     Attributes
     ----------
     clip : (float, float)
-        C: a small clip where noise dominates, a large one where the bias of clipping does.
+        C: where targets are numbers a small clip if noise dominates, a large one if the bias of clipping does.
     step : (float, float)
         s in eta = s L / (sigma C sqrt(T)), which fixes how far noise alone carries the parameters.
     largest_step : float
@@ -56,7 +57,7 @@ class LossRule(NamedTuple):
         return min(length * by_noise, self.largest_step) / plan.max_grad_norm
 
 
-CLASSIFIER = LossRule(clip=(0.35, 0.7), step=(1.4, 0.7), largest_step=200.0)
+CLASSIFIER = LossRule(clip=(CLASS_CLIP, CLASS_CLIP), step=(1.4, 0.7), largest_step=200.0)
 REGRESSOR = LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
 """Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
 

@@ -332,9 +332,10 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
             )
         return Outputs(labels, n_columns, multilabel=True)
 
-    def _rule(self) -> rule.NetworkRule:
+    def _rule(self, n_outputs: int) -> rule.NetworkRule:
         """See `NetworkEstimator`."""
-        return rule.CLASSIFICATION if self._fitted_row_norm is None else rule.TABLE_CLASSIFICATION
+        found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
+        return found if self._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
 
     def _dtype_of_targets(self, dtype: Any) -> Any:
         """See `NetworkEstimator`. 0 and 1 are exact in any."""

@@ -57,8 +57,8 @@ class NetworkEstimator(GradientEstimator):
     n_layers_: int
     out_activation_: str
 
-    def _rule(self) -> rule.NetworkRule:
-        """Return what the rules say where parameters are "auto"."""
+    def _rule(self, n_outputs: int) -> rule.NetworkRule:
+        """Return what the rules say of a network of so many outputs where parameters are "auto"."""
         raise NotImplementedError
 
     def _dtype_of_targets(self, dtype: Any) -> Any:
@@ -76,13 +76,15 @@ class NetworkEstimator(GradientEstimator):
     def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
         architecture = self._architecture(n_features, outputs)
         radius = self._check_radius(n_features)
-        max_norm, clip = self._clip(architecture.n_layers)
-        shape = _Shape(architecture, clip, self._input_norm() / radius, self._rows_at_once(max(architecture.widths)))
+        by_rule = self._rule(outputs.n_outputs)
+        max_norm, clip = self._clip(architecture.n_layers, by_rule)
+        unit = self._input_norm(by_rule) / radius
+        shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
         plan = DPSGDPlan(
             sampling, max_norm, self._calibrate_noise(budget, sampling, n_steps), n_steps, sampling.rate * n
         )
-        rate = self._first_rate(plan)
+        rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
 
@@ -95,13 +97,13 @@ class NetworkEstimator(GradientEstimator):
         loss, limit = self._loss_of(outputs)
         return Architecture((n_features, *widths, outputs.n_outputs), self.activation, loss, limit)
 
-    def _clip(self, n_layers: int) -> tuple[float, Clip]:
+    def _clip(self, n_layers: int, by_rule: rule.NetworkRule) -> tuple[float, Clip]:
         """Return C, and the rule by which it bounds gradients."""
         check_choice("clipping", self.clipping, tuple(CLIPPINGS))
         given = _to_list(self.max_grad_norm)
         if isinstance(given, str) or not isinstance(given, Sequence):
             equal = (1.0 / math.sqrt(n_layers),) * n_layers
-            return self._check_clip() or self._rule().clip, Clip(self.clipping, equal)
+            return self._check_clip() or by_rule.clip, Clip(self.clipping, equal)
         if self.clipping != "per_layer" or len(given) != n_layers:
             raise ValueError(
                 f"max_grad_norm={given!r}: several bounds go with clipping='per_layer' and {n_layers} layers; give one "
@@ -112,9 +114,9 @@ class NetworkEstimator(GradientEstimator):
         max_norm = math.hypot(*bounds)
         return max_norm, Clip(self.clipping, tuple(bound / max_norm for bound in bounds))
 
-    def _input_norm(self) -> float:
+    def _input_norm(self, by_rule: rule.NetworkRule) -> float:
         if isinstance(self.input_norm, str) and self.input_norm == "auto":
-            return self._rule().input_norm
+            return by_rule.input_norm
         remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
         return check_real("input_norm", self.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
 
@@ -123,11 +125,11 @@ class NetworkEstimator(GradientEstimator):
             return rule.network_batch(widest)
         return check_count("batch_size", self.batch_size, remedy="choose a whole number of rows, or 'auto'")
 
-    def _first_rate(self, plan: DPSGDPlan) -> float:
+    def _first_rate(self, plan: DPSGDPlan, by_rule: rule.NetworkRule) -> float:
         if isinstance(self.learning_rate_init, str) and self.learning_rate_init == "auto":
             if self.solver == "adam":
                 return rule.ADAM_STEP
-            return rule.network_learning_rate(plan, self._rule().largest_step)
+            return rule.network_learning_rate(plan, by_rule)
         remedy = "choose a number above 0, or 'auto'"
         return check_real("learning_rate_init", self.learning_rate_init, above=0, remedy=remedy)
 

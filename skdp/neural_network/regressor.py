@@ -317,7 +317,7 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rule(self) -> rule.NetworkRule:
+    def _rule(self, n_outputs: int) -> rule.NetworkRule:
         """See `NetworkEstimator`."""
         return rule.REGRESSION[self.loss]
 

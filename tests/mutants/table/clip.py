@@ -5,13 +5,14 @@ from paths import (
     DENSE,
     GRAM_KERNEL,
     KERNEL,
+    LOSSES,
     MODELS,
     ROW_SCALES,
     TRAINING,
 )
 
-CLIP_BINARY = "factor = _clip_factor(abs(residual) * length[i], max_norm)"
-CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
+CLIP_BINARY = "factor = _clip_factor(reach * length[i], max_norm)"
+CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(longest) * length[i], max_norm)"
 
 MUTANTS = [
     mutant(
@@ -25,6 +26,42 @@ MUTANTS = [
             "            gradient = mechanism.release",
         ),
         tests="linear_kernels training",
+        select=BY_PROPERTY,
+    ),
+    mutant(
+        "the clip looks at the label",
+        (KERNEL, CLIP_BINARY, "factor = _clip_factor(abs(residual) * length[i], max_norm)"),
+        tests="linear_kernels",
+        select="plain_reading",
+    ),
+    mutant(
+        "the clip looks at the label (softmax)",
+        (KERNEL, "longest = reach[i] if reach[i] > square[i] else square[i]", "longest = square[i]"),
+        tests="linear_kernels",
+        select="plain_reading",
+    ),
+    mutant(
+        "the clip of one-hot rows looks at the label",
+        (LOSSES, "size = (reach if reach > own else own) * lengths[i] * room", "size = own * lengths[i] * room"),
+        tests="losses",
+        select="labels or vanish",
+    ),
+    mutant(
+        "the clip of a network looks at the label",
+        (DENSE, "norm = np.sqrt(whole) * stretch[i]", "norm = np.sqrt(whole)"),
+        tests="networks",
+        select="two_labels",
+    ),
+    mutant(
+        "layers of a network are clipped by a look at the label",
+        (DENSE, "(squares[1, k, i] + lost)) * stretch[i]", "(squares[1, k, i] + lost))"),
+        tests="networks",
+        select="two_labels",
+    ),
+    mutant(
+        "the reach of the likelier label",
+        (KERNEL, "reach = max(probability, 1.0 - probability)", "reach = min(probability, 1.0 - probability)"),
+        tests="linear_kernels",
         select=BY_PROPERTY,
     ),
     mutant(

@@ -26,7 +26,7 @@ MUTANTS = [
         "loss: each output clipped by its own size",
         (
             LOSSES,
-            "size = _norm(residuals[:, i]) * lengths[i] * room",
+            "size = (reach if reach > own else own) * lengths[i] * room",
             "size = abs(residuals[0, i]) * lengths[i] * room",
         ),
         tests="losses",
@@ -34,7 +34,7 @@ MUTANTS = [
     ),
     mutant(
         "loss: residuals clipped without the length of their row",
-        (LOSSES, "size = _norm(residuals[:, i]) * lengths[i] * room", "size = _norm(residuals[:, i]) * room"),
+        (LOSSES, "size = (reach if reach > own else own) * lengths[i] * room", "size = max(own, reach) * room"),
         tests="losses",
         select="passes_the_clip or same_clip",
     ),

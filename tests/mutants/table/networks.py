@@ -166,8 +166,8 @@ MUTANTS = [
         "network: the last rows of a short block left unclipped",
         (
             SPANS,
-            "clip_rows(kind, squares, shares, top,",
-            "clip_rows(kind, squares[: _BLOCK - 1], shares, top,",
+            "clip_rows(kind, squares, stretch, shares, top,",
+            "clip_rows(kind, squares[: _BLOCK - 1], stretch, shares, top,",
         ),
         tests="networks",
         select=BY_PROPERTY,

@@ -83,14 +83,13 @@ MUTANTS = [
     ),
     mutant(
         "weight after the cut but before the clip, several classes",
-        (KERNEL, "z[k, i] / total[i] - truth", "weight[i] * (z[k, i] / total[i] - truth)"),
-        (KERNEL, "            clipped *= weight[i]\n            icpt_part", "            icpt_part"),
+        (KERNEL, "_clip_factor(math.sqrt(longest)", "_clip_factor(weight[i] * math.sqrt(longest)"),
         tests="linear_kernels",
         select="weight_scales",
     ),
     mutant(
         "weight after the cut but before the clip, one-hot rows",
-        (LOSSES, "size = _norm(residuals[:, i]) *", "size = weights[i] * _norm(residuals[:, i]) *"),
+        (LOSSES, "size = (reach if", "size = weights[i] * (reach if"),
         tests="losses",
         select="weights_act",
     ),
