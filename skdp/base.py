@@ -119,6 +119,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
 
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
     _fitted_row_norm: float | None = None
+    _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
 
     # --- what a subclass says: the phases of a fit, in this order ---
 

@@ -60,8 +60,9 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows, including the 1 of the intercept, are
-        scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). If "auto", C is
-        chosen from public quantities.
+        scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). A row is
+        shortened by the factor that the longest of its gradients over all labels needs, so that the clip is a weight of
+        the row that no label changes, and moves no probability. If "auto", C is 1/2.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` and of
@@ -161,7 +162,9 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
-        Noise multiplier of the last run.
+        Noise multiplier of the last run. Where all rows are used, `epsilon` is given and iterates are averaged, early
+        steps have less noise and late ones more, as the average keeps little of these: it is then that of as many steps
+        of constant noise and the same price. `privacy_event_` lists the noise of each step.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float
@@ -296,7 +299,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
         clip = self._check_clip() or rule.CLASS_CLIP
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self._stages(sampling, n_steps))
         learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
         penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta

@@ -134,7 +134,8 @@ def test_a_state_of_an_earlier_version_has_noise_that_is_not_known():
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("penalty", [0.0, 0.7])
-def test_the_recursion_is_that_of_the_optimizer(average, momentum, penalty):
+@pytest.mark.parametrize("steady", [False, True])
+def test_the_recursion_is_that_of_the_optimizer(average, momentum, penalty, steady):
     """Coordinate t gets a gradient of 1 at step t alone, and the last one starts from 1."""
     n, eta = 13, 0.3
     optimizer = momentum_sgd(constant(eta), momentum, penalty)
@@ -148,13 +149,14 @@ def test_the_recursion_is_that_of_the_optimizer(average, momentum, penalty):
         theta, state = optimizer.update(gradient, state, theta)
         mean = averaging.update(step, theta, mean)
     result = averaging.result(theta, mean)
-    found = carried(eta, momentum, penalty, n, n // 2 if average else n - 1)
+    factors = np.ones(n) if steady else np.linspace(0.5, 3.0, n)
+    found = carried(eta, momentum, penalty, n, n // 2 if average else n - 1, factors)
     assert found.start == pytest.approx(result[n], rel=1e-12)
-    assert found.noise == pytest.approx(np.linalg.norm(result[:n]), rel=1e-12)
+    assert found.noise == pytest.approx(np.linalg.norm(result[:n] * factors), rel=1e-12)
 
 
 def test_no_step_no_noise():
-    assert carried(1.0, 0.9, 0.0, 0, -1) == (1.0, 0.0)
+    assert carried(1.0, 0.9, 0.0, 0, -1, np.ones(1)) == (1.0, 0.0)
 
 
 def test_it_is_a_function_of_public_quantities():

@@ -6,7 +6,6 @@ import inspect
 import itertools
 import math
 
-import numpy as np
 import pytest
 
 from skdp._sampling import FullBatch, PoissonSampling

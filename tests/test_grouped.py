@@ -171,7 +171,7 @@ def test_an_empty_lot_sums_to_zero():
 
 
 def with_copies(name, copies, label):
-    """A model of the distinct rows of a case, with weights of 1, the first of which has this label and so many copies."""
+    """A model of the distinct rows of a case, with weights of 1: the first has this label and so many copies."""
     form, n_classes, make = CASES[name]
     data = Table(form, n_classes)
     first = np.arange(N_DISTINCT)

@@ -393,7 +393,9 @@ def test_copies_of_a_row_add_up(n_outputs, dtype):
     theta = np.random.default_rng(6).normal(size=n_outputs * 4)
     plain = reference.Scaling(1.5, True)
     labels = range(max(2, n_outputs))
-    each = [reference.clipped_gradients(x[None], [label], [1.0], theta, n_outputs, plain, np.inf)[0] for label in labels]
+    each = [
+        reference.clipped_gradients(x[None], [label], [1.0], theta, n_outputs, plain, np.inf)[0] for label in labels
+    ]
     label = int(np.argmax(np.linalg.norm(each, axis=1)))  # of which the clip leaves all of C
     g = each[label]
     for m in (1, 2, 5, 700):

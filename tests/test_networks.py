@@ -409,7 +409,7 @@ def test_flat_clip_is_over_all_layers_together():
 @pytest.mark.parametrize("kind", CLIPPINGS)
 @pytest.mark.parametrize("max_norm", [1e-3, 0.3, 1e4])
 def test_two_labels_of_a_row_have_one_factor(kind, max_norm):
-    """Clipped gradients of both labels, each times the probability of its label, sum to 0: no clip moves a probability."""
+    """Clipped gradients of both, times the probability of their labels, sum to 0: no clip moves a probability."""
     net = Architecture((5, 6, 1), "tanh", "logistic")
     plain = reference.Network(net.widths, net.activation, net.loss)
     X, _, _, theta = people(12, net)

@@ -110,15 +110,30 @@ def test_a_ledger_of_json_opens():
     assert [charge.label for charge in accountant.history] == ["DPMLPClassifier", "DPPCA"]
 
 
-@pytest.mark.parametrize("name", ["logistic", "network"])
+RUNS = {
+    "logistic": (DPLogisticRegression, {"sampling_rate": 0.1, "max_iter": 4}),
+    "network": (DPMLPClassifier, {"hidden_layer_sizes": (4,), "sampling_rate": 0.2, "max_iter": 8,
+                                  "solver": "adam", "average": "tail"}),
+}  # fmt: skip
+OWN = {"classes": [0, 1], "random_state": 7, "delta": 1e-4, "epsilon": None, "noise_multiplier": 2.0}
+
+
+def test_a_checkpoint_of_a_run_with_another_clip_is_refused(tmp_path):
+    """By its label's own gradient, as rows were clipped at first: the rest of the run would be of another model."""
+    shutil.copy(SAVED / "logistic_own_label.npz", tmp_path / "run.npz")
+    accountant = PrivacyAccountant(epsilon=50.0, delta=1e-3)
+    cls, own = RUNS["logistic"]
+    with pytest.raises(ValueError, match="its clip differs"):
+        cls(**own, **OWN, checkpoint=tmp_path / "run.npz", accountant=accountant).fit(X, Y)
+    assert not accountant.history
+
+
+@pytest.mark.parametrize("name", RUNS)
 def test_a_checkpoint_is_resumed_to_the_model_of_the_whole_run(name, tmp_path):
+    """The files were made by a run that an interrupt ended after half of its steps."""
     shutil.copy(SAVED / f"{name}.npz", tmp_path)
-    cls, own = {
-        "logistic": (DPLogisticRegression, {"sampling_rate": 0.1, "max_iter": 4}),
-        "network": (DPMLPClassifier, {"hidden_layer_sizes": (4,), "sampling_rate": 0.2, "max_iter": 8,
-                                      "solver": "adam", "average": "tail"}),
-    }[name]  # fmt: skip
-    own |= {"classes": [0, 1], "random_state": 7, "delta": 1e-4, "epsilon": None, "noise_multiplier": 2.0}
+    cls, own = RUNS[name]
+    own = own | OWN
     resumed = cls(**own, checkpoint=tmp_path / f"{name}.npz").fit(X, Y)
     whole = cls(**own).fit(X, Y)
     assert resumed.epsilon_ == whole.epsilon_

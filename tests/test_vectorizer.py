@@ -323,7 +323,7 @@ def test_a_wrong_norm_costs_utility_and_never_privacy():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one, other = (DPLogisticRegression(**seeded).fit(each, y) for each in (rows, near))
-    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-13)  # rows of the same norm but for rounding
 
 
 # --- what is bought ---

@@ -77,6 +77,7 @@ class PrivateStep:
     def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
         """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
         planned = copy(self.estimator).set_params(delta=delta)
+        planned._noise_is_allotted = True
         form = self.maker._form_to_come(n_features) if hasattr(self.maker, "_form_to_come") else None
         planned._note_row_form(form)
         plan: StepPlan = planned._plan_step(n_samples, n_features)
@@ -87,6 +88,7 @@ class PrivateStep:
         noise = {"epsilon": None, "noise_multiplier": noise_multiplier, "delta": delta, "accountant": None}
         made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
         made._row_form = plan.row_form
+        made.estimator._noise_is_allotted = True
         return made
 
     # --- the phases of a fit ---

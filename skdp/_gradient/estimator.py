@@ -33,11 +33,13 @@ from skdp._fitting.weights import WeightReader, is_bought, warn_of_no_bound
 from skdp._gradient.plan import Plan, Run, Targets
 from skdp._random import SecretStream
 from skdp._sampling import Sampling
+from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.grouped import GroupedModel
 from skdp._training.groups import GroupLimit, find_groups, taken
 from skdp._training.loop import run_dpsgd, start_of_run
 from skdp._training.model import Model
+from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.optimizers import Vector
 from skdp._training.plan import event_of_steps
 from skdp._training.progress import StepProgress
@@ -142,6 +144,10 @@ class GradientEstimator(PrivateEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.floating]:
         """Scores of the outputs, of shape (n_samples, n_outputs)."""
+        raise NotImplementedError
+
+    def _averaging(self, n_steps: int) -> Averaging:
+        """Return the average of the iterates that is the result of a run."""
         raise NotImplementedError
 
     # --- methods of subclasses: the outputs ---
@@ -339,6 +345,7 @@ class GradientEstimator(PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
+            "clip": f"{run.plan.max_grad_norm!r}{_CLIP}",
             **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
@@ -459,9 +466,16 @@ class GradientEstimator(PrivateEstimator):
 
     def _event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
         """Return what a run costs at a noise multiplier: its steps, and the bound on weights if that is bought."""
-        steps = partial(event_of_steps, sampling, n_steps)
+        steps = partial(event_of_steps, sampling, n_steps, stages=self._stages(sampling, n_steps))
         purchase = self._purchase(sampling, n_steps)
         return steps if purchase is None else partial(purchase.beside, steps)
+
+    def _stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
+        """Return how the noise is spread over the steps: not at all where rows are sampled or it was given."""
+        if sampling.rate < 1.0 or not (self.noise_multiplier is None or self._noise_is_allotted):
+            return ()
+        kept = self._averaging(n_steps).kept
+        return () if kept is None else falling_noise(kept)
 
     def _purchase(self, sampling: Sampling, n_steps: int) -> WeightPurchase | None:
         """Return what buys the bound on weights, None where it is public; it follows from public quantities."""
@@ -515,6 +529,10 @@ class GradientEstimator(PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+_CLIP = ", of two classes and in linear models by the longest gradient of any label"
+"""How rows are clipped, for files of runs: they are not resumed by a version that clips otherwise."""
 
 
 def _ignore(n_done: int) -> None:

@@ -12,7 +12,7 @@ from skdp._gradient.estimator import GradientEstimator
 from skdp._gradient.plan import Plan, Run
 from skdp._sampling import Sampling
 from skdp._training import defaults as rule
-from skdp._training.averaging import last_iterate, tail_average
+from skdp._training.averaging import Averaging, last_iterate, tail_average
 from skdp._training.noise import Carried, carried
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
@@ -39,9 +39,13 @@ class LinearRuns(GradientEstimator):
         momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
-        averaging = tail_average(plan.n_steps) if self.average else last_iterate()
+        averaging = self._averaging(plan.n_steps)
         count_threads(self.n_jobs)
         return Run(plan, geometry, radius, learning_rate, optimizer, averaging)
+
+    def _averaging(self, n_steps: int) -> Averaging:
+        """See `GradientEstimator`."""
+        return tail_average(n_steps) if self.average else last_iterate()
 
     def _rows_by_work(self, n: int, work: int, n_steps: int, affordable: float) -> tuple[Sampling, int]:
         """Return the sampling of rows, where a row takes so much work a step, and the steps: `n_steps` by default."""
@@ -78,7 +82,8 @@ class LinearRuns(GradientEstimator):
         """
         n_steps = run.plan.n_steps
         first = n_steps // 2 if self.average and n_done > n_steps // 2 else n_done - 1
-        found = carried(run.learning_rate, self.momentum, self.alpha * curvature, n_done, first)
+        factors = run.plan.noise_factors
+        found = carried(run.learning_rate, self.momentum, self.alpha * curvature, n_done, first, factors)
         step = run.plan.mechanism.standard_deviation / run.plan.expected_lot_size
         return found._replace(noise=found.noise * step)
 

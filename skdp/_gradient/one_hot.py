@@ -65,7 +65,7 @@ class OneHotRuns(LinearRuns):
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
         clip = self._check_clip() or self._rule.max_grad_norm(signal)
         geometry = OneHotGeometry(self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.fit_intercept else 0.0)
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size)
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self._stages(sampling, n_steps))
         rate = self._check_learning_rate() or self._rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2

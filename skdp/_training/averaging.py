@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skdp._kernels.updates import move_towards
 from skdp._training.optimizers import Vector
@@ -16,13 +17,15 @@ _EMA_SHARE = 0.1
 class Averaging(NamedTuple):
     """``init(theta) -> state``, ``update(step, theta, state) -> state`` and ``result(theta, state) -> theta``.
 
-    Steps count from 0, and `result` is called after the last one. A state is never modified: a run that is stopped in
-    the middle of a step falls back to the state before it.
+    `kept` has, for each step of a run, the part of its move that the result keeps: the weight of the iterates from it
+    on. It is None where that is all of it. Steps count from 0, and `result` is called after the last one. A state is
+    never modified: a run that is stopped in the middle of a step falls back to the state before it.
     """
 
     init: Callable[[Vector], Any]
     update: Callable[[int, Vector, Any], Any]
     result: Callable[[Vector, Any], Vector]
+    kept: NDArray[np.float64] | None = None
 
 
 def last_iterate() -> Averaging:
@@ -42,7 +45,8 @@ def tail_average(n_steps: int) -> Averaging:
         total, count = state
         return total / theta.dtype.type(count) if count else theta
 
-    return Averaging(lambda theta: (np.zeros_like(theta), 0), update, result)
+    kept = np.minimum(1.0, (n_steps - np.arange(n_steps)) / (n_steps - start))
+    return Averaging(lambda theta: (np.zeros_like(theta), 0), update, result, kept)
 
 
 def ema_average(n_steps: int) -> Averaging:
@@ -60,4 +64,6 @@ def ema_average(n_steps: int) -> Averaging:
         mean, weight = state
         return mean if weight else theta
 
-    return Averaging(lambda theta: (np.zeros_like(theta), 0.0), update, result)
+    weights = decay ** np.arange(n_steps)  # of the last iterate, the one before it, and so on
+    kept = np.cumsum(weights)[::-1] / weights.sum()
+    return Averaging(lambda theta: (np.zeros_like(theta), 0.0), update, result, kept)

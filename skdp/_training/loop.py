@@ -54,12 +54,12 @@ def run_dpsgd(
     """
     state, streams = start_of_run(optimizer, theta, stream, averaging, checkpoint)
     sampling_stream, noise_stream = streams
-    mechanism = plan.mechanism
     try:
         while state.n_done < plan.n_steps:
             # From the release on, a step is post-processing.
             lot = model.draw_lot(plan.sampling, sampling_stream, state.n_done)
             total = model.clipped_gradient_sum(state.theta, lot, plan.max_grad_norm)
+            mechanism = plan.mechanism_at(state.n_done)
             gradient = mechanism.release(total, noise_stream)
             gradient /= plan.expected_lot_size
             theta, moments = optimizer.update(gradient, state.optimizer, state.theta)

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 
@@ -17,14 +18,16 @@ class Carried(NamedTuple):
     start : float
         Factor of the initial parameter in the result.
     noise : float
-        Standard deviation of the result, divided by that of the noise in a coordinate of one mean gradient.
+        Standard deviation of the result, divided by that of noise of factor 1 in a coordinate of a mean gradient.
     """
 
     start: float
     noise: float
 
 
-def carried(learning_rate: float, momentum: float, penalty: float, n_done: int, first: int) -> Carried:
+def carried(
+    learning_rate: float, momentum: float, penalty: float, n_done: int, first: int, factors: NDArray[np.float64]
+) -> Carried:
     """Follow start and noise through `n_done` steps of constant length, where no row pulls at the parameters.
 
     Parameters
@@ -36,6 +39,8 @@ def carried(learning_rate: float, momentum: float, penalty: float, n_done: int, 
         Number of steps made.
     first : int
         The result is the mean of the iterates after steps ``first + 1, ..., n_done``.
+    factors : ndarray of shape (at least n_done,)
+        Noise of each step, over the noise in whose unit the result is.
 
     Notes
     -----
@@ -43,7 +48,7 @@ def carried(learning_rate: float, momentum: float, penalty: float, n_done: int, 
     gradients g. Let h_k be what g = 1 in one step, and 0 in all others, adds to theta k steps later (counting that step
     itself). Noise of step t, from 0, is in the iterate after step j as h_(j - t), so in the mean with the weight
     ``w_t = (h_(max(first, t) + 1 - t) + ... + h_(n_done - t)) / (n_done - first)``. Noises of different steps are
-    independent and of one variance: the result's is the sum of w_t squared, times that.
+    independent: the variance of the result is the sum of w_t squared times the variance in step t.
     """
     if n_done == 0:
         return Carried(1.0, 0.0)
@@ -54,7 +59,7 @@ def carried(learning_rate: float, momentum: float, penalty: float, n_done: int, 
     moves = lfilter([-learning_rate * kept], [1.0, -kept], velocity)
     total = np.concatenate([[0.0], np.cumsum(moves)])
     step = np.arange(n_done)
-    weights = (total[n_done - step] - total[np.maximum(first - step, 0)]) / (n_done - first)
+    weights = (total[n_done - step] - total[np.maximum(first - step, 0)]) / (n_done - first) * factors[:n_done]
     start = float(np.mean(kept ** np.arange(first + 1, n_done + 1)))
     return Carried(start, math.sqrt(float(weights @ weights)))
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skdp._sampling import Sampling
-from skdp.accounting import DpEvent, SelfComposedDpEvent
+from skdp._training.noise_stages import Stage
+from skdp.accounting import DpEvent, SelfComposedDpEvent, compose
 from skdp.mechanisms import GaussianMechanism
 
 
@@ -23,12 +27,16 @@ class DPSGDPlan:
     n_steps : int
     expected_lot_size : float
         L, the public constant that divides sum and noise.
+    stages : tuple of Stage
+        How the noise is spread over the steps: `noise_multiplier` times the factor of a step's stage is its own. Empty
+        where all steps have the same.
 
     Notes
     -----
     **Guarantees.** A run that makes `n_steps` steps, each of which (1) draws rows by `sampling`, (2) adds up gradients
-    of which none is longer than C, (3) releases the sum through `mechanism` and (4) divides by the constant L, is an
-    `n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.
+    of which none is longer than C, (3) releases the sum through `mechanism_at` that step and (4) divides by the
+    constant L, is an adaptive composition of `sampling.event(mechanism.event)` over the mechanisms of the steps; that
+    composition is `event`.
 
     Proof. Given the parameters before the step, a record changes the sum by a vector of norm at most C, and only in
     the lots that contain it. So a step is the Gaussian mechanism of sensitivity C on a lot drawn by `sampling`, as the
@@ -44,10 +52,28 @@ class DPSGDPlan:
     noise_multiplier: float
     n_steps: int
     expected_lot_size: float
+    stages: tuple[Stage, ...] = ()
 
     @property
     def mechanism(self) -> GaussianMechanism:
+        """Of each step where noise is constant, else that of as many steps of one noise and the same price."""
         return GaussianMechanism(self.noise_multiplier, self.max_grad_norm)
+
+    def mechanism_at(self, step: int) -> GaussianMechanism:
+        """What releases the sum of a step, counted from 0."""
+        return self._mechanism_of(float(self.noise_factors[step]))
+
+    @property
+    def noise_factors(self) -> NDArray[np.float64]:
+        """Noise of each step over `noise_multiplier`, of shape (n_steps,)."""
+        return np.repeat([each.factor for each in self._stages], [each.n_steps for each in self._stages])
+
+    @property
+    def _stages(self) -> tuple[Stage, ...]:
+        return self.stages or (Stage(self.n_steps, 1.0),)
+
+    def _mechanism_of(self, factor: float) -> GaussianMechanism:
+        return GaussianMechanism(self.noise_multiplier * factor, self.max_grad_norm)
 
     @property
     def event(self) -> DpEvent:
@@ -55,9 +81,17 @@ class DPSGDPlan:
 
     def event_of(self, n_steps: int) -> DpEvent:
         """The event of the first `n_steps` steps."""
-        return SelfComposedDpEvent(self.sampling.event(self.mechanism.event), n_steps)
+        parts, left = [], n_steps
+        for stage in self._stages:
+            count = min(left, stage.n_steps)
+            step = self.sampling.event(self._mechanism_of(stage.factor).event)
+            parts.append(SelfComposedDpEvent(step, count))
+            left -= count
+        return parts[0] if len(parts) == 1 else compose(parts)
 
 
-def event_of_steps(sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
+def event_of_steps(
+    sampling: Sampling, n_steps: int, noise_multiplier: float, stages: tuple[Stage, ...] = ()
+) -> DpEvent:
     """Event of `n_steps` steps. It does not depend on the clip, which is chosen after the noise is known."""
-    return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0).event
+    return DPSGDPlan(sampling, 1.0, noise_multiplier, n_steps, 1.0, stages).event

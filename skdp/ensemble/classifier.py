@@ -54,8 +54,9 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
-        included, so gradients have norm at most 1 (sqrt(2) with more than two classes). If "auto", C is chosen from
-        public quantities.
+        included, so gradients have norm at most 1 (sqrt(2) with more than two classes). A row is shortened by the
+        factor that the longest of its gradients over all labels needs, so that the clip is a weight of the row that no
+        label changes, and moves no probability. If "auto", C is 1/2.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
@@ -152,7 +153,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
-        Noise multiplier of the last run.
+        Noise multiplier of the last run, or of constant noise of the same price where early steps have less noise than
+        late ones, as in `skdp.DPLogisticRegression`.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float

@@ -148,7 +148,8 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
-        Noise multiplier of the last run.
+        Noise multiplier of the last run, or of constant noise of the same price where early steps have less noise than
+        late ones, as in `skdp.DPLogisticRegression`.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float

@@ -41,8 +41,10 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         `epsilon`.
     max_grad_norm : float, sequence of float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
-        one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. If
-        "auto", C is chosen by rule.
+        one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. With two
+        classes a row is shortened by the factor that the longer of the gradients of both labels needs, so that the clip
+        moves no probability; with more, or several labels, a small C makes probabilities extreme and rare classes
+        rarer. If "auto", C is 2 for two classes and 6 otherwise.
     clipping : {"flat", "per_layer", "automatic"}, default="flat"
         How gradients are clipped:
 
@@ -170,7 +172,8 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
-        Noise multiplier of the last run.
+        Noise multiplier of the last run, or of constant noise of the same price where early steps have less noise than
+        late ones, as in `skdp.DPLogisticRegression`.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float

@@ -81,9 +81,8 @@ class NetworkEstimator(GradientEstimator):
         unit = self._input_norm(by_rule) / radius
         shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        plan = DPSGDPlan(
-            sampling, max_norm, self._calibrate_noise(budget, sampling, n_steps), n_steps, sampling.rate * n
-        )
+        noise, stages = self._calibrate_noise(budget, sampling, n_steps), self._stages(sampling, n_steps)
+        plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, stages)
         rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
         return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))

@@ -11,7 +11,9 @@ from paths import (
     LINEAR_MODEL,
     MECHANISMS,
     NOISE,
+    NOISE_STAGES,
     OPTIMIZERS,
+    PLAN,
     RANDOM,
     SAMPLING,
     TRAINING,
@@ -21,6 +23,47 @@ RELEASE = "gradient = mechanism.release(total, noise_stream)\n"
 DIVIDE = "gradient /= plan.expected_lot_size\n"
 
 MUTANTS = [
+    # --- noise that is spread over steps ---
+    mutant(
+        "falling noise drawn as constant noise",
+        (TRAINING, "mechanism = plan.mechanism_at(state.n_done)", "mechanism = plan.mechanism"),
+        tests="noise_stages",
+        select="event_lists",
+    ),
+    mutant(
+        "falling noise that is rising when it is drawn",
+        (PLAN, "self.noise_factors[step]", "self.noise_factors[-1 - step]"),
+        tests="noise_stages",
+        select="event_lists or their_event",
+    ),
+    mutant(
+        "falling noise priced as constant noise",
+        (
+            PLAN,
+            "step = self.sampling.event(self._mechanism_of(stage.factor).event)",
+            "step = self.sampling.event(self.mechanism.event)",
+        ),
+        tests="noise_stages",
+        select="event_lists or their_event",
+    ),
+    mutant(
+        "shares of falling noise that do not sum to one",
+        (NOISE_STAGES, "    shares /= shares.mean()\n", ""),
+        tests="noise_stages",
+        select="cost_what",
+    ),
+    mutant(
+        "falling noise of sampled rows",
+        (GRADIENT, "if sampling.rate < 1.0 or not (self.noise", "if not (self.noise"),
+        tests="noise_stages",
+        select="constant_where",
+    ),
+    mutant(
+        "a noise multiplier that was given falls",
+        (GRADIENT, "not (self.noise_multiplier is None or self._noise_is_allotted)", "False"),
+        tests="noise_stages",
+        select="constant_where",
+    ),
     # --- weights of classes, and the noise in a coefficient ---
     mutant(
         "class weights divided by the largest that occurs",

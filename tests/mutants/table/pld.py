@@ -5,6 +5,30 @@ from paths import GRID, LOWER_BOUNDS, PAIRS, PLD_EPSILON, QUADRATURE, READING, R
 
 MUTANTS = [
     mutant(
+        "masses far above epsilon that underflow are lost",
+        (GRID, "np.clip(exponent, -_DEEPEST, _DEEPEST)", "np.minimum(exponent, _DEEPEST)"),
+        (
+            GRID,
+            "middle = float(loss[first])",
+            "middle = min(max(tilt.epsilon - base, float(loss[0])), float(loss[-1]))",
+        ),
+        tests="accounting_small_deltas",
+        select="rare or discount",
+    ),
+    mutant(
+        "wrapped mass taken for a probability",
+        (LOWER_BOUNDS, "if max(parts) >= 0.0:", "if max(parts) >= 1e9:"),
+        (LOWER_BOUNDS, "sum(map(math.exp, parts))", "sum(math.exp(min(each, 0.0)) for each in parts)"),
+        tests="accounting_small_deltas",
+        select="wrapped",
+    ),
+    mutant(
+        "a grid centred on an infinite epsilon",
+        (READING, "if best.epsilon == math.inf:", "if best.epsilon == -math.inf:"),
+        tests="accounting_small_deltas",
+        select="just_above",
+    ),
+    mutant(
         "masses scaled to what rounding leaves of one",
         (
             GRID,

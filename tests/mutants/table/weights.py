@@ -76,8 +76,7 @@ MUTANTS = [
     ),
     mutant(
         "weight after the cut but before the clip, two classes",
-        (KERNEL, "residual = probability - label[i]", "residual = weight[i] * (probability - label[i])"),
-        (KERNEL, "# NaN times 0 would be NaN\n        clipped *= weight[i]\n", "# NaN times 0 would be NaN\n"),
+        (KERNEL, "_clip_factor(reach * length[i]", "_clip_factor(weight[i] * reach * length[i]"),
         tests="linear_kernels",
         select="weight_scales",
     ),
