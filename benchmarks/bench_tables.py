@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All models on all tables: AUROC or R squared at epsilon .1 to 8, beside peers and models without privacy.
+"""All models on all tables: AUROC and probabilities, or R squared, beside peers and models without privacy.
 
     python benchmarks/bench_tables.py --data FOLDER [--splits [10] | --held-out [10] | --dev [10]]
         [--tables adult credit:2000 ...] [--models default ...] [--epsilons .1 ...]
@@ -9,8 +9,9 @@
 
 `--splits` are random 80/20 splits of all rows, the same for all models; `--held-out` trains on four fifths and tests on
 the committed fifth, several times; `--dev` splits the four fifths, to choose defaults on. `credit:2000` trains on 2,000
-rows. Noise is secret. `--ebm` names a Python with interpret-core, `--diffprivlib` one with diffprivlib: those that
-`environments.py ebm diffprivlib` makes. `--untimed` keeps no times, for a machine that has other work.
+rows; in `credit@.07` the second class is thinned to 7 % of training and test rows. Noise is secret. `--ebm` names a
+Python with interpret-core, `--diffprivlib` one with diffprivlib: those that `environments.py ebm diffprivlib` makes.
+`--untimed` keeps no times, for a machine that has other work.
 
 Each fit is written to the file of results at once. What is there is not fitted again, so that a run can be interrupted.
 """
@@ -28,6 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import tables_report
 from benchmark_tables import TABLES, Table, load
 from contestants import MODELS, Model
@@ -35,6 +37,9 @@ from contestants import MODELS, Model
 HERE = Path(__file__).resolve().parent
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 8.0)
 PROTOCOLS = ("splits", "held-out", "dev")
+RARE = ("adult@.03", "credit@.07")
+BELIEFS = ("log_loss", "brier", "ratio", "ece", "curve")
+"""What is kept of probabilities beside the score (`contestants.beliefs`)."""
 
 
 class Run(NamedTuple):
@@ -60,7 +65,7 @@ def read(file: Path) -> dict[str, dict[str, Any]]:
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def note(file: Path, key: str, found: dict[str, float]) -> None:
+def note(file: Path, key: str, found: dict[str, Any]) -> None:
     """Add a fit to the file, one line an entry."""
     results = read(file)
     entry = results.setdefault(key, {"score": [], "seconds": []})
@@ -68,6 +73,8 @@ def note(file: Path, key: str, found: dict[str, float]) -> None:
         entry["first"] = round(found["first"], 3)
     entry["score"].append(round(found["score"], 5))
     entry["seconds"] += [round(found["seconds"], 3)] if "seconds" in found else []
+    for name in set(BELIEFS) & set(found):
+        entry.setdefault(name, []).append(np.round(found[name], 5).tolist())
     lines = (f"{json.dumps(key)}: {json.dumps(results[key])}" for key in sorted(results))
     file.parent.mkdir(exist_ok=True)
     beside = file.with_suffix(".new")
@@ -95,6 +102,7 @@ def encode(table: Table, model: Model, folder: str) -> str | None:
 def fit_all(run: Run, name: str, model_name: str, epsilons: list[float]) -> None:
     """Fit what is missing of one model on one table, in a fresh process."""
     table_name, _, rows = name.partition(":")
+    table_name, _, share = table_name.partition("@")
     table, model = load(table_name, run.folder), MODELS[model_name]
     if not model.takes(table):
         return
@@ -107,18 +115,20 @@ def fit_all(run: Run, name: str, model_name: str, epsilons: list[float]) -> None
         return
     with tempfile.TemporaryDirectory() as folder:
         start = {"table": table_name, "model": model_name, "folder": str(run.folder)}
-        start |= {"rows": int(rows) if rows else None, "encoded": encode(table, model, folder)}
+        start |= {"rows": int(rows) if rows else None, "share": float(share) if share else None}
+        start["encoded"] = encode(table, model, folder)
         command = [run.homes[model.home], str(HERE / "contestants.py")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
             answers = ask(worker, start)
             for epsilon, seed in todo:
                 found = answers({"protocol": run.protocol, "epsilon": epsilon, "seed": seed})
                 key = key_of(name, model_name, epsilon)
-                note(run.file, key, found if run.is_timed else {"score": found["score"]})
+                times = () if run.is_timed else ("seconds", "first")
+                note(run.file, key, {name: value for name, value in found.items() if name not in times})
                 print(f"{key} {seed} {found['score']:.4f} {found['seconds']:.2f} s", flush=True)
 
 
-def ask(worker: subprocess.Popen[str], start: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, float]]:
+def ask(worker: subprocess.Popen[str], start: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Send a worker its task, and return the function that puts a request to it."""
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -127,7 +137,7 @@ def ask(worker: subprocess.Popen[str], start: dict[str, Any]) -> Callable[[dict[
         worker.stdin.write(json.dumps(request) + "\n")
         worker.stdin.flush()
 
-    def answer(request: dict[str, Any]) -> dict[str, float]:
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         send(request)
         line = worker.stdout.readline()
         if not line:
@@ -156,7 +166,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of the tables")
     for protocol in PROTOCOLS:
         parser.add_argument(f"--{protocol}", nargs="?", type=int, const=10, metavar="REPEATS")
-    parser.add_argument("--tables", nargs="+", default=list(TABLES), help="names, such as adult or credit:2000")
+    parser.add_argument("--tables", nargs="+", default=[*TABLES, *RARE], help="such as adult or credit:2000")
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--ebm", help="Python with interpret-core")

@@ -1,7 +1,8 @@
 """The models of bench_tables.py, and the process that fits them, each in an environment that has its library.
 
-A worker reads requests from standard input, one JSON object a line, and answers each with a line: the score on the
-test rows, CPU seconds of the fit and, of the first one, CPU seconds with what is imported for it.
+A worker reads requests from standard input, one JSON object a line, and answers each with a line: the score on the test
+rows, for classes what their probabilities are worth, CPU seconds of the fit and, of the first one, CPU seconds with
+what is imported for it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pandas as pd
 import scipy.sparse as sp
 from benchmark_tables import Table, held_out, load, read_entry
 from numpy.typing import NDArray
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 Rows = NDArray[np.int64]
@@ -85,6 +86,12 @@ def _logistic(table: Table, epsilon: float) -> Any:
     return _ours(table, epsilon, DPLogisticRegression())
 
 
+def _network(table: Table, epsilon: float) -> Any:
+    from skdp import DPMLPClassifier
+
+    return _ours(table, epsilon, DPMLPClassifier())
+
+
 def _ridge(table: Table, epsilon: float) -> Any:
     from skdp import DPRidge
 
@@ -143,6 +150,13 @@ def _diffprivlib(table: Table, epsilon: float) -> Any:
 # --- Without privacy --------------------------------------------------------------------------------------------------
 
 
+def _share(table: Table, _: float) -> Any:
+    """The share of each class, for all rows alike."""
+    from sklearn.dummy import DummyClassifier
+
+    return DummyClassifier(strategy="prior")
+
+
 def _linear(table: Table, _: float) -> Any:
     """Logistic regression on bins, ridge regression on bins and scaled numbers."""
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -178,12 +192,14 @@ MODELS: dict[str, Model] = {
     "default, no schema": Model(_ours_untold),
     "trees": Model(_trees, tasks="numbers"),
     "logistic": Model(_logistic, tasks="classes"),
+    "network": Model(_network, tasks="classes"),
     "ridge": Model(_ridge, tasks="numbers"),
     "DP-EBM": Model(_ebm, home="ebm"),
     "DP-EBM, lists": Model(functools.partial(_ebm, with_lists=True), home="ebm"),
     "DP-EBM, lists, .01": Model(functools.partial(_ebm, with_lists=True, bin_budget_frac=0.01), home="ebm"),
     "DP-EBM, lists, .3": Model(functools.partial(_ebm, with_lists=True, bin_budget_frac=0.3), home="ebm"),
     "diffprivlib": Model(_diffprivlib, home="diffprivlib", is_encoded=True),
+    "share": Model(_share, tasks="classes", is_private=False),
     "linear, not private": Model(_linear, is_private=False),
     "boosted trees, not private": Model(_boosted, is_private=False),
 }
@@ -207,24 +223,65 @@ def split(name: str, n: int, protocol: str, seed: int) -> tuple[Rows, Rows]:
     return rows[len(rows) // 5 :], rows[: len(rows) // 5]
 
 
-def score(table: Table, model: Any, X: Any, y: NDArray[Any]) -> float:
-    """AUROC or R squared. Predictions are moved into the public bounds of the target."""
+def thinned(rows: Rows, y: NDArray[Any], share: float, seed: int) -> Rows:
+    """Rows without some of the second class, of which this share is left."""
+    others, second = rows[y[rows] == 0], rows[y[rows] == 1]
+    kept = np.random.default_rng(seed).permutation(second)[: round(share / (1 - share) * len(others))]
+    return np.sort(np.concatenate([others, kept]))
+
+
+def score(table: Table, model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any]:
+    """AUROC and what probabilities are worth, or R squared. Predictions are moved into the bounds of the target."""
     if table.is_regression:
-        return float(r2_score(y, np.clip(model.predict(X), *table.y_bounds)))
-    return float(roc_auc_score(y, model.predict_proba(X)[:, 1]))
+        return {"score": float(r2_score(y, np.clip(model.predict(X), *table.y_bounds)))}
+    probability = np.asarray(model.predict_proba(X)[:, 1], np.float64)
+    return {"score": float(roc_auc_score(y, probability)), **beliefs(y, probability)}
+
+
+def beliefs(y: NDArray[Any], probability: NDArray[np.float64]) -> dict[str, Any]:
+    """Log loss, Brier score, mean probability over share of the class, calibration error, and its curve.
+
+    The expected calibration error is over ten bins of equal mass, less what calibrated probabilities would show on as
+    many rows (the mean of 50 draws of labels). The curve has the mean probability and the share of the class of each.
+    """
+    order, draws = np.argsort(probability, kind="stable"), np.random.default_rng(0)
+    bins = np.array_split(order, 10)
+
+    def error(labels: NDArray[Any]) -> float:
+        gaps = [len(each) * abs(labels[each].mean() - probability[each].mean()) for each in bins]
+        return float(sum(gaps) / len(labels))
+
+    calibrated = [error(draws.random(len(y)) < probability) for _ in range(50)]
+    return {
+        "log_loss": float(log_loss(y, np.clip(probability, 1e-12, 1 - 1e-12))),
+        "brier": float(np.mean((probability - y) ** 2)),
+        "ratio": float(probability.mean() / y.mean()),
+        "ece": error(y) - float(np.mean(calibrated)),
+        "curve": [[float(values[each].mean()) for each in bins] for values in (probability, y)],
+    }
 
 
 class Worker:
     """One model on one table, trained on all training rows or on as many as are asked for."""
 
-    def __init__(self, table: str, model: str, folder: str, rows: int | None = None, encoded: str | None = None):
-        self.name, self.model, self.rows = table, MODELS[model], rows
+    def __init__(
+        self,
+        table: str,
+        model: str,
+        folder: str,
+        rows: int | None = None,
+        share: float | None = None,
+        encoded: str | None = None,
+    ):
+        self.name, self.model, self.rows, self.share = table, MODELS[model], rows, share
         self.table, self.first = load(table, folder), True
         self.X = self.table.X if encoded is None else sp.load_npz(encoded).toarray()
 
-    def fit(self, protocol: str, epsilon: float, seed: int) -> dict[str, float]:
+    def fit(self, protocol: str, epsilon: float, seed: int) -> dict[str, Any]:
         """Fit once and score."""
         train, test = split(self.name, len(self.table.y), protocol, seed)
+        if self.share is not None:
+            train, test = (thinned(rows, self.table.y, self.share, seed) for rows in (train, test))
         train = train if self.rows is None else np.random.default_rng(seed).permutation(train)[: self.rows]
         take = self.X.iloc if isinstance(self.X, pd.DataFrame) else self.X
         X, X_test = take[train], take[test]
@@ -234,7 +291,7 @@ class Worker:
         model.fit(X, self.table.y[train])
         end = time.process_time()
         first, self.first = {"first": end - begin} if self.first else {}, False
-        return {"score": score(self.table, model, X_test, self.table.y[test]), "seconds": end - start, **first}
+        return {**score(self.table, model, X_test, self.table.y[test]), "seconds": end - start, **first}
 
 
 def main() -> None:

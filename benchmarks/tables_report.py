@@ -13,6 +13,7 @@ Results = dict[str, dict[str, Any]]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURE = "_static/tables.png"
+CURVES = "_static/reliability.png"
 BEGIN, END = "<!-- bench_tables.py --report: begin -->", "<!-- bench_tables.py --report: end -->"
 
 TITLES = {
@@ -25,6 +26,10 @@ TITLES = {
     "wine": "Wine, red and white: quality",
     "elevators": "Elevators: position",
 }
+RARE = {
+    "adult@.03": "Adult, the class of high incomes thinned to 3 %",
+    "credit@.07": "Credit default, the class of those who do not pay thinned to 7 %",
+}
 METRICS = {name: "R²" if name in ("housing", "wine", "elevators") else "AUROC" for name in TITLES}
 NAMES = {
     "default": "`tabular_pipeline()`",
@@ -32,15 +37,25 @@ NAMES = {
     "default, no schema": "- told no schema",
     "trees": "`DPRandomTreesRegressor`",
     "logistic": "`DPLogisticRegression`",
+    "network": "`DPMLPClassifier`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
     "DP-EBM, lists": "- told lists of categories",
     "DP-EBM, lists, .01": "- and with `bin_budget_frac=.01`",
     "DP-EBM, lists, .3": "- and with `bin_budget_frac=.3`",
     "diffprivlib": "diffprivlib (pure epsilon)",
+    "share": "share of the class, not private",
     "linear, not private": "linear, not private",
     "boosted trees, not private": "boosted trees, not private",
 }
+BELIEVED = "default", "logistic", "network", "DP-EBM", "share", "linear, not private", "boosted trees, not private"
+"""Models whose probabilities are shown, at these budgets:"""
+BUDGETS = "0.1", "1", "4"
+PROBABILITIES = """\
+**Probabilities** of the same fits, and of tables in which one class was made rare. Ratio is the mean probability over
+the share of the class in the test rows, and its standard error over splits is below .01 but for rare classes. The
+calibration error is that of ten bins of equal mass, less what calibrated probabilities would show on as many rows. The
+best private log loss at a budget is bold."""
 INTRO = {
     "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}.",
     "held-out": "Trained on four fifths, tested on the held-out fifth, on which no default was chosen: mean ± standard "
@@ -132,6 +147,84 @@ def paired(results: Results, one: str, other: str) -> str:
     return "\n".join(lines)
 
 
+# --- Probabilities ----------------------------------------------------------------------------------------------------
+
+
+def probabilities(results: Results) -> str:
+    """One table for each table with classes: log loss and ratio by budget, Brier score and calibration error at 1."""
+    parts = [_believed(results, table, title) for table, title in (TITLES | RARE).items()]
+    return "\n\n".join(filter(None, parts))
+
+
+def _believed(results: Results, table: str, title: str) -> str:
+    best = {each: _least_loss(results, table, each) for each in BUDGETS}
+    rows = [row for model in BELIEVED if (row := _believed_row(results, table, model, best))]
+    head = [f"log loss at {each}" for each in BUDGETS] + ["Brier at 1"] + [f"ratio at {each}" for each in BUDGETS]
+    head = [title, *head, "calibration error at 1"]
+    return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows]) if rows else ""
+
+
+def _least_loss(results: Results, table: str, budget: str) -> float:
+    """The least mean log loss of a private model, as far as it is printed."""
+    found = (results.get(f"{table}/{model}/{budget}", {}) for model in BELIEVED)
+    return min((round(np.mean(entry["log_loss"]), 3) for entry in found if "log_loss" in entry), default=np.inf)
+
+
+def _believed_row(results: Results, table: str, model: str, best: dict[str, float]) -> str:
+    public = results.get(f"{table}/{model}/-", {})
+    entries = {each: results.get(f"{table}/{model}/{each}", public) for each in BUDGETS}
+    if not any("log_loss" in entry for entry in entries.values()):
+        return ""
+
+    def shown(budget: str, name: str) -> str:
+        entry = entries[budget]
+        if name not in entry:
+            return ""
+        mean = round(float(np.mean(entry[name])), 3)
+        text = _short(mean) if mean >= 0 else f"-{_short(-mean)}"
+        return f"**{text}**" if name == "log_loss" and entry is not public and mean == best[budget] else text
+
+    cells = [shown(each, "log_loss") for each in BUDGETS] + [shown("1", "brier")]
+    cells += [shown(each, "ratio") for each in BUDGETS] + [shown("1", "ece")]
+    return f"| {NAMES[model]} | {' | '.join(cells)} |"
+
+
+def draw_curves(results: Results, path: Path) -> None:
+    """Draw the share of the class against the mean probability, in ten bins, at a budget of 1."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    tables = [table for table in TITLES | RARE if "curve" in results.get(f"{table}/default/1", {})]
+    figure, axes = plt.subplots(2, 4, figsize=(13, 6.6), squeeze=False)
+    for ax, table in zip(axes.flat, tables, strict=False):
+        _curve_panel(ax, results, table)
+    for ax in axes.flat[len(tables) :]:
+        ax.set_axis_off()
+    lines = {line.get_label(): line for ax in axes.flat for line in ax.get_lines() if line.get_label() in NAMES}
+    labels = [LEGEND.get(name, NAMES[name]).replace("`", "") for name in lines]
+    figure.legend(list(lines.values()), labels, loc="lower center", ncols=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.savefig(path, dpi=80, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _curve_panel(ax: Any, results: Results, table: str) -> None:
+    top = 0.0
+    for model in BELIEVED[:4]:
+        entry = results.get(f"{table}/{model}/1", {})
+        if "curve" in entry:
+            said, seen = np.mean(entry["curve"], axis=0)
+            ax.plot(said, seen, color=COLOURS[model], label=model, lw=1.4, marker="o", ms=3)
+            top = max(top, float(said.max()), float(seen.max()))
+    ax.plot([0, top], [0, top], color="#777777", lw=0.8, ls=":")
+    ax.set_title((TITLES | RARE)[table].replace(": ", ":\n").replace(", the class", ",\nthe class"), fontsize=9)
+    ax.set_xlabel("mean probability", fontsize=8)
+    ax.set_ylabel("share of the class", fontsize=8)
+    ax.tick_params(labelsize=8)
+
+
 # --- The page ---------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +235,11 @@ def section(folder: Path) -> str:
         file = folder / f"{protocol}.json"
         if file.exists():
             parts.append(markdown(json.loads(file.read_text()), protocol))
+    file = folder / "splits.json"
+    believed = probabilities(json.loads(file.read_text())) if file.exists() else ""
+    if believed:
+        parts += [PROBABILITIES, f"![Share of the class against mean probability, a panel for each table]({CURVES})"]
+        parts.append(believed)
     return "\n\n".join([BEGIN, *filter(None, parts), END])
 
 
@@ -155,12 +253,14 @@ def write(folder: Path) -> None:
     """Write table and picture into the page."""
     page = DOCS / "benchmarks.md"
     page.write_text(replaced(page.read_text(encoding="utf-8"), section(folder)), encoding="utf-8")
-    draw(json.loads((folder / "splits.json").read_text()), DOCS / PICTURE)
+    results = json.loads((folder / "splits.json").read_text())
+    draw(results, DOCS / PICTURE)
+    draw_curves(results, DOCS / CURVES)
 
 
 COLOURS = {
     "default": "#d62728", "default, no schema": "#f4a3a3", "trees": "#ff7f0e",
-    "logistic": "#1f77b4", "ridge": "#1f77b4", "DP-EBM": "#2ca02c", "DP-EBM, lists": "#98df8a",
+    "logistic": "#1f77b4", "network": "#8c564b", "ridge": "#1f77b4", "DP-EBM": "#2ca02c", "DP-EBM, lists": "#98df8a",
     "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
 }  # fmt: skip
 """Of the rows that are drawn."""

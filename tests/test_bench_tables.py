@@ -112,7 +112,9 @@ def test_every_task_has_its_models():
     for name in ("classes", "numbers"):
         table = tables.Table(None, None, {}, [0, 1] if name == "classes" else None, None, 1e-5)
         taken = {model for model, each in contestants.MODELS.items() if each.takes(table)}
-        assert taken == set(contestants.MODELS) - ({"ridge", "trees"} if name == "classes" else {"logistic"})
+        assert taken == set(contestants.MODELS) - (
+            {"ridge", "trees"} if name == "classes" else {"logistic", "network", "share"}
+        )
     assert list(tables_report.NAMES) == list(contestants.MODELS)
     assert set(tables_report.LEGEND) < set(tables_report.COLOURS) < set(tables_report.NAMES)
     assert list(tables_report.TITLES) == list(SIZES)
@@ -152,7 +154,41 @@ def test_ours_and_models_without_privacy_on_a_table_made_up(is_regression):
     for name, model in contestants.MODELS.items():
         if model.takes(table) and model.home == "here":
             fitted = model.make(table, 4.0).fit(X[:1500], table.y[:1500])
-            assert contestants.score(table, fitted, X[1500:], table.y[1500:]) > (0.3 if is_regression else 0.9), name
+            found = contestants.score(table, fitted, X[1500:], table.y[1500:])
+            assert found["score"] > (0.5 - 1e-9 if name == "share" else 0.3 if is_regression else 0.9), name
+            assert is_regression or (found["log_loss"] < 0.7 and len(found["curve"][0]) == 10)
+
+
+def test_beliefs_by_hand():
+    """20 rows in ten bins of two: probabilities .25 and .75; shares are 0 in the first bin, 1 in the last, else .5."""
+    probability = np.repeat([0.25, 0.75], 10)
+    y = np.array([0, 0, *[0, 1] * 4, *[0, 1] * 4, 1, 1])
+    found = contestants.beliefs(y, probability)
+    wrong = (2 * 0.25 + 18 * 0.25) / 20
+    draws = np.random.default_rng(0)
+    by_chance = []
+    for _ in range(50):
+        labels = (draws.random(20) < probability).reshape(10, 2).mean(axis=1)
+        by_chance.append(np.abs(labels - probability.reshape(10, 2).mean(axis=1)).mean())
+    assert found["ece"] == pytest.approx(wrong - np.mean(by_chance), rel=1e-12)
+    assert found["ratio"] == 1.0
+    assert found["brier"] == pytest.approx(np.mean((probability - y) ** 2), rel=1e-12)
+    assert found["log_loss"] == pytest.approx(
+        -np.mean(np.log(np.where(y == 1, probability, 1 - probability))), rel=1e-9
+    )
+    assert found["curve"][0] == [0.25] * 5 + [0.75] * 5
+    assert found["curve"][1] == [0.0, *[0.5] * 8, 1.0]
+
+
+def test_a_class_is_thinned_to_its_share():
+    y = np.repeat([0, 1], [900, 600])
+    rows = np.arange(0, 1500, 2)
+    found = contestants.thinned(rows, y, 0.1, 3)
+    assert set(found) <= set(rows)
+    assert (y[found] == 0).sum() == 450
+    assert (y[found] == 1).sum() == 50
+    assert (np.diff(found) > 0).all()
+    assert (found == contestants.thinned(rows, y, 0.1, 3)).all()
 
 
 def run(data, tmp_path, repeats, *models, more=()):
@@ -222,6 +258,23 @@ def test_the_table_of_results_made_up():
     assert tables_report.markdown({}, "splits") == ""
 
 
+def test_the_table_of_probabilities_made_up():
+    loss = {"score": [0.8], "brier": [0.1], "ratio": [0.5], "ece": [-0.0012], "curve": [[[0.1], [0.2]]], "seconds": []}
+    results = {
+        "adult/default/1": loss | {"log_loss": [0.3, 0.4]}, "adult/network/1": loss | {"log_loss": [0.4]},
+        "adult/share/-": loss | {"log_loss": [0.5]}, "wine/ridge/1": {"score": [0.3], "seconds": []},
+    }  # fmt: skip
+    assert tables_report.probabilities(results).splitlines() == [
+        "| Adult: income above 50,000 dollars | log loss at 0.1 | log loss at 1 | log loss at 4 | Brier at 1 | "
+        "ratio at 0.1 | ratio at 1 | ratio at 4 | calibration error at 1 |",
+        "|---|---|---|---|---|---|---|---|---|",
+        "| `tabular_pipeline()` |  | **.350** |  | .100 |  | .500 |  | -.001 |",
+        "| `DPMLPClassifier` |  | .400 |  | .100 |  | .500 |  | -.001 |",
+        "| share of the class, not private | .500 | .500 | .500 | .100 | .500 | .500 | .500 | -.001 |",
+    ]
+    assert tables_report.probabilities({"wine/ridge/1": {"score": [0.3], "seconds": []}}) == ""
+
+
 def test_paired_differences():
     assert tables_report.paired(RESULTS, "ridge", "DP-EBM") == "wine                8   0.0000 +- 0.1000 of 2"
     ahead = {"wine/a/1": {"score": [0.1, 0.1]}, "wine/b/1": {"score": [0.2, 0.2]}}
@@ -254,3 +307,6 @@ def test_the_picture_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     tables_report.draw(RESULTS, tmp_path / "tables.png")
     assert (tmp_path / "tables.png").stat().st_size > 5_000
+    made_up = {"adult/default/1": {"curve": [[[0.1, 0.9], [0.2, 0.8]]] * 2}}
+    tables_report.draw_curves(made_up, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 5_000
