@@ -23,7 +23,6 @@ from skdp._training.columns import MOST_PARAMETERS, ColumnModel
 from skdp._training.linear import LinearGeometry, LinearModel, clipped_scores
 from skdp._training.model import Model
 from skdp._training.one_hot import OneHotGeometry
-from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
 from skdp._training.wide_linear import WideLinearModel, is_wide
@@ -60,9 +59,10 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows, including the 1 of the intercept, are
-        scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). A row is
-        shortened by the factor that the longest of its gradients over all labels needs, so that the clip is a weight of
-        the row that no label changes, and moves no probability. If "auto", C is 1/2.
+        scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two
+        classes a row is shortened by the factor that the longer of its gradients with either label needs, so that the
+        clip is a weight of the row that no label changes, and moves no probability. If "auto", C is 1/2; with more
+        classes it is 1 for rows of `skdp.preprocessing.DPTableVectorizer`, else chosen from public quantities.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
         If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` and of
@@ -224,7 +224,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     True
     """
 
-    _rule, _streams = CLASSIFIER, True
+    _streams = True
 
     def __init__(
         self,
@@ -298,7 +298,14 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
-        clip = self._check_clip() or rule.CLASS_CLIP
+        n_parameters = outputs.n_outputs * geometry.width(n_features)
+        if outputs.n_outputs == 1:
+            by_rule = rule.TWO_CLASSES_CLIP
+        elif self._fitted_row_norm is not None:
+            by_rule = rule.TABLE_CLIP
+        else:
+            by_rule = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
+        clip = self._check_clip() or by_rule
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self._stages(sampling, n_steps))
         learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))

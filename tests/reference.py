@@ -145,15 +145,11 @@ def clipped(g, max_norm: float, longest: float = 0.0) -> np.ndarray:
     return g if norm <= max_norm else g * (max_norm / norm)
 
 
-def longest_of_labels(u, table) -> float:
-    """Norm of the longest gradient that a scaled row can have, over all labels."""
-    labels = range(max(2, len(table)))
-    return max(float(np.linalg.norm(gradient(u, label, 1.0, table))) for label in labels)
-
-
 def clipped_gradient(u, label: int, table, max_norm: float) -> np.ndarray:
-    """Of one scaled row, flat: the factor of the clip is the same for all labels."""
-    return clipped(gradient(u, label, 1.0, table), max_norm, longest_of_labels(u, table)).ravel()
+    """Of one scaled row, flat: of two classes, both labels have the factor of the longer gradient."""
+    both = [gradient(u, each, 1.0, table) for each in (0, 1)] if len(table) == 1 else []
+    longest = max((float(np.linalg.norm(each)) for each in both), default=0.0)
+    return clipped(gradient(u, label, 1.0, table), max_norm, longest).ravel()
 
 
 def clipped_gradients(X, labels, weights, theta, n_outputs: int, scaling: Scaling, max_norm: float) -> np.ndarray:
@@ -187,9 +183,10 @@ def clipped_scores(scores, rows, labels, weights, bias, max_norm: float, scaling
         norm = math.hypot(*np.asarray(x, np.float64))
         scale = scaling.unit * min(1.0, scaling.radius / norm if norm else 1.0)
         p = probabilities(np.asarray(z, np.float64) * scale + np.asarray(bias) * icpt)
-        truths = np.array([[0.0], [1.0]]) if len(p) == 1 else np.eye(len(p))
-        residual = p - truths[int(label)]
-        size = max(np.linalg.norm(p - truth) for truth in truths) * math.hypot(scale * norm, icpt)
+        truth = np.array([float(label)]) if len(p) == 1 else np.eye(len(p))[label]
+        residual = p - truth
+        longest = max(p[0], 1.0 - p[0]) if len(p) == 1 else np.linalg.norm(residual)
+        size = longest * math.hypot(scale * norm, icpt)
         residual *= weight * min(1.0, max_norm / size if size else 1.0)
         found[i], icpts = residual * scale, icpts + residual * icpt
     return found, icpts

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import warnings
 
+import numpy as np
 import pytest
 
+from skdp import DPLogisticRegression
 from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training import defaults as rule
+from skdp.preprocessing import DPTableVectorizer
 
 PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_grad_norm", "affordable"}
 
@@ -17,7 +21,7 @@ PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_g
 def test_rules_read_public_numbers_only():
     """No rule can see a row: every argument is a public number, by name and by type."""
     rules = [getattr(rule, name) for name in dir(rule) if name.startswith("default_")]
-    assert len(rules) == 2
+    assert len(rules) == 3
     for function in rules:
         for parameter in inspect.signature(function).parameters.values():
             assert parameter.name in PUBLIC
@@ -41,8 +45,37 @@ def test_lots_are_never_smaller_than_4096_rows():
 
 
 def test_rows_that_the_model_knows_nothing_of_are_just_not_shortened():
-    """Of norm 1, at a probability of 1/2."""
-    assert rule.CLASS_CLIP == 0.5
+    """Of norm 1 and two classes, at a probability of 1/2."""
+    assert rule.TWO_CLASSES_CLIP == 0.5
+
+
+@pytest.mark.parametrize(
+    ("signal", "clip"),
+    [(30.0, 0.25), (700.0, 0.7), (math.sqrt(30.0 * 700.0), 0.475), (1.0, 0.25), (1e-200, 0.25), (1e6, 0.7)],
+)
+def test_clip_by_hand(signal, clip):
+    """s = L sqrt(T / p) / sigma; C goes from 0.25 at 30 to 0.7 at 700, linear in log s."""
+    assert rule.default_max_grad_norm(1.0, signal, 50, 50) == pytest.approx(clip, rel=1e-12)
+    assert rule.default_max_grad_norm(4.0, signal * 2, 100, 25) == pytest.approx(clip, rel=1e-12)
+
+
+def test_clip_grows_with_the_signal():
+    clips = [rule.default_max_grad_norm(1.0, lot, 200, 12) for lot in np.geomspace(1e-3, 1e6, 200)]
+    assert all(low <= high for low, high in itertools.pairwise(clips))
+    by_noise = [rule.default_max_grad_norm(sigma, 1_000.0, 200, 12) for sigma in np.geomspace(1e-3, 1e9, 200)]
+    assert all(low >= high for low, high in itertools.pairwise(by_noise))
+    assert {min(clips), min(by_noise)} == {0.25}
+    assert {max(clips), max(by_noise)} == {0.7}
+
+
+def test_the_clip_of_a_fit_is_that_of_its_classes():
+    rows = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    table = DPTableVectorizer({"x0": (-1, 1), "x1": (-1, 1)}, numbers="scale").fit_transform(rows)
+    for X, n_classes, clip in ((rows, 2, 0.5), (table, 2, 0.5), (rows, 3, 0.25), (table, 3, 1.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = DPLogisticRegression(classes=range(n_classes)).fit(X, np.arange(60) % n_classes)
+        assert model.max_grad_norm_ == clip
 
 
 def test_signal_by_hand():

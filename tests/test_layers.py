@@ -104,6 +104,7 @@ FLOORS = {
             "model",
             "network",
             "noise",
+            "noise_stages",
             "one_hot",
             "one_hot_defaults",
             "optimizers",

@@ -31,8 +31,6 @@ class OneHotRuns(LinearRuns):
     `OneHotGeometry`.
     """
 
-    _rule: rules.LossRule
-
     fit_intercept: Any
 
     coef_: NDArray[np.float64]
@@ -63,10 +61,11 @@ class OneHotRuns(LinearRuns):
         sigma = self._calibrate_noise(budget, sampling, n_steps)
         lot_size = sampling.rate * n
         signal = linear_rule.signal_of(sigma, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
-        clip = self._check_clip() or self._rule.max_grad_norm(signal)
+        by_rule = rules.RULES[self._loss_of(outputs)[0]]
+        clip = self._check_clip() or by_rule.max_grad_norm(signal)
         geometry = OneHotGeometry(self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.fit_intercept else 0.0)
         plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self._stages(sampling, n_steps))
-        rate = self._check_learning_rate() or self._rule.learning_rate(plan, signal)
+        rate = self._check_learning_rate() or by_rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2
         return self._linear_run(plan, geometry, 1.0, rate, penalty.ravel())

@@ -3,8 +3,8 @@
 With the scaled row ``u = (scale * x, icpt)`` and scores ``z_k = theta_k . u``, a row's gradient is the outer product of
 its residual ``r`` (one number an output) and ``u``. Its Euclidean norm is therefore ``|r| |u|`` (Goodfellow 2015,
 "Efficient per-example gradient computations", for one layer). To clip it, the residual is multiplied by
-``min(1, C / (R |u|))``, where R is the largest ``|r|`` that the row could have with any label (`skdp._kernels.losses`,
-"The clip and the label").
+``min(1, C / (R |u|))``, where R is ``|r|``, of two classes the larger one that the row could have with either label
+(`skdp._kernels.losses`, "The clip and the label").
 
 Each row has four facts in addition to its features: label, weight, scale and ``|u|``. The weight, a number in [0, 1],
 multiplies what the clip leaves of the residual: no weight lifts a row above C, and none is lost where rows are cut. A
@@ -92,7 +92,7 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
         e = _exp_of_negative(-abs(score))
         probability = (1.0 if score >= 0.0 else e) / (1.0 + e)
         residual = probability - label[i]
-        reach = max(probability, 1.0 - probability)  # |residual| of one label or the other, rounding included
+        reach = max(probability, 1.0 - probability)  # |residual| of one label and of the other, rounding included
         factor = _clip_factor(reach * length[i], max_norm)  # of the whole gradient, the intercept's part too
         clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
         clipped *= weight[i]
@@ -104,8 +104,7 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
 def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the multinomial loss, as above with a leading axis of outputs in z and in both parts."""
     n_outputs, m = len(z), len(label)
-    highest, total = np.full(m, -np.inf), np.zeros(m)
-    square, reach, least = np.zeros(m), np.zeros(m), np.ones(m)
+    highest, total, square = np.full(m, -np.inf), np.zeros(m), np.zeros(m)
     for k in range(n_outputs):
         for i in range(m):
             z[k, i] = scale[i] * z[k, i] + icpt_part[k, i]
@@ -117,17 +116,11 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
     for k in range(n_outputs):
         for i in range(m):
             truth = 1.0 if label[i] == k else 0.0
-            probability = z[k, i] / total[i]
-            z[k, i] = probability - truth
+            z[k, i] = z[k, i] / total[i] - truth
             square[i] += z[k, i] * z[k, i]
-            reach[i] += probability * probability
-            least[i] = min(least[i], probability)
     factor = square  # the same memory
     for i in range(m):
-        reach[i] += 1.0 - 2.0 * least[i]  # the label of the least probability has the longest residual
-        # Whatever rounding does to the reach, the factor is at most that of the row's own norm. NaN stays NaN.
-        longest = reach[i] if reach[i] > square[i] else square[i]
-        factor[i] = _clip_factor(math.sqrt(longest) * length[i], max_norm)
+        factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)
     for k in range(n_outputs):
         for i in range(m):
             clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from skdp._training.defaults import CLASS_CLIP
+from skdp._training.defaults import TABLE_CLIP, TWO_CLASSES_CLIP
 from skdp._training.plan import DPSGDPlan
 
 TREES_STEPS = 100
@@ -57,9 +57,13 @@ class LossRule(NamedTuple):
         return min(length * by_noise, self.largest_step) / plan.max_grad_norm
 
 
-CLASSIFIER = LossRule(clip=(CLASS_CLIP, CLASS_CLIP), step=(1.4, 0.7), largest_step=200.0)
-REGRESSOR = LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0)
-"""Of targets in [-1, 1]. Squared loss is steeper than logistic loss, and its scores are not turned into odds."""
+RULES = {
+    "logistic": LossRule(clip=(TWO_CLASSES_CLIP,) * 2, step=(1.4, 0.7), largest_step=200.0),
+    "softmax": LossRule(clip=(TABLE_CLIP,) * 2, step=(1.4, 0.7), largest_step=200.0),
+    "squared_error": LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0),
+}
+"""By the loss. Targets of squared loss are in [-1, 1]; it is steeper than logistic loss, and its scores are not turned
+into odds."""
 
 
 def trees_share(signal: float) -> float:
@@ -75,9 +79,8 @@ def _between(ends: tuple[float, float], signal: float, low: float, high: float) 
 
 __all__ = [
     "AFFORDABLE_LOOKUPS",
-    "CLASSIFIER",
     "ENTRY_OF_INTERCEPT",
-    "REGRESSOR",
+    "RULES",
     "TREES_SHARE",
     "TREES_STEPS",
     "LossRule",

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._gradient.classifier import GradientClassifier
-from skdp._training.one_hot_defaults import CLASSIFIER
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
 
@@ -54,9 +53,9 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
-        included, so gradients have norm at most 1 (sqrt(2) with more than two classes). A row is shortened by the
-        factor that the longest of its gradients over all labels needs, so that the clip is a weight of the row that no
-        label changes, and moves no probability. If "auto", C is 1/2.
+        included, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two classes a row is
+        shortened by the factor that the longer of its gradients with either label needs, so that the clip is a weight
+        of the row that no label changes, and moves no probability. If "auto", C is 1/2, with more classes 1.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
@@ -227,8 +226,6 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
     (True, True)
     """
-
-    _rule = CLASSIFIER
 
     def __init__(
         self,

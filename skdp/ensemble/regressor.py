@@ -7,7 +7,6 @@ from typing import Any
 from skdp._fitting.bounded_targets import TargetBounds, TargetScale
 from skdp._gradient.plan import Run
 from skdp._gradient.regressor import GradientRegressor
-from skdp._training.one_hot_defaults import REGRESSOR
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
 
@@ -222,8 +221,6 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.7)
     (True, True)
     """
-
-    _rule = REGRESSOR
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from paths import (
 )
 
 CLIP_BINARY = "factor = _clip_factor(reach * length[i], max_norm)"
-CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(longest) * length[i], max_norm)"
+CLIP_SOFTMAX = "factor[i] = _clip_factor(math.sqrt(square[i]) * length[i], max_norm)"
 
 MUTANTS = [
     mutant(
@@ -35,16 +35,10 @@ MUTANTS = [
         select="plain_reading",
     ),
     mutant(
-        "the clip looks at the label (softmax)",
-        (KERNEL, "longest = reach[i] if reach[i] > square[i] else square[i]", "longest = square[i]"),
-        tests="linear_kernels",
-        select="plain_reading",
-    ),
-    mutant(
         "the clip of one-hot rows looks at the label",
-        (LOSSES, "size = (reach if reach > own else own) * lengths[i] * room", "size = own * lengths[i] * room"),
+        (LOSSES, "if loss == LOGISTIC and size < 0.5:", "if loss == LOGISTIC and size < 0.0:"),
         tests="losses",
-        select="labels or vanish",
+        select="two_labels or vanish",
     ),
     mutant(
         "the clip of a network looks at the label",

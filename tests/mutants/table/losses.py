@@ -26,15 +26,15 @@ MUTANTS = [
         "loss: each output clipped by its own size",
         (
             LOSSES,
-            "size = (reach if reach > own else own) * lengths[i] * room",
-            "size = abs(residuals[0, i]) * lengths[i] * room",
+            "size = _norm(residuals[:, i])\n",
+            "size = abs(residuals[0, i])\n",
         ),
         tests="losses",
         select="passes_the_clip or reach_the_clip",
     ),
     mutant(
         "loss: residuals clipped without the length of their row",
-        (LOSSES, "size = (reach if reach > own else own) * lengths[i] * room", "size = max(own, reach) * room"),
+        (LOSSES, "size *= lengths[i] * room", "size *= room"),
         tests="losses",
         select="passes_the_clip or same_clip",
     ),

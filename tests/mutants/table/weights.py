@@ -82,13 +82,13 @@ MUTANTS = [
     ),
     mutant(
         "weight after the cut but before the clip, several classes",
-        (KERNEL, "_clip_factor(math.sqrt(longest)", "_clip_factor(weight[i] * math.sqrt(longest)"),
+        (KERNEL, "_clip_factor(math.sqrt(square[i])", "_clip_factor(weight[i] * math.sqrt(square[i])"),
         tests="linear_kernels",
         select="weight_scales",
     ),
     mutant(
         "weight after the cut but before the clip, one-hot rows",
-        (LOSSES, "size = (reach if", "size = weights[i] * (reach if"),
+        (LOSSES, "size *= lengths[i] * room", "size *= weights[i] * lengths[i] * room"),
         tests="losses",
         select="weights_act",
     ),
