@@ -842,9 +842,11 @@ SENTENCES = {
     },
     DPSGDPlan: {
         "A run that makes `n_steps` steps, each of which (1) draws rows by `sampling`, (2) adds up gradients of which "
-        "none is longer than C, (3) releases the sum through `mechanism` and (4) divides by the constant L, is an "
-        "`n_steps`-fold adaptive composition of `sampling.event(mechanism.event)`; that composition is `event`.": [
+        "none is longer than C, (3) releases the sum through `mechanism_at` that step and (4) divides by the constant "
+        "L, is an adaptive composition of `sampling.event(mechanism.event)` over the mechanisms of the steps; that "
+        "composition is `event`.": [
             "tests/test_guarantees_noise.py::test_a_run_is_the_composition_that_the_plan_prices",
+            "tests/test_noise_stages.py::test_fits_draw_the_noise_that_their_event_lists",
         ],
     },
     lots_of_step: {
