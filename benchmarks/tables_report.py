@@ -180,7 +180,7 @@ def _believed_row(results: Results, table: str, model: str, best: dict[str, floa
         entry = entries[budget]
         if name not in entry:
             return ""
-        mean = round(float(np.mean(entry[name])), 3)
+        mean = round(float(np.mean(entry[name])), 3) + 0.0  # no zero below zero
         text = _short(mean) if mean >= 0 else f"-{_short(-mean)}"
         return f"**{text}**" if name == "log_loss" and entry is not public and mean == best[budget] else text
 
@@ -285,7 +285,7 @@ def draw(results: Results, path: Path) -> None:
     lines = {line.get_label(): line for ax in axes.flat for line in ax.get_lines()}
     order = [name for name in COLOURS if name in lines]
     labels = [LEGEND.get(name, NAMES[name]).replace("`", "") for name in order]
-    figure.legend([lines[name] for name in order], labels, loc="lower center", ncols=4, frameon=False)
+    figure.legend([lines[name] for name in order], labels, loc="lower center", ncols=5, frameon=False)
     figure.tight_layout(rect=(0, 0.08, 1, 1))
     figure.savefig(path, dpi=80, metadata={"Software": None})
     plt.close(figure)
