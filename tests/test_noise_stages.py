@@ -34,7 +34,7 @@ def kept_by_impulse(averaging, n_steps):
 @pytest.mark.parametrize("average", [tail_average, ema_average])
 def test_what_an_average_keeps_of_a_move(average, n_steps):
     averaging = average(n_steps)
-    np.testing.assert_allclose(averaging.kept, kept_by_impulse(averaging, n_steps), rtol=1e-12)
+    np.testing.assert_allclose(averaging.kept(), kept_by_impulse(averaging, n_steps), rtol=1e-12)
 
 
 def test_the_last_iterate_keeps_all():
@@ -46,7 +46,7 @@ def test_the_last_iterate_keeps_all():
 @pytest.mark.parametrize("average", [tail_average, ema_average])
 def test_stages_cost_what_constant_noise_does(average, n_steps):
     """Full-batch Gaussian steps cost as one of mu**2 = sum 1 / sigma**2, so the sum of n / factor**2 is T."""
-    stages = falling_noise(average(n_steps).kept)
+    stages = falling_noise(average(n_steps).kept())
     assert sum(each.n_steps for each in stages) == n_steps
     assert math.fsum(each.n_steps / each.factor**2 for each in stages) == pytest.approx(n_steps, rel=1e-13)
     factors = [each.factor for each in stages]
@@ -58,7 +58,7 @@ def test_stages_cost_what_constant_noise_does(average, n_steps):
 
 def test_shares_by_hand():
     """Eight steps of a tail average keep 1, 1, 1, 1, 1, .75, .5 and .25, with .05 more of 8.4 in all."""
-    stages = falling_noise(tail_average(8).kept)
+    stages = falling_noise(tail_average(8).kept())
     expected = [(5, 1.05), (1, 0.8), (1, 0.55), (1, 0.3)]
     assert [each.n_steps for each in stages] == [n for n, _ in expected]
     mean = sum(n * share for n, share in expected) / 8
@@ -70,6 +70,8 @@ def test_shares_by_hand():
 def test_steps_and_their_event():
     plan = DPSGDPlan(FullBatch(), 0.5, 20.0, 5, 100.0, (Stage(3, 0.5), Stage(2, 2.0)))
     assert [plan.mechanism_at(step).noise_multiplier for step in range(5)] == [10.0, 10.0, 10.0, 40.0, 40.0]
+    with pytest.raises(IndexError):
+        plan.mechanism_at(5)
     assert {plan.mechanism_at(step).sensitivity for step in range(5)} == {0.5}
     found = [[(each.event.noise_multiplier, each.count) for each in parts(plan.event_of(n))] for n in (1, 3, 4, 5)]
     assert found == [[(10.0, 1)], [(10.0, 3)], [(10.0, 3), (40.0, 1)], [(10.0, 3), (40.0, 2)]]
@@ -85,6 +87,12 @@ def parts(event):
 def test_constant_noise_is_one_self_composition():
     sampling = PoissonSampling(0.1)
     assert event_of_steps(sampling, 7, 2.0) == SelfComposedDpEvent(sampling.event(GaussianDpEvent(2.0)), 7)
+
+
+def test_a_run_of_very_many_steps_has_constant_noise():
+    """Of which no array is made: it is refused or priced at once, as before."""
+    model = DPLogisticRegression(classes=[0, 1], max_iter=10**12)
+    assert model._stages(FullBatch(), 10**12) == ()
 
 
 # --- fits ---
@@ -137,6 +145,8 @@ def test_noise_is_constant_where_it_is_given_or_rows_are_sampled_or_nothing_is_a
         event = DPLogisticRegression(**NAMED, **parameters).fit(X, y).privacy_event_
         assert isinstance(event, SelfComposedDpEvent)
         assert len(set(flatten(event))) == 1
+    event = DPMLPClassifier((3,), solver="adam", **NAMED).fit(X, y).privacy_event_  # which subtracts its variance
+    assert isinstance(event, SelfComposedDpEvent)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -167,7 +177,7 @@ def test_an_interrupted_run_resumes_with_the_noise_of_its_steps(tmp_path, drawn,
 def test_progress_prices_early_steps_as_the_dear_ones():
     """Half of the steps of a tail average have well over half of mu**2."""
     n_steps = 100
-    stages = falling_noise(tail_average(n_steps).kept)
+    stages = falling_noise(tail_average(n_steps).kept())
     plan = DPSGDPlan(FullBatch(), 1.0, 30.0, n_steps, 1.0, stages)
     half = sum(each.count / each.event.noise_multiplier**2 for each in parts(plan.event_of(50)))
     levels = np.ceil(np.minimum(100, 200 - 2 * np.arange(100)) / 12.5) / 8 + 0.05

@@ -472,10 +472,11 @@ class GradientEstimator(PrivateEstimator):
 
     def _stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
         """Return how the noise is spread over the steps: not at all where rows are sampled or it was given."""
-        if sampling.rate < 1.0 or not (self.noise_multiplier is None or self._noise_is_allotted):
+        if sampling.rate < 1.0 or n_steps > _MOST_FALLING:
             return ()
         kept = self._averaging(n_steps).kept
-        return () if kept is None else falling_noise(kept)
+        by_us = self.noise_multiplier is None or self._noise_is_allotted
+        return falling_noise(kept()) if by_us and kept is not None else ()
 
     def _purchase(self, sampling: Sampling, n_steps: int) -> WeightPurchase | None:
         """Return what buys the bound on weights, None where it is public; it follows from public quantities."""
@@ -531,7 +532,8 @@ class GradientEstimator(PrivateEstimator):
         return tags
 
 
-_CLIP = ", of two classes and in linear models by the longest gradient of any label"
+_MOST_FALLING = 10**6  # steps: the shares of so many are an array
+_CLIP = ", of two classes by the longer gradient of both labels"
 """How rows are clipped, for files of runs: they are not resumed by a version that clips otherwise."""
 
 

@@ -17,15 +17,14 @@ _EMA_SHARE = 0.1
 class Averaging(NamedTuple):
     """``init(theta) -> state``, ``update(step, theta, state) -> state`` and ``result(theta, state) -> theta``.
 
-    `kept` has, for each step of a run, the part of its move that the result keeps: the weight of the iterates from it
-    on. It is None where that is all of it. Steps count from 0, and `result` is called after the last one. A state is
-    never modified: a run that is stopped in the middle of a step falls back to the state before it.
-    """
+    ``kept()`` gives, for each step of a run, the part of its move that the result keeps: the weight of the iterates
+    from it on. `kept` is None where that is all of it. Steps count from 0, and `result` is called after the last one. A
+    state is never modified: a run that is stopped in the middle of a step falls back to the state before it."""
 
     init: Callable[[Vector], Any]
     update: Callable[[int, Vector, Any], Any]
     result: Callable[[Vector, Any], Vector]
-    kept: NDArray[np.float64] | None = None
+    kept: Callable[[], NDArray[np.float64]] | None = None
 
 
 def last_iterate() -> Averaging:
@@ -45,7 +44,9 @@ def tail_average(n_steps: int) -> Averaging:
         total, count = state
         return total / theta.dtype.type(count) if count else theta
 
-    kept = np.minimum(1.0, (n_steps - np.arange(n_steps)) / (n_steps - start))
+    def kept() -> NDArray[np.float64]:
+        return np.minimum(1.0, (n_steps - np.arange(n_steps)) / (n_steps - start))
+
     return Averaging(lambda theta: (np.zeros_like(theta), 0), update, result, kept)
 
 
@@ -64,6 +65,8 @@ def ema_average(n_steps: int) -> Averaging:
         mean, weight = state
         return mean if weight else theta
 
-    weights = decay ** np.arange(n_steps)  # of the last iterate, the one before it, and so on
-    kept = np.cumsum(weights)[::-1] / weights.sum()
+    def kept() -> NDArray[np.float64]:
+        weights = decay ** np.arange(n_steps)  # of the last iterate, the one before it, and so on
+        return np.cumsum(weights)[::-1] / weights.sum()
+
     return Averaging(lambda theta: (np.zeros_like(theta), 0.0), update, result, kept)

@@ -61,7 +61,11 @@ class DPSGDPlan:
 
     def mechanism_at(self, step: int) -> GaussianMechanism:
         """What releases the sum of a step, counted from 0."""
-        return self._mechanism_of(float(self.noise_factors[step]))
+        for stage in self._stages:
+            if step < stage.n_steps:
+                return self._mechanism_of(stage.factor)
+            step -= stage.n_steps
+        raise IndexError(f"step {step} is not of the {self.n_steps} of the plan")
 
     @property
     def noise_factors(self) -> NDArray[np.float64]:

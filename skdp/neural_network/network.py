@@ -17,6 +17,7 @@ from skdp._sampling import Sampling
 from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, ema_average, last_iterate, tail_average
 from skdp._training.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
+from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import (
     Optimizer,
     Schedule,
@@ -178,6 +179,10 @@ class NetworkEstimator(GradientEstimator):
             # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
             table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
         return penalty
+
+    def _stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
+        """See `GradientEstimator`. Adam subtracts the variance of its noise, which has to be that of all steps."""
+        return () if self.solver == "adam" else super()._stages(sampling, n_steps)
 
     def _averaging(self, n_steps: int) -> Averaging:
         if self.average is None:

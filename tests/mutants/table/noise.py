@@ -32,7 +32,7 @@ MUTANTS = [
     ),
     mutant(
         "falling noise that is rising when it is drawn",
-        (PLAN, "self.noise_factors[step]", "self.noise_factors[-1 - step]"),
+        (PLAN, "            if step < stage.n_steps:", "            if step >= self.n_steps - stage.n_steps:"),
         tests="noise_stages",
         select="event_lists or their_event",
     ),
@@ -54,13 +54,13 @@ MUTANTS = [
     ),
     mutant(
         "falling noise of sampled rows",
-        (GRADIENT, "if sampling.rate < 1.0 or not (self.noise", "if not (self.noise"),
+        (GRADIENT, "if sampling.rate < 1.0 or n_steps", "if n_steps"),
         tests="noise_stages",
         select="constant_where",
     ),
     mutant(
         "a noise multiplier that was given falls",
-        (GRADIENT, "not (self.noise_multiplier is None or self._noise_is_allotted)", "False"),
+        (GRADIENT, "self.noise_multiplier is None or self._noise_is_allotted", "True"),
         tests="noise_stages",
         select="constant_where",
     ),
