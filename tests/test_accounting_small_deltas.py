@@ -21,7 +21,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.pld.grid import _on_grid
+from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
 from skdp.accounting.pld.pairs import Pair
 from skdp.accounting.pld.stick import hockey_stick
 from skdp.accounting.quadrature import ERROR, MOST, lifted, nodes, rule
@@ -120,6 +120,80 @@ def test_mass_that_wrapped_around_is_not_read_as_a_lower_end(first, second, delt
     assert sum(halves) <= most
     assert low <= sum(halves)
     assert high >= max(get_epsilon(sampled(*each), delta, adjacency="add_remove") for each in (first, second))
+
+
+def beside_a_gaussian(q, sigma, other, epsilon):
+    """Exact delta of a sampled Gaussian and a Gaussian, of replaced records: an integral over the second."""
+    with mpmath.workdps(50):
+        mu = 2 / mpmath.mpf(other)
+
+        def at(z):
+            left = mpmath.mpf(epsilon) - mu * z + mu * mu / 2
+            return mpmath.npdf(z - mu) * of_one("replace", q, sigma, left)
+
+        return mpmath.quad(at, [mpmath.mpf(k) / 2 for k in range(-30, 31)])
+
+
+@pytest.mark.parametrize(
+    ("q", "sigma", "other", "delta"),
+    [
+        (6.063507612823024e-08, 0.6176240765392002, 45.77990578032986, 1.0548779167333623e-20),
+        (1e-6, 0.5, 20.0, 1e-18),
+        (1e-10, 0.4, 100.0, 1e-22),
+    ],
+)
+def test_a_rare_sampled_gaussian_beside_a_gaussian(q, sigma, other, delta):
+    """Fourier coefficients of 1e-8 were taken as 0: in the first case 1.002 of the delta is true."""
+    event = compose([sampled(q, sigma), GaussianDpEvent(other)])
+    low, epsilon = get_epsilon_bounds(event, delta, adjacency="replace_one")
+    assert beside_a_gaussian(q, sigma, other, epsilon) <= delta * (1 + 1e-9)
+    assert low == 0.0 or beside_a_gaussian(q, sigma, other, low * (1 - 1e-9)) >= delta * (1 - 1e-9)
+    assert get_delta(event, epsilon, adjacency="replace_one") >= beside_a_gaussian(q, sigma, other, epsilon) * (
+        1 - 1e-9
+    )
+
+
+COARSE = compose(
+    [
+        sampled(1.7984889652995437e-12, 0.37678472871046537),
+        SelfComposedDpEvent(EpsilonDeltaDpEvent(1.9155985056417943, 0.0), 2),
+        GaussianDpEvent(324.89522281369966),
+    ]
+)
+
+
+def test_no_lower_end_is_above_basic_composition():
+    """6.948 was the lower end; a third of delta each proves 5.62."""
+    delta = 2.361236067742277e-33
+    low, high = get_epsilon_bounds(COARSE, delta, adjacency="replace_one")
+    parts = [sampled(1.7984889652995437e-12, 0.37678472871046537), GaussianDpEvent(324.89522281369966)]
+    most = 2 * 1.9155985056417943 + sum(get_epsilon(each, delta / 2.0, adjacency="replace_one") for each in parts)
+    assert low <= most
+    assert low <= high
+    assert get_epsilon_bounds(SelfComposedDpEvent(EpsilonDeltaDpEvent(1e10, 0.0), 10), 1e-5)[0] <= 1e11
+
+
+@pytest.mark.parametrize("counts", [(1, 2, 1), (1, 4, 1), (3, 1, 2)])
+def test_powers_of_a_transform_are_those_of_a_convolution(counts):
+    """Tilted masses, folded into the window, within the bound on their rounding; direct sums have no cancellation."""
+    rng, size = np.random.default_rng(3), 1 << 12
+    power, apart, direct = np.ones(size // 2 + 1, complex), 1.0, np.array([1.0])
+    for count, width in zip(counts, (0.5, 40.0, 0.0), strict=True):
+        centre = size // 8
+        spread = np.exp(-0.5 * ((np.arange(size // 4) - centre) / 3.0) ** 2) if width == 0.0 else np.zeros(size // 4)
+        spread[centre] += width
+        spread += 1e-9 * rng.random(size // 4)
+        spread /= spread.sum()
+        padded = np.zeros(size)
+        padded[(np.arange(size // 4) - centre) % size] = spread
+        power, share = _times_power(power, padded, count)
+        apart += count * share
+        for _ in range(count):
+            direct = np.convolve(direct, spread)
+    start = -sum(count * (size // 8) for count in counts)
+    folded = np.zeros(size)
+    np.add.at(folded, (np.arange(len(direct)) + start) % size, direct)
+    assert np.abs(np.fft.irfft(power, size) - folded).max() <= _rounding(power, apart, size)
 
 
 @pytest.mark.parametrize("revealed", [1e-3, 1e-6, 1e-10])

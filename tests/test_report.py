@@ -270,6 +270,22 @@ def test_constants_are_those_of_the_fit(name):
     assert (listed["n_steps_"], listed["sampling_rate_"]) == (model.n_steps_, model.sampling_rate_)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("own", "falls"),
+    [
+        ({}, True), ({"average": False}, False), ({"sampling_rate": 0.5}, False),
+        ({"epsilon": None, "noise_multiplier": 30.0}, False),
+    ],
+)  # fmt: skip
+def test_noise_that_falls_is_said_to_be_that_of_constant_noise(own, falls):
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    model = DPLogisticRegression(classes=[0, 1], **own).fit(X, (X[:, 0] > 0).astype(int))
+    text = " ".join(str(privacy_report(model)).split())
+    assert ("if it were the same in all steps, at the same price" in text) == falls
+    assert "standard deviation of the noise in each coordinate of the sum of a step" in text
+
+
 @pytest.mark.parametrize("noise", [0.25, np.array([0.25, 0.25]), np.array([[0.1, 0.25, 0.5]])])
 def test_the_noise_in_a_coefficient_is_stated_where_it_is_known(noise):
     rows = skdp._report.releases.constant_rows(types.SimpleNamespace(coef_noise_=noise))

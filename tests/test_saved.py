@@ -12,7 +12,7 @@ import shutil
 import numpy as np
 import pytest
 
-from skdp import DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
+from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant
 from skdp.accounting import (
     ComposedDpEvent,
     EpsilonDeltaDpEvent,
@@ -126,6 +126,25 @@ def test_a_checkpoint_of_a_run_with_another_clip_is_refused(tmp_path):
     with pytest.raises(ValueError, match="its clip differs"):
         cls(**own, **OWN, checkpoint=tmp_path / "run.npz", accountant=accountant).fit(X, Y)
     assert not accountant.history
+
+
+def test_files_say_how_rows_are_clipped_where_that_changed(tmp_path):
+    """Runs of more classes and of numbers are described as before, so that their files still open."""
+    for cls, own in (
+        (DPLogisticRegression, {"classes": [0, 1]}), (DPLogisticRegression, {"classes": [0, 1, 2]}),
+        (DPMLPClassifier, {"classes": [0, 1]}), (DPMLPRegressor, {"y_bounds": (0, 1)}),
+    ):  # fmt: skip
+        model = cls(**own, random_state=0, max_iter=2, sampling_rate=0.5)
+        run, outputs = planned(model)
+        described = model._describe_clip(run, outputs)
+        assert (described != {}) == (own.get("classes") == [0, 1]), cls
+
+
+def planned(model):
+    """The run of a model of `X`, and its outputs."""
+    outputs = model._named_outputs()
+    terms = model._check_terms()
+    return model._plan_run(terms.budget._replace(delta=1e-5), 400, 5, outputs), outputs
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -345,10 +345,16 @@ class GradientEstimator(PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
-            "clip": f"{run.plan.max_grad_norm!r}{_CLIP}",
+            **self._describe_clip(run, outputs),
             **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
+
+    def _describe_clip(self, run: Run, outputs: Any) -> dict[str, str]:
+        """Return how rows are clipped, where that is not as it was in the first files: these are not resumed then."""
+        if self._loss_of(outputs)[0] != "logistic" or outputs.n_outputs > 1:
+            return {}
+        return {"clip": f"{run.plan.max_grad_norm!r}, by the longer gradient of both labels"}
 
     def _is_seeded(self) -> bool:
         return isinstance(self.random_state, int | np.integer)
@@ -533,8 +539,6 @@ class GradientEstimator(PrivateEstimator):
 
 
 _MOST_FALLING = 10**6  # steps: the shares of so many are an array
-_CLIP = ", of two classes by the longer gradient of both labels"
-"""How rows are clipped, for files of runs: they are not resumed by a version that clips otherwise."""
 
 
 def _ignore(n_done: int) -> None:

@@ -121,7 +121,7 @@ def law_of(event: RepeatAndSelectDpEvent) -> str:
 
 
 _CONSTANTS = {
-    "noise_multiplier_": "standard deviation of the noise, divided by what one row can add",
+    "noise_multiplier_": "standard deviation of the noise, divided by what one row can add{of_all}",
     "max_grad_norm_": "clip: what one row can add to the sum of a step, in Euclidean norm",
     "data_norm_": "bound on the norm of a row; longer rows are scaled down to it",
     "sampling_rate_": "probability that a row takes part in a step",
@@ -131,16 +131,28 @@ _CONSTANTS = {
 }
 
 
+_OF_ALL = ", if it were the same in all steps, at the same price: early steps have less, late ones more"
+
+
+def _is_constant(part: Any) -> bool:
+    """Whether all full-batch steps of an estimator have one noise."""
+    event = getattr(part, "privacy_event_", None)
+    kinds = set(flatten(event)) if event is not None and getattr(part, "sampling_rate_", 1.0) == 1.0 else set()
+    bought = getattr(part, "weight_bound", None) == "private"  # a release of its own
+    n_kinds = sum(isinstance(each, GaussianDpEvent) for each in kinds) - bought
+    return n_kinds <= 1 or not hasattr(part, "n_steps_")
+
+
 def constant_rows(part: Any) -> list[dict[str, Any]]:
     """Public constants of the last run of an estimator: noise, clip, sampling, and the noise in its coefficients."""
-    rows = []
+    rows, of_all = [], "" if _is_constant(part) else _OF_ALL
     for name, meaning in _CONSTANTS.items():
         value = getattr(part, name, None)
         if isinstance(value, int | float | np.number):
-            rows.append({"name": name, "value": _plain(value), "meaning": meaning})
+            rows.append({"name": name, "value": _plain(value), "meaning": meaning.format(of_all=of_all)})
     noise, clip = getattr(part, "noise_multiplier_", None), getattr(part, "max_grad_norm_", None)
     if isinstance(noise, int | float) and isinstance(clip, int | float):
-        meaning = "standard deviation of the noise in each coordinate of the sum of a step"
+        meaning = f"standard deviation of the noise in each coordinate of the sum of a step{of_all}"
         rows.append({"name": "noise_multiplier_ * max_grad_norm_", "value": number(noise * clip), "meaning": meaning})
     return [*rows, *_coefficient_rows(part)]
 

@@ -255,16 +255,18 @@ def _times_power(power: Spectrum, spread: Floats, count: int) -> tuple[Spectrum,
     if heavy:
         spread[0] = 0.0
     spectrum = np.fft.rfft(spread)
-    part = spectrum / first if heavy else spectrum - 1.0
-    # |1 + part|^2 - 1
-    size = part.real * (2.0 + part.real) + part.imag**2
-    alive = np.flatnonzero((size > math.expm1(-2.0 * _FAINT / count)) & (power != 0.0))
-    result = np.zeros_like(power)
-    part = part[alive]
+    faint = math.exp(-2.0 * _FAINT / count)
     if heavy:
-        logs = 0.5 * np.log1p(size[alive]) + 1j * np.arctan2(part.imag, 1.0 + part.real) + math.log(first)
+        part = spectrum / first
+        size = part.real * (2.0 + part.real) + part.imag**2  # |1 + part|^2 - 1, and at least .64 - 1
+        alive = np.flatnonzero((1.0 + size > faint) & (power != 0.0))
+        part, size = part[alive], size[alive]
+        logs = 0.5 * np.log1p(size) + 1j * np.arctan2(part.imag, 1.0 + part.real) + math.log(first)
     else:
+        # Not by what is left of 1: that is -1 already for a coefficient of 1e-8, which is not faint.
+        alive = np.flatnonzero((spectrum.real**2 + spectrum.imag**2 > faint) & (power != 0.0))
         logs = np.log(spectrum[alive])
+    result = np.zeros_like(power)
     result[alive] = power[alive] * np.exp(count * logs)
     return result, min(float(spread.sum()) / first, 1.0) if heavy else 1.0
 

@@ -42,6 +42,7 @@ __all__ = ["lower_epsilon", "single_epsilon"]
 
 _SHARE = 3e-5  # part of delta given to labels that are too high
 _TINY = 1e-9  # covers rounding and the quadrature of one release
+_WIDEST = 700.0  # width of a grid from which on no double holds its exponential, and nothing can be said
 
 
 def _own_mass(release: GridRelease) -> Floats:
@@ -209,6 +210,8 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     float
         In nats; 0 where nothing can be said.
     """
+    if found.width > _WIDEST:
+        return 0.0
     sure, unlikely = _sure(tilt)
     needed = delta - sure
     if needed <= 0.0:

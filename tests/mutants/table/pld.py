@@ -16,6 +16,16 @@ MUTANTS = [
         select="rare or discount",
     ),
     mutant(
+        "Fourier coefficients of 1e-8 taken as 0",
+        (
+            GRID,
+            "spectrum.real**2 + spectrum.imag**2 > faint",
+            "spectrum.real**2 + spectrum.imag**2 > max(faint, 1e-16)",
+        ),
+        tests="accounting_small_deltas",
+        select="beside_a_gaussian or convolution or basic",
+    ),
+    mutant(
         "wrapped mass taken for a probability",
         (LOWER_BOUNDS, "if max(parts) >= 0.0:", "if max(parts) >= 1e9:"),
         (LOWER_BOUNDS, "sum(map(math.exp, parts))", "sum(math.exp(min(each, 0.0)) for each in parts)"),
