@@ -190,12 +190,12 @@ def test_a_model_of_codes_is_the_model_of_the_table():
 def test_a_pipeline_that_buys_hands_codes_on_as_they_are():
     """Gaps are NaN in codes, and no row is set to zero for them."""
     table, y = customers(N), labels(customers(N))
-    steps = [("vectorizer", coder(BOUGHT, random_state=1)), ("model", trees(random_state=2))]
+    steps = [("vectorizer", coder(BOUGHT, random_state=1)), ("model", trees(random_state=2, average=False))]
     pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y))
     rows = pipe[0].transform(table)
     assert np.isnan(rows).any()
     model = pipe[-1]
-    noise = {"epsilon": None, "noise_multiplier": model.noise_multiplier_, "random_state": 2}
+    noise = {"epsilon": None, "noise_multiplier": model.noise_multiplier_, "random_state": 2, "average": False}
     alone = quiet(lambda: trees(**noise).fit(rows, y))
     np.testing.assert_array_equal(alone.coef_, model.coef_)
 
