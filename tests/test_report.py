@@ -286,6 +286,15 @@ def test_noise_that_falls_is_said_to_be_that_of_constant_noise(own, falls):
     assert "standard deviation of the noise in each coordinate of the sum of a step" in text
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_runs_of_two_constant_noises_are_not_said_to_fall():
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = DPLogisticRegression(classes=[0, 1], epsilon=None, noise_multiplier=30.0).fit(X, y)
+    model.set_params(noise_multiplier=60.0).partial_fit(X, y)
+    assert "at the same price" not in " ".join(str(privacy_report(model)).split())
+
+
 @pytest.mark.parametrize("noise", [0.25, np.array([0.25, 0.25]), np.array([[0.1, 0.25, 0.5]])])
 def test_the_noise_in_a_coefficient_is_stated_where_it_is_known(noise):
     rows = skdp._report.releases.constant_rows(types.SimpleNamespace(coef_noise_=noise))

@@ -406,6 +406,7 @@ class GradientEstimator(PrivateEstimator):
         self.max_grad_norm_ = run.plan.max_grad_norm
         self.data_norm_ = run.radius
         self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
+        self._fitted_noise_falls = bool(run.plan.stages)
         self.n_steps_ = n_done + steps
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs

@@ -134,18 +134,9 @@ _CONSTANTS = {
 _OF_ALL = ", if it were the same in all steps, at the same price: early steps have less, late ones more"
 
 
-def _is_constant(part: Any) -> bool:
-    """Whether all full-batch steps of an estimator have one noise."""
-    event = getattr(part, "privacy_event_", None)
-    kinds = set(flatten(event)) if event is not None and getattr(part, "sampling_rate_", 1.0) == 1.0 else set()
-    bought = getattr(part, "weight_bound", None) == "private"  # a release of its own
-    n_kinds = sum(isinstance(each, GaussianDpEvent) for each in kinds) - bought
-    return n_kinds <= 1 or not hasattr(part, "n_steps_")
-
-
 def constant_rows(part: Any) -> list[dict[str, Any]]:
     """Public constants of the last run of an estimator: noise, clip, sampling, and the noise in its coefficients."""
-    rows, of_all = [], "" if _is_constant(part) else _OF_ALL
+    rows, of_all = [], _OF_ALL if getattr(part, "_fitted_noise_falls", False) else ""
     for name, meaning in _CONSTANTS.items():
         value = getattr(part, name, None)
         if isinstance(value, int | float | np.number):

@@ -19,7 +19,8 @@ class Averaging(NamedTuple):
 
     ``kept()`` gives, for each step of a run, the part of its move that the result keeps: the weight of the iterates
     from it on. `kept` is None where that is all of it. Steps count from 0, and `result` is called after the last one. A
-    state is never modified: a run that is stopped in the middle of a step falls back to the state before it."""
+    state is never modified: a run that is stopped in the middle of a step falls back to the state before it.
+    """
 
     init: Callable[[Vector], Any]
     update: Callable[[int, Vector, Any], Any]
