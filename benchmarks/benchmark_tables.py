@@ -7,6 +7,7 @@ skdp is needed, so that peers can read the same tables in environments of their 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,6 +171,37 @@ def _colorado(folder: Path) -> Table:
     return _labelled(table, table["PINCP"].to_numpy(), schema)
 
 
+_CENSUS_TARGETS: dict[str, tuple[float, float]] = {
+    "income": (0, 150_000),
+    "log_income": (0, float(np.log1p(150_000))),
+    "age": (18, 93),
+    "educ": (1, 16),
+}
+"""Numbers of a person, and their bounds. Nobody lost money on the scale of logarithms, where zeros are frequent."""
+_CALIFORNIA_FLAGS = "sex latino black asian married"
+
+
+def _census_number(table: pd.DataFrame, target: str, schema: dict[str, Any]) -> Table:
+    """One number of a person, from all that else is known."""
+    label = target.removeprefix("log_")
+    kept = {name: entry for name, entry in schema.items() if name != label}
+    y = np.log1p(np.maximum(table[label], 0.0)) if label != target else table[label]
+    ends = _CENSUS_TARGETS[target]
+    return Table(table[list(kept)], np.clip(y.to_numpy(float), *ends), kept, None, ends, 1e-5)
+
+
+def _fulton_number(folder: Path, target: str) -> Table:
+    schema = _FULTON | dict.fromkeys(_FULTON_FLAGS.split(), "flag")
+    return _census_number(pd.read_csv(folder / "pums_fulton_ga.csv.gz"), target, schema)
+
+
+def _california_number(folder: Path, target: str) -> Table:
+    """10,000 adults. Areas are left out: there are more than a hundred."""
+    schema = {name: entry for name, entry in _FULTON.items() if name != "puma"}
+    schema |= dict.fromkeys(_CALIFORNIA_FLAGS.split(), "flag")
+    return _census_number(pd.read_csv(folder / "pums_california_10000.csv.gz"), target, schema)
+
+
 # --- Credit default ---------------------------------------------------------------------------------------------------
 
 _CREDIT: dict[str, Any] = {
@@ -253,6 +285,12 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     "housing": _housing,
     "wine": _wine,
     "elevators": _elevators,
+    **{f"fulton_{target}": partial(_fulton_number, target=target) for target in _CENSUS_TARGETS},
+    **{f"california_{target}": partial(_california_number, target=target) for target in _CENSUS_TARGETS},
 }
-_ROWS_OF = {"fulton_employed": "fulton"}
+_ROWS_OF = {
+    "fulton_employed": "fulton",
+    **{f"fulton_{target}": "fulton" for target in _CENSUS_TARGETS},
+    **{f"california_{target}": "california" for target in _CENSUS_TARGETS},
+}
 """Tasks on rows of another one, whose held-out fifth is theirs."""

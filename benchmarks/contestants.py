@@ -87,9 +87,9 @@ def _logistic(table: Table, epsilon: float) -> Any:
 
 
 def _network(table: Table, epsilon: float) -> Any:
-    from skdp import DPMLPClassifier
+    from skdp import DPMLPClassifier, DPMLPRegressor
 
-    return _ours(table, epsilon, DPMLPClassifier())
+    return _ours(table, epsilon, DPMLPRegressor() if table.is_regression else DPMLPClassifier())
 
 
 def _ridge(table: Table, epsilon: float) -> Any:
@@ -192,7 +192,7 @@ MODELS: dict[str, Model] = {
     "default, no schema": Model(_ours_untold),
     "trees": Model(_trees, tasks="numbers"),
     "logistic": Model(_logistic, tasks="classes"),
-    "network": Model(_network, tasks="classes"),
+    "network": Model(_network),
     "ridge": Model(_ridge, tasks="numbers"),
     "DP-EBM": Model(_ebm, home="ebm"),
     "DP-EBM, lists": Model(functools.partial(_ebm, with_lists=True), home="ebm"),

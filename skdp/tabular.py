@@ -8,11 +8,12 @@ from sklearn.base import clone
 
 from skdp._fitting.private_step import is_private
 from skdp._fitting.running import takes_sparse
-from skdp.ensemble import DPRandomTreesClassifier
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
+from skdp.preprocessing.matching import read_schema
 
 _OF_THE_MODEL = ("adjacency", "n_samples_public", "random_state")
 """Parameters that the vectorizer shares with the model."""
@@ -37,12 +38,13 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a `DPMLPRegressor` of scaled numbers. An
-        instance is a private estimator; it is copied. Its `epsilon`, `delta` and `noise_multiplier` are not used; its
-        `adjacency`, `n_samples_public` and `random_state` hold for the whole pipeline. Before regressors numbers are
-        scaled, and before `DPRidge` and `DPLinearRegression` they have bins beside that where rows and budget are
-        enough for them (``numbers="auto"`` of the vectorizer). Models of random trees get codes (``numbers="codes"``)
-        and their schema.
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
+        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where `schema` says that all
+        columns are numbers. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
+        `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
+        pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
+        bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
+        random trees get codes (``numbers="codes"``) and their schema.
     schema : TableSchema, dict or None, default=None
         Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
         15 % of the budget buys bounds, bins and categories.
@@ -98,7 +100,7 @@ def tabular_pipeline(
     True
     """
     own = {"classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "accountant": accountant}
-    model = _make_model(estimator, own)
+    model = _make_model(estimator, schema, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
     takes_codes = getattr(model, "_takes_codes", bool)()
     if not takes_sparse(model):
@@ -115,15 +117,31 @@ def tabular_pipeline(
     return allocate_budget(PrivatePipeline([("vectorizer", vectorizer), ("model", model)]), epsilon, delta)
 
 
-def _default_model(name: str) -> Any:
-    """The model that a name stands for."""
-    return {"classifier": DPRandomTreesClassifier, "regressor": DPMLPRegressor}[name]()
+def _default_model(name: str, schema: Any) -> Any:
+    """The model that a name stands for, by what is public.
+
+    Where all columns are numbers a target may follow a sum of many of them, which trees, that look at one column at a
+    time, take many splits for (`benchmarks/README.md`).
+    """
+    if name == "classifier":
+        return DPRandomTreesClassifier()
+    return DPMLPRegressor() if _has_numbers_alone(schema) else DPRandomTreesRegressor()
 
 
-def _make_model(estimator: Any, parameters: dict[str, Any]) -> Any:
+def _has_numbers_alone(schema: Any) -> bool:
+    """Whether a schema says that all columns are numbers. One that cannot be read is refused by the vectorizer."""
+    try:
+        known = read_schema({} if schema is None else schema, "or None")
+    except (TypeError, ValueError):
+        return False
+    kinds = {column.kind for _, column in known.items() if column.kind != "drop"}
+    return kinds == {"number"} and known.others != "buy"
+
+
+def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:
     """The last step, with those of the parameters that are given."""
     if isinstance(estimator, str) and estimator in ("classifier", "regressor"):
-        shown, model = repr(estimator), _default_model(estimator)
+        shown, model = repr(estimator), _default_model(estimator, schema)
     elif is_private(estimator) and not isinstance(estimator, type):
         shown, model = "this estimator", clone(estimator)
     else:

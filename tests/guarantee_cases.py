@@ -51,7 +51,8 @@ PROPERTIES = {"feature_importances_"}  # computed from other attributes whenever
 
 def released(model):
     """The names of the attributes that noise is in."""
-    return {name for name in vars(model) if name in ("coef_", "intercept_", "coefs_", "intercepts_")} | PROPERTIES
+    names = ("coef_", "intercept_", "coefs_", "intercepts_", "embedding_", "target_center_", "target_scale_")
+    return {name for name in vars(model) if name in names} | PROPERTIES
 
 
 def assert_same_value(name, one, other):
@@ -67,8 +68,14 @@ def assert_same_value(name, one, other):
 
 
 def assert_only_releases_differ(one, other, bound):
-    assert len(one.inputs) == len(other.inputs) == one.attributes["n_steps_"]
+    """Return by how much each step moved; what trees buy before the first step moves by its own sensitivity at most."""
+    bought = sum(name in one.attributes for name in ("embedding_", "target_scale_"))
+    assert len(one.inputs) == len(other.inputs) == one.attributes["n_steps_"] + bought
     moves = [np.linalg.norm(a - b) for a, b in zip(one.inputs, other.inputs, strict=True)]
+    clips = bound / one.attributes["max_grad_norm_"]
+    for move, sensitivity in zip(moves[:bought], one.sensitivities, strict=False):
+        assert move <= sensitivity * clips * (1 + 1e-6)
+    moves = moves[bought:]
     assert max(moves) <= bound * (1 + 1e-6)
     assert one.attributes.keys() == other.attributes.keys()
     for name in one.attributes:
@@ -95,6 +102,7 @@ ALL_PUBLISH = {
     "n_steps_": "the plan's; fewer only after an interrupt from outside",
 }
 ALL_KEEP = {
+    "_fitted_noise_falls": "the plan",
     "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
     "_fitted_leaks": "what was read without payment, by kind; no value of it",
     "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
@@ -116,7 +124,7 @@ TREES_KEEP = {
 TREES_PUBLISH = {
     **ALL_PUBLISH,
     "data_norm_": "1.0",
-    "embedding_": "a function of the schema and of the public seed of the trees",
+    "embedding_": "a function of the schema, of the public seed of the trees and of noisy counts",
     "coef_": "post-processing of noisy sums",
     "intercept_": "post-processing of noisy sums",
     "coef_noise_": "function of the plan",
@@ -136,7 +144,13 @@ UNDOCUMENTED = {
     },
     DPMLPClassifier: ALL_KEEP,
     DPRandomTreesClassifier: TREES_KEEP,
-    DPRandomTreesRegressor: {**TREES_KEEP, **OF_TARGETS},
+    DPRandomTreesRegressor: {
+        **TREES_KEEP,
+        **OF_TARGETS,
+        "_fitted_scale": "`target_center_` and `target_scale_`",
+        "_fitted_units": "post-processing of noisy sums",
+        "_fitted_with_intercept": "the parameter `fit_intercept`",
+    },
     DPMLPRegressor: {**ALL_KEEP, **OF_TARGETS},
 }
 PUBLISHED = {
@@ -159,6 +173,8 @@ PUBLISHED = {
     DPRandomTreesRegressor: {
         **TREES_PUBLISH,
         "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
+        "target_center_": "post-processing of noisy sums",
+        "target_scale_": "post-processing of noisy sums",
     },
     DPMLPRegressor: {
         **ALL_PUBLISH,

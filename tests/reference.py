@@ -593,12 +593,21 @@ def _vectorized_cell(cell, column, numbers, n_bins):
     return {"bins": bins, "scale": [scaled, 0.0], "both": [*bins, scaled]}[numbers]
 
 
-def leaves_of_row(codes, column, threshold, gaps_right, first_word, words):
+def leaves_from_left(left):
+    """Leaves of a tree, from the left; a leaf is its own left child."""
+
+    def below(node):
+        return [node] if left[node] == node else [*below(left[node]), *below(left[node] + 1)]
+
+    return below(0)
+
+
+def leaves_of_row(codes, column, threshold, gaps_right, first_word, words, left):
     """The leaf of a coded row in each tree, from the left: a gap of numbers is NaN, levels are whole numbers."""
     found = []
     for t in range(len(column)):
-        node = 0
-        while node < len(column[t]):
+        node, leaves = 0, leaves_from_left(left[t])
+        while node not in leaves:
             code = codes[column[t][node]]
             place = int(first_word[t][node])
             if place:  # a set of levels
@@ -607,8 +616,8 @@ def leaves_of_row(codes, column, threshold, gaps_right, first_word, words):
                 right = bool(gaps_right[t][node])
             else:
                 right = bool(code >= threshold[t][node])
-            node = 2 * node + 1 + right
-        found.append(node - len(column[t]))
+            node = left[t][node] + right
+        found.append(leaves.index(node))
     return found
 
 

@@ -201,16 +201,17 @@ def test_a_pipeline_that_buys_hands_codes_on_as_they_are():
 
 
 def test_trees_of_a_bought_schema_are_post_processing():
-    """They are drawn from the schema that was released and from a public seed, at no further price."""
+    """They are drawn from the schema and the counts that were released, and from a public seed."""
     table = customers(N)
     steps = [("vectorizer", coder(BOUGHT)), ("model", trees(trees_random_state=7))]
     pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, labels(table)))
     other_rows = customers(30, seed=5)  # the schema, and no row of the fit
     carried = row_schema_of(coder(pipe[0].schema_).fit(other_rows).transform(other_rows))
-    again = PublicTreesEmbedding(20, schema=carried, random_state=7).fit(np.zeros((1, len(carried))))
     drawn = pipe[-1].embedding_
+    known = {"schema": carried, "random_state": 7, "marginals": drawn.marginals}
+    again = PublicTreesEmbedding(20, **known).fit(np.zeros((1, len(carried))))
     assert drawn.schema_ == again.schema_
-    for field in ("column", "threshold", "gaps_right", "first_word", "words"):
+    for field in ("column", "threshold", "gaps_right", "first_word", "words", "left", "leaf"):
         np.testing.assert_array_equal(getattr(drawn._fitted_trees, field), getattr(again._fitted_trees, field))
     assert pipe.privacy_event_ == compose([pipe[0].privacy_event_, pipe[-1].privacy_event_])
 

@@ -36,8 +36,8 @@ KEPT = [name for name, column in SCHEMA.items() if column.kind != "drop"]
 LEVELS = {"job": 5, "grade": 5, "member": 3}
 
 
-def trees_of(n_estimators=20, max_depth=4, **parameters):
-    return PublicTreesEmbedding(n_estimators, max_depth, **{"schema": SCHEMA, "random_state": 0, **parameters})
+def trees_of(n_estimators=20, **parameters):
+    return PublicTreesEmbedding(n_estimators, **{"schema": SCHEMA, "random_state": 0, **parameters})
 
 
 def classifier(**parameters):
@@ -49,7 +49,7 @@ def blocks_of(schema):
 
 
 def arrays_of(trees):
-    return trees.column, trees.threshold, trees.gaps_right, trees.first_word, trees.words
+    return trees.column, trees.threshold, trees.gaps_right, trees.first_word, trees.words, trees.left
 
 
 def same(one, two):
@@ -67,16 +67,27 @@ def right_levels(trees, t, node, n_levels):
 
 
 def walk(trees, t, whole, split):
-    """Call `split(node, column, views)` at each node from the root on; it returns what both children can see."""
-    views = {0: whole}
-    for node in range(trees.n_leaves - 1):
-        views[2 * node + 1], views[2 * node + 2] = split(node, int(trees.column[t, node]), views[node])
+    """Call `split(node, column, views)` at each split from the root on; it returns what both children can see.
+
+    Return what each leaf sees.
+    """
+    views, waiting, leaves = {0: whole}, [0], []
+    while waiting:
+        node = waiting.pop()
+        left = int(trees.left[t, node])
+        if left == node:
+            leaves.append(views[node])
+            continue
+        views[left], views[left + 1] = split(node, int(trees.column[t, node]), views[node])
+        waiting += [left, left + 1]
+    return leaves
 
 
-@pytest.mark.parametrize("depth", [1, 4, 7])
-def test_every_number_is_cut_inside_what_the_node_can_see(depth):
+@pytest.mark.parametrize("shares", [None, [None, np.eye(9)[3]], [np.arange(33.0) / 528, np.ones(9) / 9]], ids=str)
+@pytest.mark.parametrize("n_leaves", [2, 16, 100])
+def test_every_number_is_cut_inside_what_the_node_can_see(n_leaves, shares):
     blocks = blocks_of({"a": (0, 1), "b": (-5, 90)})
-    trees = draw_trees(blocks, 50, depth, 3)
+    trees = draw_trees(blocks, 50, n_leaves, 12, 3, shares)
 
     def split(node, j, view):
         low, high = view[j]
@@ -85,7 +96,7 @@ def test_every_number_is_cut_inside_what_the_node_can_see(depth):
         return [{**view, j: side} for side in ((low, cut), (cut, high))]
 
     for t in range(50):
-        walk(trees, t, {0: (0.0, 1.0), 1: (-5.0, 90.0)}, split)
+        assert len(walk(trees, t, {0: (0.0, 1.0), 1: (-5.0, 90.0)}, split)) == n_leaves
 
 
 @pytest.mark.parametrize("kind", ["category", "ordinal", "flag"])
@@ -98,14 +109,11 @@ def test_no_side_of_a_split_of_levels_is_empty(kind, n_listed):
     else:
         schema = {"a": {"kind": kind, "categories": [f"v{i}" for i in range(n_listed)]}}
         width, n_split = n_listed + 2, max(n_listed, 2)
-    trees = draw_trees(blocks_of(schema), 60, 4, 5)
+    trees = draw_trees(blocks_of(schema), 60, 16, 8, 5)
     sides = set()
 
     def split(node, j, seen):
-        if len(seen) < 2:
-            assert trees.first_word[t, node] == 0  # nothing is left to split: all go to the left
-            assert math.isnan(trees.threshold[t, node])
-            return seen, seen
+        assert len(seen) > 1
         assert trees.first_word[t, node] > 0
         to_right = right_levels(trees, t, node, width)
         right = [level for level in seen if level in to_right]
@@ -118,14 +126,16 @@ def test_no_side_of_a_split_of_levels_is_empty(kind, n_listed):
         return left, right
 
     for t in range(60):
-        walk(trees, t, list(range(n_split)), split)
+        leaves = walk(trees, t, list(range(n_split)), split)
+        assert len(leaves) <= min(16, n_split)
+        assert len(leaves) == 16 or all(len(seen) == 1 for seen in leaves)  # a tree ends where nothing can be split
     assert sides == ({True, False} if width > n_split else {None})  # gaps go to either side
 
 
 def test_columns_are_picked_uniformly_and_low_ends_by_octaves():
     """Counts of 20,000 roots within 5 standard deviations: false alarms below 1e-6 for each of the five."""
     blocks = blocks_of({"a": (0, 1), "b": (0, 1), "c": ["x", "y", "z"], "d": "flag"})
-    trees = draw_trees(blocks, 20_000, 1, 7)
+    trees = draw_trees(blocks, 20_000, 2, 1, 7)
     column, cut = trees.column[:, 0], trees.threshold[:, 0]
     for j in range(4):
         assert abs(np.mean(column == j) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 20_000)
@@ -143,7 +153,7 @@ def test_columns_are_picked_uniformly_and_low_ends_by_octaves():
 def test_scales_and_edges_of_a_schema_say_where_a_number_is_cut():
     """Half of a uniform cut lies below the middle of the scale: false alarms below 1e-6."""
     schema = {"a": {"bounds": (0, 1e6), "scale": "log"}, "b": {"edges": [0, 1, 10, 1000, 1001]}}
-    trees = draw_trees(blocks_of(schema), 20_000, 1, 1)
+    trees = draw_trees(blocks_of(schema), 20_000, 2, 1, 1)
     for j, middle in ((0, math.expm1(math.log1p(1e6) / 2)), (1, 10.0)):
         cuts = trees.threshold[trees.column[:, 0] == j, 0]
         share = 0.5 * 0.5 + 0.5 * 7 / 8
@@ -152,8 +162,84 @@ def test_scales_and_edges_of_a_schema_say_where_a_number_is_cut():
 
 def test_the_first_trees_are_the_same_whatever_their_number():
     few, many = trees_of(5).fit(FRAME), trees_of(50).fit(FRAME)
-    for one, two in zip(arrays_of(few._fitted_trees)[:4], arrays_of(many._fitted_trees)[:4], strict=True):
-        np.testing.assert_array_equal(one, two[:5])
+    for one, two in zip(arrays_of(few._fitted_trees), arrays_of(many._fitted_trees), strict=True):
+        np.testing.assert_array_equal(one, two[: len(one)])  # words of later trees follow those of earlier ones
+
+
+# --- where people are ---
+
+
+def test_the_node_in_which_most_people_are_expected_is_split_next():
+    """Of two leaves more only the larger can have been split; shares are products over columns."""
+    shares = [np.array([0.05, 0.1, 0.15, 0.7, 0.0]), np.array([0.6, 0.3, 0.1, 0.0, 0.0])]
+    schema = {"a": (0, 1), "b": {"kind": "category", "categories": ["x", "y", "z"]}}
+    below = np.concatenate([[0.0], np.cumsum(shares[0][:4])])
+    for n_leaves in (3, 6, 12):
+        trees = draw_trees(blocks_of(schema), 40, n_leaves, 20, 1, shares)
+        before = draw_trees(blocks_of(schema), 40, n_leaves - 1, 20, 1, shares)  # the same trees for the first one
+        t = 0
+
+        def split(node, j, view, trees=trees):
+            low, high, seen = view
+            if j == 0:
+                cut = trees.threshold[0, node]
+                return (low, cut, seen), (cut, high, seen)
+            right = right_levels(trees, 0, node, 5)
+            return (low, high, [v for v in seen if v not in right]), (low, high, [v for v in seen if v in right])
+
+        def mass(view):
+            low, high, seen = view
+            places = np.linspace(0, 1, 5)
+            return float(np.diff(np.interp([low, high], places, below))[0] * sum(shares[1][v] for v in seen))
+
+        few, many = ([*walk(each, t, (0.0, 1.0, [0, 1, 2]), split)] for each in (before, trees))
+        (gone,) = [view for view in few if view not in many]
+        can_be_split = [view for view in few if view[1] > view[0]]
+        assert mass(gone) == pytest.approx(max(mass(view) for view in can_be_split))
+        assert sum(mass(view) for view in many) == pytest.approx(1.0)
+
+
+def test_half_of_the_thresholds_follow_the_people():
+    """All people are in the third of four cells: false alarms below 1e-6."""
+    trees = draw_trees(blocks_of({"a": (0, 1)}), 20_000, 2, 1, 1, [np.array([0.0, 0.0, 1.0, 0.0, 0.0])])
+    cuts = trees.threshold[:, 0]
+    octaves = 1.0 / 8.0  # of the 8, one from 1/2 to 1, uniform in the logarithm
+    in_cell = 0.5 + 0.25 * 0.25 + 0.25 * octaves * math.log2(0.75 / 0.5)
+    assert abs(np.mean((cuts >= 0.5) & (cuts < 0.75)) - in_cell) < 5 * math.sqrt(in_cell * (1 - in_cell) / 20_000)
+
+
+def test_half_of_the_thresholds_have_a_density_of_a_power_of_that_of_the_people():
+    shares = np.array([1.0, 32.0, 0.0]) / 33.0  # 32 ** 0.4 = 4 times the density on the right half
+    cuts = draw_trees(blocks_of({"a": (0, 1)}), 20_000, 2, 1, 2, [shares]).threshold[:, 0]
+    right = 0.5 * 4 / 5 + 0.25 * 0.5 + 0.25 / 8
+    assert abs(np.mean(cuts >= 0.5) - right) < 5 * math.sqrt(right * (1 - right) / 20_000)
+
+
+def test_marginals_are_shares_by_name_and_those_left_out_are_even():
+    job = [0.5, 0.2, 0.2, 0.05, 0.05]
+    one = trees_of(marginals={"job": job}).fit(FRAME)
+    assert same(one, trees_of(marginals={"job": (10 * np.array(job)).tolist()}).fit(FRAME))  # of any sum
+    assert not same(one, trees_of().fit(FRAME))
+    assert same(one, clone(one).fit(FRAME))
+    assert one.epsilon_ == 0.0
+
+
+@pytest.mark.parametrize(
+    ("marginals", "error", "message"),
+    [
+        ([1.0], TypeError, r"\Amarginals=<list> is no mapping: .*\Z"),
+        ({"nobody": [1.0, 2.0]}, ValueError, r"\Amarginals names 'nobody', no column of the schema: leave it out\.\Z"),
+        ({"job": [1.0, 2.0]}, ValueError, r"\Amarginals of column 'job' are no shares .* give 5 numbers, .*\Z"),
+        ({"job": [-1.0, 2.0, 1.0, 1.0, 1.0]}, ValueError, r"\Amarginals of column 'job'"),
+        ({"job": [math.nan] * 5}, ValueError, r"\Amarginals of column 'job'"),
+        ({"job": [0.0] * 5}, ValueError, r"\Amarginals of column 'job'"),
+        ({"job": "many"}, ValueError, r"\Amarginals of column 'job'"),
+        ({"age": [1.0]}, ValueError, r"\Amarginals of column 'age' .* give two or more numbers"),
+    ],
+)
+def test_bad_marginals_are_refused_by_one_line(marginals, error, message):
+    with pytest.raises(error, match=message):
+        trees_of(marginals=marginals).fit(FRAME)
 
 
 # --- the kernel and its plain reading ---
@@ -169,22 +255,23 @@ def drawn_codes(n=300):
     return codes
 
 
-@pytest.mark.parametrize("depth", [1, 2, 5, 8])
-def test_leaves_are_those_of_the_plain_reading(depth):
+@pytest.mark.parametrize(("n_leaves", "depth"), [(2, 1), (4, 8), (32, 5), (100, 24)])
+def test_leaves_are_those_of_the_plain_reading(n_leaves, depth):
     blocks = blocks_of({"a": (0, 1), "b": (-3, 3), "c": [f"v{i}" for i in range(70)], "d": "flag"})
-    trees = draw_trees(blocks, 12, depth, 11)
+    trees = draw_trees(blocks, 12, n_leaves, depth, 11)
     codes = drawn_codes()
     columns = [codes[:, 0], codes[:, 1], codes[:, 2].astype(np.int32), codes[:, 3].astype(np.int32)]
     found = np.full((len(codes), 12), -1, np.int32)
     trees.write_leaves(columns, 0, 0, found)
     np.testing.assert_array_equal(found, [leaves_of_row(row, *arrays_of(trees)) for row in codes])
-    trees.write_leaves(columns, 100, 2**depth, found)
-    expected = [np.array(leaves_of_row(row, *arrays_of(trees))) + 100 + 2**depth * np.arange(12) for row in codes]
+    assert trees.depth.max() <= depth
+    trees.write_leaves(columns, 100, n_leaves, found)
+    expected = [np.array(leaves_of_row(row, *arrays_of(trees))) + 100 + n_leaves * np.arange(12) for row in codes]
     np.testing.assert_array_equal(found, expected)
 
 
 def test_a_number_on_a_threshold_goes_to_the_right():
-    trees = draw_trees(blocks_of({"a": (0, 1)}), 1, 1, 0)
+    trees = draw_trees(blocks_of({"a": (0, 1)}), 1, 2, 1, 0)
     cut = float(trees.threshold[0, 0])
     found = np.zeros((3, 1), np.int32)
     trees.write_leaves([np.array([np.nextafter(cut, 0), cut, np.nextafter(cut, 1)])], 0, 0, found)
@@ -227,7 +314,7 @@ def test_every_row_has_the_norm_1_and_none_is_longer(share, n_estimators):
 
 
 def test_names_are_unique_and_say_what_a_column_is():
-    made = trees_of(3, 2).fit(FRAME)
+    made = trees_of(3, max_depth=2).fit(FRAME)
     names = made.get_feature_names_out().tolist()
     plain = DPTableVectorizer(SCHEMA).fit(FRAME).get_feature_names_out().tolist()
     leaves = [f"publictreesembedding_{t}_{leaf}" for t in range(3) for leaf in range(4)]
@@ -454,8 +541,9 @@ BAD = {
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
     "no depth": ({"max_depth": 0}, "max_depth=0 is out of range"),
     "half a depth": ({"max_depth": 1.5}, "max_depth=1.5 is of the wrong type"),
-    "too deep": ({"max_depth": 30}, "choose fewer trees, or a smaller depth"),
-    "too many": ({"n_estimators": 10**9}, "choose fewer trees, or a smaller depth"),
+    "one leaf": ({"max_leaf_nodes": 1}, "max_leaf_nodes=1 is out of range"),
+    "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "choose fewer trees, or fewer leaves"),
+    "too many": ({"n_estimators": 10**9}, "choose fewer trees, or fewer leaves"),
     "no bins": ({"n_bins": 0}, "n_bins=0 is out of range"),
     "no share": ({"plain_share": 1.0}, "plain_share=1.0 is out of range"),
     "a share of NaN": ({"plain_share": math.nan}, "plain_share=nan is out of range"),

@@ -741,13 +741,18 @@ SENTENCES = {
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
         ],
-        "`embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the "
-        "trees, and of the coefficients.": [
-            "tests/test_random_trees.py::test_trees_follow_from_what_is_public",
-            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
-        ],
-        "Where the schema was bought, that is post-processing, and the price is that of the purchase.": [
+        "`embedding_` is a function of the schema, of the seed of the trees, and of counts of people in the cells of "
+        "each column, which are released once, with noise, before the first step.": [
+            "tests/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
+            "tests/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
             "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
+        "They have 3 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+        ],
+        "`feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.": [
+            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
         ],
     },
     DPMLPClassifier: {

@@ -25,10 +25,15 @@ from skdp import (
     allocate_budget,
     config_context,
 )
+from skdp._random import SecretStream
 from skdp._training.one_hot import OneHotModel
+from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.ensemble.people import PEOPLE_SHARE, PeoplePurchase
+from skdp.ensemble.target_units import UNITS_SHARE, TargetPurchase
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import TableSchema
+from skdp.preprocessing.blocks import Block
 
 FALSE_ALARM = 1e-6
 SCHEMA = {
@@ -257,20 +262,26 @@ def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(inputs, name, own
 
     one = inputs(make(), X, y, np.ones(len(X)))
     for second, factor in ((inputs(make(), X, y, without), 1.0), (inputs(make(), other, y, np.ones(len(X))), 2.0)):
-        assert len(one[0]) == len(second[0]) == one[2].n_steps_
-        moves = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+        assert len(one[0]) == len(second[0]) == one[2].n_steps_ + 1
+        bought, *moves = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+        assert 0.0 < bought <= math.sqrt(4 * factor) * (1 + 1e-9)  # a cell of each of four columns, or two of each
         assert 0.0 < max(moves) <= factor * one[2].max_grad_norm_ * (1 + 1e-9)
         assert one[1] == second[1]
         np.testing.assert_array_equal(one[2].coef_, second[2].coef_)
         assert pickle.dumps(one[2].embedding_) == pickle.dumps(second[2].embedding_)
 
 
-def test_trees_follow_from_what_is_public():
+def test_trees_follow_from_noisy_counts_and_what_is_public():
     X, y = people()
     other = people(50, seed=9)[0].iloc[::-1].reset_index(drop=True)
     model = model_of(trees_random_state=3).fit(X, y)
-    alone = PublicTreesEmbedding(12, 3, schema=SCHEMA, random_state=3).fit(other)
-    assert pickle.dumps(model.embedding_) == pickle.dumps(alone)
+    marginals = model.embedding_.marginals
+    alone = PublicTreesEmbedding(12, 3, schema=SCHEMA, random_state=3, marginals=marginals).fit(other)
+    assert alone.schema_ == model.embedding_.schema_
+    for name, each in vars(alone._fitted_trees).items():
+        np.testing.assert_array_equal(each, getattr(model.embedding_._fitted_trees, name), err_msg=name)
+    assert [len(marginals[name]) for name in SCHEMA] == [33, 5, 33, 6]
+    assert all(sum(each) == pytest.approx(1.0) and min(each) > 0 for each in marginals.values())
     shuffled = model_of(trees_random_state=3).fit(X[["rank", "born", "age", "work"]], y)
     np.testing.assert_array_equal(shuffled.coef_, model.coef_)  # the order of columns has no say
     assert not np.array_equal(model_of(trees_random_state=4).fit(X, y).coef_, model.coef_)
@@ -290,16 +301,16 @@ def test_neither_seed_follows_from_the_other(monkeypatch):
     for trees, seed in ((0, 5), (1, 5), (0, 6), (5, 5)):
         noises.append([])
         models.append(model_of(trees_random_state=trees, random_state=seed, max_iter=5).fit(X, y))
-    same, other, fresh, _ = noises
+    same, other, fresh, another = (np.concatenate([each.ravel() for each in noise]) for noise in noises)
     np.testing.assert_allclose(same, other, rtol=0, atol=1e-9)  # the trees have no say in the noise
-    np.testing.assert_allclose(same, noises[3], rtol=0, atol=1e-9)
-    assert np.abs(np.array(same) - fresh).max() > 1.0 / len(X)
+    np.testing.assert_allclose(same, another, rtol=0, atol=1e-9)
+    assert np.abs(same - fresh).max() > 1.0 / len(X)
     assert models[0].embedding_.seed_ == models[2].embedding_.seed_ == 0
-    assert pickle.dumps(models[0].embedding_) == pickle.dumps(models[2].embedding_)
+    assert models[0].embedding_.marginals == models[1].embedding_.marginals != models[2].embedding_.marginals
     # Nor is the generator of the trees that of the noise.
     rng = np.random.default_rng(5)
-    drawn = rng.normal(size=noises[3][0].size) * models[3].noise_multiplier_ * models[3].max_grad_norm_
-    assert abs(np.corrcoef(drawn, noises[3][0])[0, 1]) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(drawn.size)
+    drawn = rng.normal(size=noises[3][1].size) * models[3].noise_multiplier_ * models[3].max_grad_norm_
+    assert abs(np.corrcoef(drawn, noises[3][1])[0, 1]) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(drawn.size)
 
 
 # --- what is published of the model -----------------------------------------------------------------------------------
@@ -340,13 +351,20 @@ def plain_importances(model):
                 found[blocks[b].position] += np.mean(part**2) - np.mean(spread**2)
                 continue
             leaf_noise = spread[0] ** 2 * width / (width - 1)  # of a leaf before the mean is taken away
-            for node, j in enumerate(trees.column[b - len(blocks)]):
-                depth = (node + 1).bit_length() - 1
-                n = width >> depth
-                leaves = part[(node + 1 - 2**depth) * n :][:n]
-                left, right = leaves[: n // 2].mean(), leaves[n // 2 :].mean()
-                energy = (left - right) ** 2 / 4 - leaf_noise * 2 / (n // 2) / 4
-                found[blocks[j].position] += energy / 2**depth
+            left = trees.left[b - len(blocks)]
+            order = reference.leaves_from_left(left)
+
+            def below(node, left=left, order=order):
+                """Numbers of the leaves below a node."""
+                if left[node] == node:
+                    return [order.index(node)]
+                return below(left[node]) + below(left[node] + 1)
+
+            for node in np.flatnonzero(left != np.arange(len(left))):
+                one, other = below(left[node]), below(left[node] + 1)
+                weight = len(one) * len(other) / (len(one) + len(other)) / len(order)
+                energy = (part[one].mean() - part[other].mean()) ** 2 - leaf_noise * (1 / len(one) + 1 / len(other))
+                found[blocks[trees.column[b - len(blocks), node]].position] += weight * energy
     found = np.maximum(found, 0.0)
     return found / found.sum() if found.any() else found
 
@@ -425,7 +443,8 @@ BAD = {
     "no number of trees": ({"n_estimators": 0}, {}, "n_estimators=0"),
     "words for trees": ({"n_estimators": "x"}, {}, "n_estimators='x'"),
     "words for a depth": ({"max_depth": "deep"}, {}, "max_depth='deep'"),
-    "too many leaves": ({"max_depth": 40}, {}, "max_depth=40"),
+    "too many leaves": ({"max_depth": 40, "max_leaf_nodes": 2**40}, {}, "max_leaf_nodes=1099511627776"),
+    "one leaf": ({"max_leaf_nodes": 1}, {}, "max_leaf_nodes=1"),
     "bins": ({"n_bins": 0.5}, {}, "n_bins=0.5"),
     "a negative seed": ({"trees_random_state": -1}, {}, "trees_random_state=-1"),
     "no seed": ({"trees_random_state": None}, {}, "trees_random_state=None"),
@@ -681,6 +700,191 @@ def test_the_scale_of_targets_is_that_of_the_fit():
     model = DPRandomTreesRegressor(3, 2, bounds=(-1, 1), y_bounds=(0, 10), max_iter=2, accountant=accountant)
     before = model.fit(X, 5.0 + X[:, 0]).predict(X)
     np.testing.assert_array_equal(model.set_params(fit_intercept=False, warm_start=True).predict(X), before)
-    with pytest.raises(ValueError, match=r"\Afit_intercept=False asks for another scale.*warm_start=False\.\Z"):
+    with pytest.raises(ValueError, match=r"\Afit_intercept=False asks for other units.*warm_start=False\.\Z"):
         model.fit(X, X[:, 0])
     assert len(accountant.history) == 1
+
+
+# --- what is bought before the first step -----------------------------------------------------------------------------
+
+
+def numbers(n=4000, seed=0, spread=0.05):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 2))
+    return X, 7.0 + 10.0 * spread * (X[:, 0] + rng.normal(0.0, 0.3, n))
+
+
+def regressor_of(**own):
+    return DPRandomTreesRegressor(**{"n_estimators": 20, "bounds": (-1, 1), "y_bounds": (0, 10), "delta": 1e-5, **own})
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
+    for purchase, share in ((PeoplePurchase, PEOPLE_SHARE), (TargetPurchase, UNITS_SHARE)):
+        bought = purchase.beside_steps("zero_out", rate, 50).event_at(3.0).noise_multiplier
+        steps = 50 * (rate / 3.0) ** 2
+        assert bought**-2 / (bought**-2 + steps) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypatch):
+    """A row with another one in its place in all cells, weights from 0 to 1, and rows in odd places."""
+    found = []
+    release = GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        found.append((np.array(value), mechanism.sensitivity))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    schema = TableSchema({**SCHEMA, "edges": {"edges": [0.0, 1.0, 100.0]}, "log": {"bounds": (0, 10), "scale": "log"}})
+    blocks = [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(schema.items())]
+    odd = [math.nan, math.inf, -math.inf, 1e300, -1e300, 0.0, 100.0, 99.999]
+    rng, moved = np.random.default_rng(0), 0.0
+    for value, weight in itertools.product(odd, (1.0, 0.3, 1e-300)):
+        codes = [
+            rng.uniform(0, 50, 30) if block.is_line else rng.integers(0, block.width, 30).astype(np.int32)
+            for block in blocks
+        ]
+        weights, found[:] = rng.uniform(0, 1, 30), []
+        weights[4] = weight
+        other, without = [each.copy() for each in codes], weights.copy()
+        for block, each in zip(blocks, other, strict=True):
+            each[4] = value if block.is_line else (each[4] + 1) % block.width
+        if adjacency != "replace_one":
+            without[4], other = 0.0, codes
+        purchase = PeoplePurchase.beside_steps(adjacency, 1.0, 10)
+        for rows, each in ((codes, weights), (other, without)):
+            purchase.buy(blocks, rows, each, 5.0, SecretStream.from_random_state(0))
+        (one, sensitivity), (two, _) = found
+        if adjacency == "replace_one":
+            sensitivity *= 2.0
+        moved = max(moved, np.linalg.norm(one - two) / sensitivity)
+        assert one.sum() == pytest.approx(len(blocks) * weights.sum())
+        assert np.linalg.norm(one - two) <= weight * sensitivity * (1 + 1e-9) + 1e-12
+    assert moved == pytest.approx(1.0)
+
+
+def test_marginals_of_many_rows_are_their_shares():
+    X, y = people(60_000)
+    found = model_of(5, epsilon=8.0, max_iter=1, random_state=0).fit(X, y).embedding_.marginals
+    shares = X["work"].value_counts(normalize=True, dropna=False)
+    expected = [shares[each] for each in ("clerk", "cook", "smith", "never heard of", None)]
+    np.testing.assert_allclose(found["work"], expected, atol=0.01)
+    assert found["age"][-1] == pytest.approx(X["age"].isna().mean(), abs=0.01)
+    middle = X["age"].between(50, 53.125, inclusive="left").mean()
+    assert found["age"][16] == pytest.approx(middle, abs=0.005)
+
+
+def test_marginals_are_even_where_noise_rules():
+    X, y = people(100)
+    found = model_of(5, epsilon=0.01, random_state=0).fit(X, y).embedding_.marginals
+    assert max(max(each) / min(each) for each in found.values()) < 20.0
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency):
+    rng, moved = np.random.default_rng(0), 0.0
+    purchase = TargetPurchase.beside_steps(adjacency, 1.0, 10)
+    sensitivity = purchase._mechanism(3.0).sensitivity * (2.0 if adjacency == "replace_one" else 1.0)
+    for one, other, weight in itertools.product((-1.0, -0.4, 0.0, 1.0), (-1.0, 0.3, 1.0), (1.0, 0.2)):
+        values, weights = rng.uniform(-1, 1, 20), rng.uniform(0, 1, 20)
+        values[3], weights[3] = one, weight
+        again, kept = values.copy(), weights.copy()
+        again[3], kept[3] = (other, weight) if adjacency == "replace_one" else (one, 0.0)
+        streams = [SecretStream.from_random_state(0) for _ in range(2)]
+        sums = [
+            np.array(purchase.buy(*each, 3.0, stream))
+            for each, stream in zip(((values, weights), (again, kept)), streams, strict=True)
+        ]
+        move = np.linalg.norm(sums[0] - sums[1])  # of the same noise
+        moved = max(moved, move)
+        assert move <= sensitivity * (1 + 1e-9)
+    assert moved > 0.5 * sensitivity
+
+
+def test_units_are_mean_and_spread_of_the_targets():
+    X, y = numbers(20_000)
+    model = regressor_of(epsilon=8.0, random_state=0).fit(X, y)
+    assert model.target_center_ == pytest.approx(y.mean(), abs=0.02)
+    assert model.target_scale_ * 0.45 == pytest.approx(y.std(), rel=0.1)
+    scores = model.embedding_._one_hot(X)
+    predicted = model.target_center_ + model.target_scale_ * model._scores(scores)[:, 0]
+    np.testing.assert_allclose(model.predict(X), np.clip(predicted, 0, 10))
+    without = regressor_of(epsilon=8.0, fit_intercept=False, random_state=0).fit(X, y)
+    assert without.target_center_ == 0.0
+    assert without.target_scale_ * 0.45 == pytest.approx(np.sqrt(np.mean(y**2)), rel=0.1)
+
+
+def test_units_are_those_of_the_bounds_where_noise_rules():
+    X, y = numbers(60)
+    model = regressor_of(epsilon=0.05, random_state=0).fit(X, y)
+    assert (model.target_center_, model.target_scale_) == (5.0, 5.0)
+
+
+def test_units_are_of_weighted_targets():
+    X, y = numbers(20_000)
+    weights = np.where(y > np.median(y), 1.0, 0.1)
+    model = regressor_of(epsilon=8.0, weight_bound=1.0, random_state=0).fit(X, y, sample_weight=weights)
+    assert model.target_center_ == pytest.approx(np.average(y, weights=weights), abs=0.03)
+    times = regressor_of(epsilon=8.0, weight_bound=100.0, random_state=0).fit(X, y, sample_weight=100 * weights)
+    np.testing.assert_allclose(times.coef_, model.coef_, rtol=1e-9)
+
+
+def test_skewed_targets_keep_their_mean():
+    """With a clip that suits the bounds alone, the mean prediction was off by .385 standard deviations of these."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = np.where(rng.random(20_000) < 0.3 - 0.2 * X[:, 0], 0.0, rng.normal(10.0, 0.7, 20_000))
+    model = regressor_of(y_bounds=(0, 12), epsilon=4.0, random_state=0).fit(X, y)
+    assert abs(model.predict(X).mean() - y.mean()) < 0.2 * y.std()
+
+
+@pytest.mark.parametrize("make", [model_of, regressor_of])
+def test_later_runs_keep_what_was_bought(make):
+    X, y = numbers()
+    y = y if make is regressor_of else (y > 7.0).astype(int)
+    own = {} if make is regressor_of else {"schema": None, "bounds": (-1, 1)}
+    accountant = PrivacyAccountant()
+    model = make(accountant=accountant, max_iter=5, **own).fit(X, y)
+    first = pickle.dumps(model.embedding_)
+    model.partial_fit(X[:100], y[:100])
+    model.set_params(warm_start=True).fit(X, y)
+    assert pickle.dumps(model.embedding_) == first
+    bought = 2 if make is regressor_of else 1
+    priced = [sum(flatten(charge.event).values()) for charge in accountant.history]
+    assert priced == [5 + bought, 5, 5]
+    fresh = model.set_params(warm_start=False, random_state=9).fit(X, y)
+    assert pickle.dumps(fresh.embedding_) != first
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("life", ["another process", "warm start"])
+@pytest.mark.parametrize("seed", [5, None])
+@pytest.mark.parametrize("make", [model_of, regressor_of])
+def test_a_run_that_resumes_has_what_it_bought(make, seed, life, tmp_path):
+    """From its file: the trees and units of the first steps, and one charge."""
+    X, y = numbers(400)
+    y = y if make is regressor_of else (y > 7.0).astype(int)
+    own = {} if make is regressor_of else {"schema": None, "bounds": (-1, 1)}
+    accountant, calls = PrivacyAccountant(), itertools.count(1)
+    own |= {"max_iter": 20, "accountant": accountant, "random_state": seed, "warm_start": life == "warm start"}
+    model = make(checkpoint=tmp_path / "run", **own)
+
+    def step(n_done):
+        if next(calls) == 7:
+            raise KeyboardInterrupt
+
+    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    model.fit(X, y)
+    assert model.n_steps_ == 7
+    resumed = model if life == "warm start" else make(checkpoint=tmp_path / "run", **own)
+    before = pickle.dumps(model.embedding_), getattr(model, "target_scale_", None)
+    resumed.fit(X, y)
+    assert resumed.n_steps_ == 20
+    assert (pickle.dumps(resumed.embedding_), getattr(resumed, "target_scale_", None)) == before
+    assert len(accountant.history) == 1
+    assert resumed.privacy_event_ == accountant.history[0].event
+    if seed is not None:
+        whole = make(**{**own, "accountant": None, "warm_start": False}).fit(X, y)
+        np.testing.assert_array_equal(resumed.coef_, whole.coef_)

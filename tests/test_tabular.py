@@ -24,6 +24,7 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
+from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
@@ -148,11 +149,30 @@ def test_from_a_raw_frame_to_numbers(schema):
     schema = TableSchema(schema, others="buy") if schema else None
     with warnings.catch_warnings(action="error"):
         model = tabular_pipeline("regressor", schema=schema, epsilon=4.0, y_bounds=BOUNDS).fit(FRAME, SPENT)
-    assert isinstance(model[-1], DPMLPRegressor)
-    assert model[0].numbers == "scale"
+    assert isinstance(model[-1], DPRandomTreesRegressor)
+    assert model[0].numbers == "codes"
     assert model.score(FRAME, SPENT) > 0.9
     assert 3.99 < model.epsilon_ <= 4.0
     assert model[-1].y_bounds_ == (0.0, 100.0)
+
+
+NUMBERS = {"a": (0, 1), "b": {"bounds": (0, 1), "scale": "log"}, "c": "number"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "chosen"),
+    [
+        (NUMBERS, DPMLPRegressor),
+        (TableSchema({**NUMBERS, "name": "drop"}, others="drop"), DPMLPRegressor),
+        (TableSchema(NUMBERS, others="buy"), DPRandomTreesRegressor),  # of others nothing is known
+        ({**NUMBERS, "d": "flag"}, DPRandomTreesRegressor),
+        ({**NUMBERS, "d": ("2000-01-01", "2001-01-01")}, DPRandomTreesRegressor),
+        ({}, DPRandomTreesRegressor),
+        (None, DPRandomTreesRegressor),
+    ],
+)
+def test_numbers_alone_are_for_a_network(schema, chosen):
+    assert type(tabular_pipeline("regressor", schema=schema, y_bounds=BOUNDS)[-1]) is chosen
 
 
 def test_bounds_of_targets_are_never_read_in_silence():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import NamedTuple
@@ -286,11 +287,33 @@ def test_a_bound_is_not_bought_without_weights_or_of_rows_elsewhere(kind, tmp_pa
     if not kind.startswith("trees"):
         with pytest.raises(ValueError, match=r"^weight_bound='private' with rows that are not in memory"):
             model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), table.y, table.weight)
-    if hasattr(model, "checkpoint"):
-        with pytest.raises(ValueError, match=r"^weight_bound='private' with checkpoint="):
-            model.set_params(checkpoint=tmp_path / "run").fit(table.X, table.y, table.weight)
     assert not [charge for charge in ledger.history if charge.event is not None]
-    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("ridge", "least squares")])
+def test_a_run_that_resumes_has_the_bound_that_it_bought(kind, tmp_path):
+    table, ledger, calls = people(kind), PrivacyAccountant(), itertools.count(1)
+    own = {
+        "weight_bound": "private",
+        "accountant": ledger,
+        "checkpoint": tmp_path / "run",
+        "random_state": None,
+        "epsilon": 200.0,
+    }
+
+    def step(n_done):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+
+    begun = make(kind, **own)
+    begun._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    begun.fit(table.X, table.y, table.weight)
+    assert begun.n_steps_ == 3
+    resumed = make(kind, **own).fit(table.X, table.y, table.weight)
+    assert resumed.n_steps_ > 3
+    assert resumed.weight_bound_ == begun.weight_bound_ != 1.0
+    assert len(ledger.history) == 1
 
 
 @pytest.mark.parametrize("weight", [0.0, 1e-300, 1.0, 1e300])

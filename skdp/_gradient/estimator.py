@@ -57,6 +57,7 @@ from skdp.base import (
     warn_of_weak_delta,
 )
 from skdp.exceptions import BudgetExceededError
+from skdp.preprocessing.purchase import event_with
 from skdp.preprocessing.weight_bound import WeightPurchase
 
 
@@ -73,6 +74,7 @@ class GradientEstimator(PrivateEstimator):
 
     group_rows: Any = "auto"  # also of estimators that were pickled before there was one
     weight_bound: Any = None  # likewise
+    _starts_anew = True  # while a run is planned: whether it is the first one
 
     n_steps_: int
     n_iter_: int
@@ -307,6 +309,20 @@ class GradientEstimator(PrivateEstimator):
         return self._plan_next_run(terms, (n_samples, n_features), targets.outputs, warm=False)
 
     def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """Return the plan of a run, the first one or, if `warm`, one that starts from the current parameters."""
+        self._starts_anew = not warm or self._continues_the_first_run()
+        try:
+            return self._plan_run_after(terms, shape, outputs, warm=warm)
+        finally:
+            del self._starts_anew
+
+    def _continues_the_first_run(self) -> bool:
+        """Whether the current parameters are those of a first run that was interrupted, and whose file is there."""
+        if self.checkpoint is None or self._fitted_before[0] > 0:
+            return False
+        return Checkpoint(self.checkpoint, {}, (), 1, seeded=False).continues(releases_of(self))
+
+    def _plan_run_after(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
         if warm and self.adjacency != self.adjacency_:
             raise ValueError(
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
@@ -320,7 +336,7 @@ class GradientEstimator(PrivateEstimator):
         run = self._plan_run(terms.budget, n, shape[1], outputs)
         earlier = releases_of(self) if warm else ()
         before = (self.n_steps_, self.n_iter_) if warm else (0, 0)
-        purchase = self._purchase(run.plan.sampling, run.plan.n_steps)
+        purchases = self._purchases(run.plan.sampling, run.plan.n_steps)
         checkpoint = self._make_checkpoint(run, outputs, earlier)
         if checkpoint is not None and checkpoint.continues(earlier):
             earlier, before = earlier[:-1], self._fitted_before  # the current state is of this run, interrupted
@@ -330,7 +346,7 @@ class GradientEstimator(PrivateEstimator):
         event = self._event_at(run.plan.sampling, run.plan.n_steps)(run.plan.noise_multiplier)
         price = self._price(event, paid, self.delta)  # a run without a price is refused here
         stream = terms.stream.spawn("from step", before[0])
-        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm, purchase)
+        return Plan(run, outputs, n, stream, price, earlier, before, checkpoint, warm, purchases)
 
     def _check_rows(self, X: Any, *, reset: bool = True) -> Any:
         """See `PrivateEstimator`. What is returned has `shape` and `dtype`; `reset` is False after the first fit."""
@@ -395,8 +411,7 @@ class GradientEstimator(PrivateEstimator):
     def _learn(self, plan: Plan, rows: Any, targets: Targets) -> str:
         """See `PrivateEstimator`."""
         self.weight_bound_ = self._weight_reader().bound
-        if plan.purchase is not None:
-            targets = self._buy_weight_bound(plan, plan.purchase, targets)
+        rows, targets = self._buy(plan, rows, targets)
         theta, n_done = self._train(plan, rows, targets)
         run, (steps, epochs) = plan.run, plan.before
         self._set_parameters(theta, plan, n_done)
@@ -413,12 +428,15 @@ class GradientEstimator(PrivateEstimator):
         self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency)))
         return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
 
-    def _buy_weight_bound(self, plan: Plan, purchase: WeightPurchase, targets: Targets) -> Targets:
-        """Buy the bound on weights, and return the targets with weights as shares of it."""
-        stream = plan.stream.spawn("weight bound")
-        self.weight_bound_ = purchase.buy(targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public, stream)
+    def _buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Any, Targets]:
+        """Buy what is bought before the first step, and return rows and targets as the steps read them."""
+        purchase = plan.purchases.get(_WEIGHT_BOUND)
+        if purchase is None:
+            return rows, targets
+        given = targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public
+        (self.weight_bound_,) = plan.bought(_WEIGHT_BOUND, lambda stream: [purchase.buy(*given, stream)])
         shares = WeightReader(self.weight_bound_).shares(targets.to_bound)
-        return targets._replace(weights=shares * targets.weights, to_bound=None)
+        return rows, targets._replace(weights=shares * targets.weights, to_bound=None)
 
     def _train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
@@ -472,10 +490,10 @@ class GradientEstimator(PrivateEstimator):
         return calibrate_noise_multiplier(event_at, epsilon, delta, method=self.accounting, adjacency=self.adjacency)
 
     def _event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
-        """Return what a run costs at a noise multiplier: its steps, and the bound on weights if that is bought."""
+        """Return what a run costs at a noise multiplier: its steps, and what is bought before them."""
         steps = partial(event_of_steps, sampling, n_steps, stages=self._stages(sampling, n_steps))
-        purchase = self._purchase(sampling, n_steps)
-        return steps if purchase is None else partial(purchase.beside, steps)
+        purchases = tuple(self._purchases(sampling, n_steps).values())
+        return partial(event_with, purchases, steps) if purchases else steps
 
     def _stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
         """Return how the noise is spread over the steps: not at all where rows are sampled or it was given."""
@@ -485,16 +503,14 @@ class GradientEstimator(PrivateEstimator):
         by_us = self.noise_multiplier is None or self._noise_is_allotted
         return falling_noise(kept()) if by_us and kept is not None else ()
 
-    def _purchase(self, sampling: Sampling, n_steps: int) -> WeightPurchase | None:
-        """Return what buys the bound on weights, None where it is public; it follows from public quantities."""
+    def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """Return what is bought before the first step, by name; it follows from public quantities.
+
+        Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
+        """
         if not is_bought(self.weight_bound):
-            return None
-        if self.checkpoint is not None:
-            raise ValueError(
-                f"weight_bound='private' with checkpoint={self.checkpoint!r}, which does not keep what was bought: "
-                "give a public weight_bound, or set checkpoint=None."
-            )
-        return WeightPurchase.beside_steps(self.adjacency, sampling.rate, n_steps)
+            return {}
+        return {_WEIGHT_BOUND: WeightPurchase.beside_steps(self.adjacency, sampling.rate, n_steps)}
 
     def _check_group_rows(self) -> bool | str:
         """Return `group_rows`: True, False or "auto"."""
@@ -539,6 +555,7 @@ class GradientEstimator(PrivateEstimator):
         return tags
 
 
+_WEIGHT_BOUND = "weight bound"
 _MOST_FALLING = 10**6  # steps: the shares of so many are an array
 
 

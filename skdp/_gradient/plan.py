@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from skdp._fitting.releases import Release, new_release
@@ -10,9 +12,9 @@ from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan
-from skdp.accounting import DpEvent, compose
+from skdp.accounting import DpEvent
 from skdp.base import Price
-from skdp.preprocessing.weight_bound import WeightPurchase
+from skdp.preprocessing.purchase import event_with
 
 
 class Targets(NamedTuple):
@@ -43,7 +45,7 @@ class Run(NamedTuple):
 class Plan(NamedTuple):
     """Everything that is decided about a fit before its rows are read.
 
-    `purchase` is what buys the bound on weights, if it is bought. `earlier` holds the releases of earlier runs, and
+    `purchases` are what is bought before the first step, by name. `earlier` holds the releases of earlier runs, and
     `before` their steps and epochs, if the fit starts from them.
     """
 
@@ -56,7 +58,7 @@ class Plan(NamedTuple):
     before: tuple[int, int]
     checkpoint: Checkpoint | None
     warm: bool
-    purchase: WeightPurchase | None = None
+    purchases: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def event(self) -> DpEvent:
@@ -65,9 +67,19 @@ class Plan(NamedTuple):
     def event_of(self, n_steps: int) -> DpEvent:
         """What the first `n_steps` steps cost, with what is bought before them."""
         steps = self.run.plan.event_of(n_steps)
-        if self.purchase is None:
+        if not self.purchases:
             return steps
-        return compose([self.purchase.event_at(self.run.plan.noise_multiplier), steps])
+        return event_with(self.purchases.values(), lambda _: steps, self.run.plan.noise_multiplier)
+
+    def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
+        """Return what was bought under a name: what the file of the run holds, or a release made now.
+
+        A file gets it with the next state, as it gets steps: what no file holds was not published.
+        """
+        kept = {} if self.checkpoint is None else self.checkpoint.bought
+        if name not in kept:
+            kept[name] = buy(self.stream.spawn(name))
+        return kept[name]
 
     @property
     def note(self) -> str:

@@ -1,4 +1,4 @@
-"""Walks of rows through complete binary trees."""
+"""Walks of rows through binary trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**_OPTIONS)
-def write_leaves(numbers, levels, column, threshold, gaps_right, first_word, words, first, stride, out):
+def write_leaves(numbers, levels, column, threshold, gaps_right, first_word, words, left, depth, leaf, stride, out):
     """Write the leaf of each row in each tree.
 
     The rows of a block take a step in a tree one after the other, without a branch: their chains of loads overlap.
@@ -22,7 +22,7 @@ def write_leaves(numbers, levels, column, threshold, gaps_right, first_word, wor
     levels : ndarray of shape (d, n), int32
         0 in columns of numbers.
     column : ndarray of shape (n_trees, n_nodes), int32
-        Column that a node looks at. Node k has the children 2 k + 1 and 2 k + 2.
+        Column that a node looks at.
     threshold : ndarray of shape (n_trees, n_nodes), float64
         Numbers from it on go to the right, none where it is NaN.
     gaps_right : ndarray of shape (n_trees, n_nodes), bool
@@ -30,26 +30,29 @@ def write_leaves(numbers, levels, column, threshold, gaps_right, first_word, wor
     first_word : ndarray of shape (n_trees, n_nodes), int32
         Level v goes to the right if bit v % 64 of ``words[first_word + v // 64]`` is set.
     words : ndarray of uint64
-        The first one is 0, for nodes that look at numbers.
-    first, stride : int
-        ``first + t * stride`` is added to the leaf of tree t, which is counted from the left.
+        The first ones are 0, as many as any column has, for nodes that look at numbers and for leaves.
+    left : ndarray of shape (n_trees, n_nodes), int32
+        Left child of a node; the right one follows it. A leaf is its own left child, and nothing goes to the right.
+    depth : ndarray of shape (n_trees,), int32
+        Number of steps to the deepest leaf.
+    leaf : ndarray of shape (n_trees, n_nodes), int32
+        Number of a leaf, which is written.
+    stride : int
+        ``t * stride`` is added to the leaf of tree t.
     out : ndarray of shape (n, n_trees), int32
         Written.
     """
-    n_trees, n_nodes = column.shape
     n_rows = len(out)
     nodes = np.empty(n_rows, np.int64)
-    for t in range(n_trees):
-        columns, thresholds, gaps, places = column[t], threshold[t], gaps_right[t], first_word[t]
+    for t in range(len(column)):
+        columns, thresholds, gaps, places, lefts = column[t], threshold[t], gaps_right[t], first_word[t], left[t]
         nodes[:] = 0
-        reached = 0
-        while reached < n_nodes:
-            reached = 2 * reached + 1
+        for _ in range(depth[t]):
             for i in range(n_rows):
                 node = nodes[i]
                 number, level = numbers[columns[node], i], levels[columns[node], i]
                 bit = words[places[node] + (level >> 6)] >> np.uint64(level & 63) & np.uint64(1)
                 right = (number >= thresholds[node]) | ((number != number) & gaps[node])
-                nodes[i] = 2 * node + 1 + (np.int64(right) | np.int64(bit))
+                nodes[i] = lefts[node] + (np.int64(right) | np.int64(bit))
         for i in range(n_rows):
-            out[i, t] = first + t * stride + nodes[i] - n_nodes
+            out[i, t] = leaf[t, nodes[i]] + t * stride

@@ -33,6 +33,7 @@ from skdp._training.threads import Crew
 from skdp._validation import check_real
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
+from skdp.preprocessing.purchase import event_with
 from skdp.preprocessing.weight_bound import WeightPurchase
 
 INTERCEPT = 0.2
@@ -154,7 +155,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     def _event_at(self) -> Callable[[float], DpEvent]:
         """Return what a fit costs at a noise multiplier."""
         purchase = self._purchase()
-        return GaussianDpEvent if purchase is None else partial(purchase.beside, GaussianDpEvent)
+        return GaussianDpEvent if purchase is None else partial(event_with, (purchase,), GaussianDpEvent)
 
     def _purchase(self) -> WeightPurchase | None:
         """Return what buys the bound on weights, None where it is public."""

@@ -1,8 +1,8 @@
 """Checkpoint of a training run: its latest state on disk, from which a run that was stopped resumes.
 
-A file holds the parameters, the optimizer and the average after some step, all of which are functions of noisy
-releases, and a description of the run. It holds no gradient and no row. It holds the state of a generator only if the
-run was seeded, in which case the noise is no secret.
+A file holds the parameters, the optimizer and the average after some step, and what was bought before the first one,
+all of which are functions of noisy releases, and a description of the run. It holds no gradient and no row. It holds
+the state of a generator only if the run was seeded, in which case the noise is no secret.
 
 Between two files a run publishes nothing. A killed run that resumes from its last file has therefore released one
 result per step of its plan. An interrupted or complete run writes a file before it returns its model, so the same steps
@@ -69,6 +69,8 @@ class Checkpoint:
         Whether there is a file to resume from.
     receipt : str
         Id of the release, which the note of the charge contains.
+    bought : dict of str to list of float
+        What was bought before the first step, by name; each file holds it.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Checkpoint:
         if self.begun:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
+        self.bought: dict[str, list[float]] = self._header.get("bought", {})
         if self.continues(earlier):
             earlier = earlier[:-1]
         self._run["earlier events"] = [repr(release.event) for release in earlier]
@@ -134,7 +137,7 @@ class Checkpoint:
         """Replace the file atomically."""
         header = {
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
-            "positions": state.positions,
+            "positions": state.positions, "bought": self.bought,
         }  # fmt: skip
         leaves = _flatten((state.theta, state.optimizer, state.average))
         # In the same folder, so that the replacement below is a rename within one file system, which is atomic.

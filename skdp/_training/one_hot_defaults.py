@@ -60,7 +60,7 @@ class LossRule(NamedTuple):
 RULES = {
     "logistic": LossRule(clip=(TWO_CLASSES_CLIP,) * 2, step=(1.4, 0.7), largest_step=200.0),
     "softmax": LossRule(clip=(TABLE_CLIP,) * 2, step=(1.4, 0.7), largest_step=200.0),
-    "squared_error": LossRule(clip=(0.3, 0.4), step=(0.15, 0.2), largest_step=12.0),
+    "squared_error": LossRule(clip=(0.5, 0.5), step=(0.15, 0.2), largest_step=12.0),
 }
 """By the loss. Targets of squared loss are in [-1, 1]; it is steeper than logistic loss, and its scores are not turned
 into odds."""

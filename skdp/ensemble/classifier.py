@@ -13,12 +13,13 @@ from skdp.ensemble.linear import RandomTreesRuns
 
 
 class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
-    """Differentially private classifier over the leaves of trees that read no row.
+    """Differentially private classifier over the leaves of random trees.
 
-    The trees are totally random, drawn from a public schema and a public seed, so they cost nothing
-    (`PublicTreesEmbedding`). A private logistic regression over their leaves and over the plain columns has the whole
-    budget. The trees give it interactions of columns, which a linear model of the columns alone cannot have. There is
-    neither bagging nor a private search for splits: the private part is one linear model.
+    The trees are totally random. They grow best-first where people are, by one noisy count of the cells of each column,
+    which has 3 % of the budget, and by a public seed (`PublicTreesEmbedding`). A private logistic regression over their
+    leaves and over the plain columns has the rest. The trees give it interactions of columns, which a linear model of
+    the columns alone cannot have. There is neither bagging nor a private search for splits: the private part is one
+    linear model.
 
     Rows are those of a raw table: numbers, words, dates and gaps. The defaults depend on public quantities only, so
     `schema`, `classes` and `epsilon` are often all that has to be set.
@@ -27,8 +28,11 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     ----------
     n_estimators : int, default=300
         Number of trees.
-    max_depth : int, default=4
-        Depth of every tree, which has ``2 ** max_depth`` leaves.
+    max_depth : int, default=8
+        Largest depth of a tree.
+    max_leaf_nodes : int, default=16
+        Largest number of leaves of a tree, which grows best-first: the node in which most people are expected is split
+        next.
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
         bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
@@ -181,7 +185,12 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     to one third, and the plain columns the rest. In each column and tree the row is projected so that its entries sum
     to zero, which leaves one and the same norm to all rows.
 
-    **Trees that read no row elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the
+    **Trees.** Before the first step, rows are counted in 32 cells of each number and in the levels of each other
+    column. The noisy counts say how many people a node holds, as if columns were independent: the node that is split
+    next is the largest one, and half of the thresholds follow the counts. ``embedding_.marginals`` has them as shares.
+    Later runs (`warm_start`, ``partial_fit``) keep the trees and buy no counts.
+
+    **Random trees elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the
     classes in every leaf, so that each tree has a share of the budget. Fletcher & Islam give each tree rows of its
     own, and release the majority class of each leaf. There trees vote. Here nothing is released of a leaf by
     itself: the leaves of all trees, with the plain columns, are the columns of one linear model, which is trained
@@ -197,9 +206,10 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
       done.
     - Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any charge.
       Such a refusal depends on the data and is not covered.
-    - `embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the trees,
-      and of the coefficients. Where the schema was bought, that is post-processing, and the price is that of the
-      purchase.
+    - `embedding_` is a function of the schema, of the seed of the trees, and of counts of people in the cells of each
+      column, which are released once, with noise, before the first step. They have 3 % of mu**2 of a fit to all rows,
+      and are part of `privacy_event_`.
+    - `feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that average
@@ -230,8 +240,9 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     def __init__(
         self,
         n_estimators: int = 300,
-        max_depth: int = 4,
+        max_depth: int = 8,
         *,
+        max_leaf_nodes: int = 16,
         schema: Any = None,
         bounds: Any = None,
         categories: Any = None,
@@ -265,6 +276,7 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     ) -> None:
         self.n_estimators = n_estimators
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.schema = schema
         self.bounds = bounds
         self.categories = categories

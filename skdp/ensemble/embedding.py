@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from skdp._gram import Doubles
 from skdp._training.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._validation import check_count, check_real, count_threads, show
 from skdp.ensemble.importances import importances
+from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees
 from skdp.preprocessing.blocks import Block, unique_names
 from skdp.preprocessing.buying import bounds_of_columns, check_bounds
@@ -48,8 +50,11 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     ----------
     n_estimators : int, default=300
         Number of trees.
-    max_depth : int, default=4
-        Depth of every tree, which has ``2 ** max_depth`` leaves.
+    max_depth : int, default=8
+        Largest depth of a tree.
+    max_leaf_nodes : int, default=16
+        Largest number of leaves of a tree, which grows best-first: the node in which most people are expected is split
+        next. With ``2 ** max_depth`` leaves or more all trees are complete.
     schema : TableSchema, mapping or None, default=None
         What is public of each column; a mapping is what `TableSchema` takes. It has to be complete: bounds of all
         numbers and dates, categories of all else. If None, `bounds` and `categories` say it.
@@ -62,6 +67,12 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     plain_share : float, default=1/3
         Share of the squared norm of a row that the plain columns have together, in [0, 1). The trees have the rest. The
         default is the share in `DPRandomTreesClassifier` but where noise rules. At 0 the plain columns are left out.
+    marginals : dict or None, default=None
+        Where people are along each column, from a public source or bought: by the name of a column the shares of its
+        cells, numbers from 0 on. Cells of a number or a date are of equal width on the scale of its schema, as many as
+        are given but one, and the last one is for gaps; those of another column are its levels, "other" and "gap".
+        Trees are grown as if columns were independent, and as if all cells of a column that is left out had the same
+        share. `DPRandomTreesClassifier` buys its own.
     random_state : int, RandomState or Generator instance or None, default=None
         Seed of the trees, which is public and kept in `seed_`; an instance gives one by a draw. None takes a new one
         from the operating system at each fit. It is no source of noise: use another one than the `random_state` of a
@@ -97,11 +108,13 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     -----
     The ancestor is ``RandomTreesEmbedding`` of scikit-learn, whose trees read the rows.
 
-    **Trees.** A node picks a column that it can still split, all with the same probability. It cuts what is left of the
-    range of a number, on the scale of the schema, by a uniform threshold or, half the time, at the low end by one that
-    is uniform in the logarithm over 8 octaves. An ordinal is cut between two of the levels that are left; a category or
-    a flag by a subset of them. Gaps, and the level "other", go to a random side at each node. Where nothing is left to
-    split, all go to the left.
+    **Trees.** The node that is split next is the one in which most people are expected: the product, over columns, of
+    the share that it still sees. It picks a column that it can still split, all with the same probability. It cuts what
+    is left of the range of a number, on the scale of the schema, by a uniform threshold or, half the time, at the low
+    end by one that is uniform in the logarithm over 8 octaves. Where `marginals` say where people are, half of the
+    thresholds follow them instead, with a density that grows with the power 0.4 of theirs. An ordinal is cut between
+    two of the levels that are left; a category or a flag by a subset of them. Gaps, and the level "other", go to a
+    random side at each node. Where there is nothing left to split, a tree has fewer leaves.
 
     **Guarantees.**
 
@@ -139,23 +152,27 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         n_estimators: int = 300,
-        max_depth: int = 4,
+        max_depth: int = 8,
         *,
+        max_leaf_nodes: int = 16,
         schema: Any = None,
         bounds: Any = None,
         categories: Any = None,
         n_bins: int = 16,
         plain_share: float = 1 / 3,
+        marginals: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.schema = schema
         self.bounds = bounds
         self.categories = categories
         self.n_bins = n_bins
         self.plain_share = plain_share
+        self.marginals = marginals
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -184,23 +201,32 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         """
         work = copy(self)
         forget(work)
-        work._check_parameters()
+        work._read_columns(X)
+        work._grow()
+        publish(self, work)
+        return self
+
+    def _read_columns(self, X: Any) -> None:
+        """Set all that is fitted but the trees. No cell is read."""
+        self._check_parameters()
         table = Table(X)
-        schema = work._read_schema(table.names)
+        schema = self._read_schema(table.names)
         order = [name for name, _ in schema.items()]
         # In the order of the schema, so that the trees do not depend on how a table orders its columns.
         columns = sorted(
             match_columns(schema, table), key=lambda each: order.index(each[0]) if each[0] in order else -1
         )
-        check_schema(work, table.source, reset=True)
-        work.schema_ = TableSchema({name: column for name, _, column in columns})
-        work._fitted_blocks = self._blocks(columns)
-        work.seed_ = _public_seed(self.random_state)
-        work._fitted_trees = draw_trees(work._fitted_blocks, int(self.n_estimators), int(self.max_depth), work.seed_)
-        work._fitted_plain = work._fitted_blocks if self.plain_share > 0 else []
-        work.row_norm_, work.epsilon_, work.delta_ = 1.0, 0.0, 0.0
-        publish(self, work)
-        return self
+        check_schema(self, table.source, reset=True)
+        self.schema_ = TableSchema({name: column for name, _, column in columns})
+        self._fitted_blocks = self._blocks(columns)
+        self.seed_ = _public_seed(self.random_state)
+        self._fitted_plain = self._fitted_blocks if self.plain_share > 0 else []
+        self.row_norm_, self.epsilon_, self.delta_ = 1.0, 0.0, 0.0
+
+    def _grow(self) -> None:
+        """Draw the trees."""
+        blocks, size = self._fitted_blocks, (int(self.n_estimators), self._n_leaves, int(self.max_depth))
+        self._fitted_trees = draw_trees(blocks, *size, self.seed_, read_marginals(self.marginals, blocks))
 
     def _blocks(self, columns: list[tuple[str, int, Column]]) -> list[Block]:
         """Return what becomes of columns: name, position and what is public of each."""
@@ -296,7 +322,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         Returns
         -------
         leaves : ndarray of shape (n_samples, n_estimators)
-            Leaves of a tree are counted from the left, from 0 to ``2 ** max_depth - 1``.
+            Leaves of a tree are counted from the left, from 0 on.
         """
         codes = self._codes(X)
         trees = self._fitted_trees
@@ -315,16 +341,22 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
             "bounds, or put it in front."
         )
 
+    @property
+    def _n_leaves(self) -> int:
+        """Most leaves of a tree."""
+        return min(int(self.max_leaf_nodes), 2 ** min(int(self.max_depth), 62))
+
     # --- for estimators that have an embedding of their own ---
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are no numbers of their kind. No table is looked at."""
         check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
-        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 4")
-        if self.max_depth > 24 or self.n_estimators << int(self.max_depth) > _MOST_LEAVES:
+        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 8")
+        check_count("max_leaf_nodes", self.max_leaf_nodes, at_least=2, remedy="choose a whole number, such as 16")
+        if self.n_estimators * self._n_leaves > _MOST_LEAVES:
             raise ValueError(
-                f"n_estimators={self.n_estimators} trees of max_depth={self.max_depth} have more than {_MOST_LEAVES} "
-                "leaves: choose fewer trees, or a smaller depth, such as 4."
+                f"n_estimators={self.n_estimators} trees of max_leaf_nodes={self.max_leaf_nodes} have more than "
+                f"{_MOST_LEAVES} leaves: choose fewer trees, or fewer leaves, such as 16."
             )
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         remedy = "choose a share of the squared norm in [0, 1), such as 1/3"
@@ -333,7 +365,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
     def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
         """Whether a fit by these parameters to the table of `fitted` would give the columns that it gives."""
-        names = ("n_estimators", "max_depth", "n_bins", "plain_share")
+        names = ("n_estimators", "max_depth", "max_leaf_nodes", "n_bins", "plain_share")
         if any(getattr(self, name) != getattr(fitted, name) for name in names):
             return False
         schemas = (self._read_schema(list(fitted.schema_)), fitted.schema_)
@@ -353,7 +385,10 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
     def _one_hot(self, X: Any) -> OneHotRows:
         """Return bins, levels and leaves of a table as one-hot rows without weights."""
-        codes = self._codes(X)
+        return self._encode(self._codes(X))
+
+    def _encode(self, codes: list[NDArray[Any]]) -> OneHotRows:
+        """Return bins, levels and leaves of columns that were read."""
         trees, n_plain, n = self._fitted_trees, len(self._fitted_plain), len(codes[0])
         blocks = one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves)
         packed = blocks.empty_codes(n)
@@ -384,7 +419,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
             blocks = self._public_blocks([f"x{j}" for j in range(n_features)])
         except (TypeError, ValueError):  # what ``fit`` refuses; no table was looked at
             return None
-        return self._form(blocks if self.plain_share > 0 else [], int(self.n_estimators), 2 ** int(self.max_depth))
+        return self._form(blocks if self.plain_share > 0 else [], int(self.n_estimators), self._n_leaves)
 
     def _form(self, plain: list[Block], n_trees: int, n_leaves: int) -> OneHotForm:
         """Return the form of rows of these plain columns and of trees."""
@@ -450,6 +485,32 @@ def one_hot_blocks(plain: list[Block], n_trees: int, n_leaves: int) -> Blocks:
     return Blocks((*(block.width for block in plain), *[n_leaves] * n_trees))
 
 
+@dataclass(frozen=True, eq=False)
+class TableCodes:
+    """Columns of a table that were read, before there are trees.
+
+    Attributes
+    ----------
+    codes : list of ndarray of shape (n,)
+        Of each column that is not dropped, see `Block.codes`.
+    n_features : int
+        Columns of the table.
+    """
+
+    codes: list[NDArray[Any]]
+    n_features: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the table."""
+        return len(self.codes[0]), self.n_features
+
+    @property
+    def dtype(self) -> Any:
+        """Of the arithmetic."""
+        return np.dtype(np.float64)
+
+
 def takes_any_columns(estimator: Any) -> bool:
     """Tell whether the parameters of trees fit any number of columns: one pair of bounds, and no schema."""
     if estimator.schema is not None or estimator.categories is not None:
@@ -473,8 +534,10 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
     """See `skdp._fitting.public_rules`."""
     if step.schema is not None and type(step.schema) is not TableSchema and type(step.schema) is not dict:
         yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
+    if step.marginals is not None and type(step.marginals) is not dict:
+        yield "has marginals of a class of yours, which may be handed the rows", "a dict"
 
 
 register(PublicTreesEmbedding, _rule, ("schema",))
 
-__all__ = ["PublicTreesEmbedding", "one_hot_blocks", "takes_any_columns"]
+__all__ = ["PublicTreesEmbedding", "TableCodes", "one_hot_blocks", "takes_any_columns"]

@@ -13,8 +13,8 @@ def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Dou
     """Return the share of each block's column in the variance of the score, of shape (n_blocks,).
 
     The levels of a plain column count the same, and so do the leaves of a tree, whose variance is that of its splits: a
-    split after d others of two sides of m leaves each has the part 2**-d (a - b)**2 / 4, with a and b the means of its
-    sides. From each part the variance that noise alone gives it is subtracted, and what remains below 0 is 0.
+    split into l and r of the N leaves has the part l r (a - b)**2 / ((l + r) N), with a and b the means of its sides.
+    From each part the variance that noise alone gives it is subtracted, and what remains below 0 is 0.
 
     Parameters
     ----------
@@ -39,13 +39,16 @@ def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Dou
     shape = len(coef), trees.n_trees, trees.n_leaves
     leaves, variance = coef[:, start:].reshape(shape), noise[:, start:].reshape(shape)[..., :1] ** 2
     variance = variance / (1.0 - 1.0 / trees.n_leaves)  # of a leaf before the projection
-    depth = trees.n_leaves.bit_length() - 1
-    for d in range(depth):
-        sides = leaves.reshape(*shape[:2], 2**d, 2, -1)
-        means = sides.mean(axis=-1)
-        energy = (means[..., 0] - means[..., 1]) ** 2 / 4.0 - variance / (2.0 * sides.shape[-1])
-        nodes = slice(2**d - 1, 2 ** (d + 1) - 1)
-        np.add.at(parts, trees.column[:, nodes], energy.sum(axis=0) / 2**d)
+    first, end = trees.leaves_of_nodes()
+    before = np.concatenate([np.zeros((*shape[:2], 1)), np.cumsum(leaves, axis=2)], axis=2)
+    tree, node = np.nonzero(trees.is_split)
+    sides = trees.left[tree, node] + np.arange(2)[:, None]
+    sizes = (end - first)[tree, sides]
+    means = (before[:, tree, end[tree, sides]] - before[:, tree, first[tree, sides]]) / sizes
+    weight = sizes[0] * sizes[1] / (sizes.sum(axis=0) * end[tree, 0])
+    noises = variance[:, tree, 0] * (1.0 / sizes[0] + 1.0 / sizes[1])
+    energy = weight * ((means[:, 0] - means[:, 1]) ** 2 - noises)
+    np.add.at(parts, trees.column[tree, node], energy.sum(axis=0))
     parts = np.maximum(parts, 0.0)
     total = parts.sum()
     return parts / total if total > 0.0 else parts

@@ -5,26 +5,28 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.norms import row_schema_of
 from skdp._fitting.private_step import is_private
 from skdp._fitting.rows import check_schema
 from skdp._gradient.one_hot import OneHotRuns
-from skdp._gradient.plan import Plan, Run
+from skdp._gradient.plan import Plan, Run, Targets
 from skdp._gram import Doubles
 from skdp._sampling import Sampling
 from skdp._training import one_hot_defaults as rules
 from skdp._training.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._validation import check_count
 from skdp.base import Budget, FitTerms
-from skdp.ensemble.embedding import PublicTreesEmbedding, one_hot_blocks, takes_any_columns
+from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, one_hot_blocks, takes_any_columns
+from skdp.ensemble.people import PeoplePurchase
 from skdp.preprocessing.columns import Table
 from skdp.preprocessing.schema import TableSchema
 
 
 class RandomTreesRuns(OneHotRuns):
-    """Base class of linear models over the plain columns of a table and the leaves of trees that read no row.
+    """Base class of linear models over the plain columns of a table and the leaves of random trees.
 
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
     """
@@ -33,6 +35,7 @@ class RandomTreesRuns(OneHotRuns):
 
     n_estimators: Any
     max_depth: Any
+    max_leaf_nodes: Any
     schema: Any
     bounds: Any
     categories: Any
@@ -73,8 +76,8 @@ class RandomTreesRuns(OneHotRuns):
         seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
         schema = self._fitted_row_schema if self._takes_codes() else self.schema
         embedding = PublicTreesEmbedding(
-            self.n_estimators, self.max_depth, schema=schema, bounds=self.bounds, categories=self.categories,
-            n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
+            self.n_estimators, self.max_depth, max_leaf_nodes=self.max_leaf_nodes, schema=schema, bounds=self.bounds,
+            categories=self.categories, n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
         embedding._check_parameters()
         return embedding
@@ -92,20 +95,46 @@ class RandomTreesRuns(OneHotRuns):
                 "before, or start again with fit and warm_start=False."
             )
 
-    def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows:
+    def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         check_schema(self, Table(X).source, reset=reset)
-        if reset:
-            self._refuse_unknown_columns()
-            self.embedding_ = self._embedding().fit(X)
-        return self.embedding_._one_hot(X)
+        if not reset:
+            return self.embedding_._one_hot(X)
+        self._refuse_unknown_columns()
+        self.embedding_ = self._embedding()
+        self.embedding_._read_columns(X)
+        return TableCodes(self.embedding_._codes(X), self.n_features_in_)
+
+    def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """See `GradientEstimator`. The first run also buys where people are, by which trees grow."""
+        bought = super()._purchases(sampling, n_steps)
+        if self._starts_anew:
+            bought[_PEOPLE] = PeoplePurchase.beside_steps(self.adjacency, sampling.rate, n_steps)
+        return bought
+
+    def _buy(self, plan: Plan, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
+        """See `GradientEstimator`. Trees that are there already are those of earlier rows."""
+        rows, targets = super()._buy(plan, rows, targets)
+        if isinstance(rows, TableCodes):
+            self._grow(plan, rows, targets.weights)
+            rows = self.embedding_._encode(rows.codes)
+        return rows, targets
+
+    def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
+        """Buy where people are, and grow the trees by it."""
+        embedding, purchase, noise = self.embedding_, plan.purchases[_PEOPLE], plan.run.plan.noise_multiplier
+        blocks, each = embedding._fitted_blocks, np.broadcast_to(np.asarray(weights, np.float64), rows.shape[:1])
+        counts = plan.bought(_PEOPLE, lambda stream: purchase.buy(blocks, rows.codes, each, noise, stream))
+        shares = purchase.shares(counts, blocks, noise, plan.n_public)
+        embedding.marginals = {block.name: each for block, each in zip(blocks, shares, strict=True)}
+        embedding._grow()
 
     def _form(self, n_features: int) -> OneHotForm:
         """Return the form of rows from the schema alone."""
         self._refuse_unknown_columns()
         embedding = self._embedding()
         plain = embedding._public_blocks([f"x{j}" for j in range(n_features)])
-        blocks = one_hot_blocks(plain, int(self.n_estimators), 2 ** int(self.max_depth))
+        blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
 
     def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
@@ -174,6 +203,7 @@ class RandomTreesRuns(OneHotRuns):
         return tags
 
 
+_PEOPLE = "people"
 _NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
 _REMEDY = (
     "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "

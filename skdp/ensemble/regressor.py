@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from skdp._fitting.bounded_targets import TargetBounds, TargetScale
-from skdp._gradient.plan import Run
+from skdp._gradient.plan import Plan, Run, Targets
 from skdp._gradient.regressor import GradientRegressor
+from skdp._sampling import Sampling
+from skdp._training.one_hot import OneHotRows
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
+from skdp.ensemble.target_units import TargetPurchase, TargetUnits
 
 
 class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
-    """Differentially private regressor over the leaves of trees that read no row.
+    """Differentially private regressor over the leaves of random trees.
 
-    The trees are totally random, drawn from a public schema and a public seed, so they cost nothing
-    (`PublicTreesEmbedding`). A private linear regression over their leaves and over the plain columns has the whole
-    budget. The trees give it interactions of columns, which a linear model of the columns alone cannot have. There is
-    neither bagging nor a private search for splits: the private part is one linear model.
+    The trees are totally random. They grow best-first where people are, by one noisy count of the cells of each column,
+    which has 3 % of the budget, and by a public seed (`PublicTreesEmbedding`). A private linear regression over their
+    leaves and over the plain columns has the rest. The trees give it interactions of columns, which a linear model of
+    the columns alone cannot have. There is neither bagging nor a private search for splits: the private part is one
+    linear model.
 
     Rows are those of a raw table: numbers, words, dates and gaps. The defaults depend on public quantities only, so
     `schema`, `y_bounds` and `epsilon` are often all that has to be set.
@@ -26,8 +32,11 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     ----------
     n_estimators : int, default=300
         Number of trees.
-    max_depth : int, default=4
-        Depth of every tree, which has ``2 ** max_depth`` leaves.
+    max_depth : int, default=8
+        Largest depth of a tree.
+    max_leaf_nodes : int, default=16
+        Largest number of leaves of a tree, which grows best-first: the node in which most people are expected is split
+        next.
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
         None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
@@ -55,8 +64,8 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
         Euclidean norm C to which the gradient of each row is clipped. Rows have norm 1, the entry of the intercept
-        included, and targets lie in [-1, 1], so the norm of a gradient is the error on that scale. If "auto", C is
-        chosen from public quantities.
+        included, so the norm of a gradient is the error in units of `target_scale_`. "auto" is 0.5 of them, which is
+        about 1.1 standard deviations of the targets.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
@@ -120,10 +129,15 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     embedding_ : PublicTreesEmbedding
         The trees, and the columns of `coef_`: ``embedding_.get_feature_names_out()`` names them.
     coef_ : ndarray of shape (1, n_columns)
-        What each bin, level and leaf of a row adds to its score, on a scale on which targets lie in [-1, 1]. They sum
-        to zero over each plain column and each tree.
+        What each bin, level and leaf of a row adds to its score. They sum to zero over each plain column and each tree.
+        A prediction is ``target_center_ + target_scale_ * score``, moved into `y_bounds_`.
     intercept_ : ndarray of shape (1,)
-        Intercept on that scale, zero if ``fit_intercept=False``.
+        Intercept of the score, zero if ``fit_intercept=False``.
+    target_center_ : float
+        Noisy mean of the targets, or the middle of the bounds where noise rules; 0.0 if ``fit_intercept=False``.
+    target_scale_ : float
+        Unit of the score: the noisy standard deviation of the targets divided by 0.45, or half the width of the bounds
+        where noise rules.
     coef_noise_ : ndarray of the shape of `coef_`
         Standard deviation that the noise alone gives to each coefficient: exactly that of a fit to null records. It is
         computed from public quantities.
@@ -176,7 +190,16 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     to one third, and the plain columns the rest. In each column and tree the row is projected so that its entries sum
     to zero, which leaves one and the same norm to all rows.
 
-    **Trees that read no row elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the
+    **Trees.** Before the first step, rows are counted in 32 cells of each number and in the levels of each other
+    column. The noisy counts say how many people a node holds, as if columns were independent: the node that is split
+    next is the largest one, and half of the thresholds follow the counts. ``embedding_.marginals`` has them as shares.
+    Later runs (`warm_start`, ``partial_fit``) keep the trees and buy no counts.
+
+    **Targets.** Mean and standard deviation of the targets are bought too, for 2 % of the budget: a clip that suits the
+    bounds cuts all errors of targets that are spread wide, and then the model predicts medians, and adds too much noise
+    where they are close together.
+
+    **Random trees elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the
     classes in every leaf, so that each tree has a share of the budget. Fletcher & Islam give each tree rows of its
     own, and release the majority class of each leaf. There trees vote. Here nothing is released of a leaf by
     itself: the leaves of all trees, with the plain columns, are the columns of one linear model, which is trained
@@ -192,9 +215,13 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
       done.
     - Input that is refused (cells that cannot be read, NaN as a target, negative weights) is refused before any charge.
       Such a refusal depends on the data and is not covered.
-    - `embedding_` and `feature_importances_` cost nothing: they are functions of the schema, of the seed of the trees,
-      and of the coefficients. Where the schema was bought, that is post-processing, and the price is that of the
-      purchase.
+    - `embedding_` is a function of the schema, of the seed of the trees, and of counts of people in the cells of each
+      column, which are released once, with noise, before the first step. They have 3 % of mu**2 of a fit to all rows,
+      and are part of `privacy_event_`.
+    - `target_center_` and `target_scale_` are functions of `y_bounds`, and of the sums of weights, targets and squared
+      targets, which are released once, with noise, before the first step. They have 2 % of mu**2 of a fit to all rows,
+      and are part of `privacy_event_`.
+    - `feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
     that a fit takes (see ``docs/pitfalls.md``). Predictions for private rows are private themselves; tools that average
@@ -225,8 +252,9 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     def __init__(
         self,
         n_estimators: int = 300,
-        max_depth: int = 4,
+        max_depth: int = 8,
         *,
+        max_leaf_nodes: int = 16,
         y_bounds: Any = None,
         schema: Any = None,
         bounds: Any = None,
@@ -259,6 +287,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     ) -> None:
         self.n_estimators = n_estimators
         self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
         self.y_bounds = y_bounds
         self.schema = schema
         self.bounds = bounds
@@ -290,17 +319,51 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         self.verbose = verbose
 
     def _target_scale(self, bounds: TargetBounds) -> TargetScale:
-        """See `GradientRegressor`."""
+        """See `GradientRegressor`: the public scale, on which units are bought."""
         return TargetScale.of(bounds, bool(self.fit_intercept))
 
     def _check_present(self, run: Run, outputs: Any) -> None:
         """See `GradientEstimator`."""
-        if self._target_scale(outputs.bounds) != self._fitted_scale:
+        if bool(self.fit_intercept) != self._fitted_with_intercept:
             raise ValueError(
-                f"fit_intercept={self.fit_intercept!r} asks for another scale of targets than that of earlier runs: "
+                f"fit_intercept={self.fit_intercept!r} asks for other units of targets than those of earlier runs: "
                 "set it as before, or start again with fit and warm_start=False."
             )
         super()._check_present(run, outputs)
+
+    # --- the units of targets ---
+
+    def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """See `GradientEstimator`."""
+        bought = super()._purchases(sampling, n_steps)
+        if self._starts_anew:
+            bought[_TARGETS] = TargetPurchase.beside_steps(self.adjacency, sampling.rate, n_steps)
+        return bought
+
+    def _buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
+        """See `GradientEstimator`. Later runs have the units of the first one."""
+        rows, targets = super()._buy(plan, rows, targets)
+        if not plan.warm:
+            self._fitted_units = self._buy_units(plan, targets)
+        center, unit = self._fitted_units
+        return rows, targets._replace(values=(targets.values - center) / unit)
+
+    def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
+        purchase, noise = plan.purchases[_TARGETS], plan.run.plan.noise_multiplier
+        weights = np.broadcast_to(np.asarray(targets.weights, np.float64), targets.values.shape)
+        sums = plan.bought(_TARGETS, lambda stream: purchase.buy(targets.values, weights, noise, stream))
+        return purchase.units(sums, noise, fit_intercept=bool(self.fit_intercept))
+
+    def _set_outputs(self, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        super()._set_outputs(outputs)
+        public, (center, unit) = self._fitted_scale, self._fitted_units
+        self._fitted_scale = TargetScale(public.middle + public.half * center, public.half * unit)
+        self._fitted_with_intercept = bool(self.fit_intercept)
+        self.target_center_, self.target_scale_ = self._fitted_scale
+
+
+_TARGETS = "targets"
 
 
 __all__ = ["DPRandomTreesRegressor"]

@@ -1,45 +1,39 @@
-"""Trees drawn from a public schema and a public seed.
-
-A node picks, at random, a column that it can still split, and then where:
-
-- a number or a date by a threshold in what is left of its range: uniform, or, half the time, at its low end, uniform in
-  the logarithm over 8 octaves. The range is that between the bounds, on the scale of the schema; where the schema has
-  edges, each bin counts the same.
-- an ordinal by a uniform cut of the levels that are left;
-- a category or a flag by a subset of the levels that are left, uniform among those that are neither empty nor all.
-
-Gaps, and the level "other", go to a random side at each node. Nodes without a column to split send all to the left.
-"""
+"""Trees drawn from a public seed and from what is known of the columns, as arrays."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._gram import Doubles
 from skdp._kernels.trees import write_leaves
+from skdp.ensemble.growth import grow, views_of
 from skdp.preprocessing.blocks import Block
 
-_OCTAVES = 8.0
 _WORD = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Complete binary trees of one depth, over the columns of some blocks.
+    """Binary trees over the columns of some blocks.
 
     Attributes
     ----------
     column : ndarray of shape (n_trees, n_nodes), int32
-        Position of a node's column among the blocks. Node k has the children 2 k + 1 and 2 k + 2.
+        Position of a node's column among the blocks.
     threshold : ndarray of shape (n_trees, n_nodes), float64
     gaps_right : ndarray of shape (n_trees, n_nodes), bool
     first_word : ndarray of shape (n_trees, n_nodes), int32
     words : ndarray of uint64
+    left : ndarray of shape (n_trees, n_nodes), int32
+        Left child; the right one follows it. A leaf, and a node that is none, is its own.
+    depth : ndarray of shape (n_trees,), int32
         See `skdp._kernels.trees.write_leaves`.
+    leaf : ndarray of shape (n_trees, n_nodes), int32
+        Numbers of the leaves from the left, from 0 on. Where nothing was left to split, the last numbers are unused.
     """
 
     column: NDArray[np.int32]
@@ -47,6 +41,9 @@ class Trees:
     gaps_right: NDArray[np.bool_]
     first_word: NDArray[np.int32]
     words: NDArray[np.uint64]
+    left: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    leaf: NDArray[np.int32]
 
     @property
     def n_trees(self) -> int:
@@ -55,8 +52,22 @@ class Trees:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves of a tree."""
-        return self.column.shape[1] + 1
+        """Largest number of leaves of a tree."""
+        return (self.column.shape[1] + 1) // 2
+
+    @property
+    def is_split(self) -> NDArray[np.bool_]:
+        """Which nodes are split, of shape (n_trees, n_nodes)."""
+        return self.left > np.arange(self.left.shape[1])
+
+    def leaves_of_nodes(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """First leaf below each node, and the leaf behind the last one, of shape (n_trees, n_nodes)."""
+        first, end, tree = self.leaf.copy(), self.leaf + np.int32(1), np.arange(self.n_trees)
+        for node in range(self.left.shape[1] - 1, -1, -1):  # children have higher numbers
+            left, split = self.left[:, node], self.is_split[:, node]
+            first[split, node] = first[tree, left][split]
+            end[split, node] = end[tree[split], left[split] + 1]
+        return first, end
 
     def write_leaves(self, codes: list[NDArray[Any]], first: int, stride: int, out: NDArray[np.int32]) -> None:
         """Write ``first + t * stride`` plus the leaf, counted from the left, of each row in each tree t.
@@ -67,81 +78,80 @@ class Trees:
         numbers, levels = np.zeros(shape), np.zeros(shape, np.int32)
         for j, each in enumerate(codes):
             (numbers if each.dtype.kind == "f" else levels)[j] = each
-        nodes = self.column, self.threshold, self.gaps_right, self.first_word
-        write_leaves(numbers, levels, *nodes, self.words, first, stride, out)
+        nodes = self.column, self.threshold, self.gaps_right, self.first_word, self.words, self.left, self.depth
+        write_leaves(numbers, levels, *nodes, self.leaf + np.int32(first), stride, out)
 
 
-def draw_trees(blocks: list[Block], n_trees: int, max_depth: int, seed: int) -> Trees:
+def draw_trees(
+    blocks: list[Block],
+    n_trees: int,
+    n_leaves: int,
+    max_depth: int,
+    seed: int,
+    shares: list[Doubles | None] | None = None,
+) -> Trees:
     """Draw trees. The first ones are the same whatever their number.
 
     Parameters
     ----------
     blocks : list of Block
         Public columns.
-    n_trees, max_depth : int
+    n_trees : int
+    n_leaves : int
+        Most leaves of a tree.
+    max_depth : int
     seed : int
         Public: a generator of its own, and no source of noise.
+    shares : list of (ndarray or None) or None
+        Share of people in each cell of each column, see `skdp.ensemble.growth.views_of`.
 
     Returns
     -------
     Trees
     """
     rng = np.random.Generator(np.random.PCG64(seed))
-    shape = n_trees, 2**max_depth - 1
-    column, first_word = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
-    share, gaps_right = np.full(shape, np.nan), np.zeros(shape, np.bool_)
-    words = [0]  # of nodes that look at numbers
-    whole = [(0.0, 1.0) if block.is_line else tuple(range(_n_split(block))) for block in blocks]
+    shape = n_trees, 2 * n_leaves - 1
+    column, first_word, leaf = (np.zeros(shape, np.int32) for _ in range(3))
+    place, gaps_right = np.full(shape, np.nan), np.zeros(shape, np.bool_)
+    left = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
+    depth = np.zeros(n_trees, np.int32)
+    words = [0] * max([1, *(_n_words(block.width) for block in blocks if not block.is_line)])
+    root = views_of(blocks, shares)
     for t in range(n_trees):
-        views: list[list[Any]] = [whole]  # what each node can still see of each column
-        for node in range(shape[1]):
-            seen = views[node]
-            free = [j for j, each in enumerate(seen) if len(each) > 1]
-            if not free:
-                views += [seen, seen]
-                continue
-            j = column[t, node] = free[int(rng.random() * len(free))]
-            left, right = _split(rng, blocks[j], seen[j])
+        splits = grow(rng, root, n_leaves, max_depth)
+        for k, (node, j, split) in enumerate(splits):
+            column[t, node], left[t, node] = j, 2 * k + 1
             if blocks[j].is_line:
-                share[t, node], gaps_right[t, node] = right[0], rng.random() < 0.5
+                place[t, node], gaps_right[t, node] = split.threshold, split.gaps_right
             else:
                 first_word[t, node] = len(words)
-                words += _as_words([*right, *_strays(rng, blocks[j])], blocks[j].width)
-            views += [[*seen[:j], side, *seen[j + 1 :]] for side in (left, right)]
-    threshold = share
+                words += _as_words(split.levels, blocks[j].width)
+        depth[t] = _number_leaves(left[t], leaf[t])
+    threshold = place
     for j, block in enumerate(blocks):
         if block.is_line:
-            threshold[column == j] = block.at(share[column == j])  # NaN stays NaN
-    return Trees(column, threshold, gaps_right, first_word, np.array(words, np.uint64))
+            threshold[column == j] = block.at(place[column == j])  # NaN stays NaN
+    return Trees(column, threshold, gaps_right, first_word, np.array(words, np.uint64), left, depth, leaf)
 
 
-def _n_split(block: Block) -> int:
-    """Levels that are split, the first ones; of a category with fewer than two, "other" is one of them, then "gap"."""
-    return max(block.n_listed, 2)
+def _number_leaves(left: NDArray[np.int32], leaf: NDArray[np.int32]) -> int:
+    """Number the leaves of a tree from the left, and return the depth of the deepest."""
+    waiting, n_leaves, deepest = [(0, 0)], 0, 0
+    while waiting:
+        node, depth = waiting.pop()
+        if left[node] != node:
+            waiting += [(int(left[node]) + 1, depth + 1), (int(left[node]), depth + 1)]
+            continue
+        leaf[node], deepest = n_leaves, max(deepest, depth)
+        n_leaves += 1
+    return deepest
 
 
-def _strays(rng: np.random.Generator, block: Block) -> list[int]:
-    """Those of the levels "other" and "gap" that go to the right."""
-    return [level for level in range(_n_split(block), block.width) if rng.random() < 0.5]
+def _n_words(n_levels: int) -> int:
+    return -(-n_levels // _WORD)
 
 
-def _split(rng: np.random.Generator, block: Block, seen: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Split what a node can see of a column into what its children can see."""
-    if block.is_line:
-        low, high = seen
-        step = rng.random() if rng.random() < 0.5 else 2.0 ** (-_OCTAVES * rng.random())
-        cut = low + step * (high - low)
-        return (low, cut), (cut, high)
-    if block.column.kind == "ordinal":
-        place = 1 + int(rng.random() * (len(seen) - 1))
-        return seen[:place], seen[place:]
-    goes = [False]
-    while len(set(goes)) < 2:  # uniform among the subsets that split
-        goes = (rng.random(len(seen)) < 0.5).tolist()
-    return tuple(itertools.compress(seen, map(lambda right: not right, goes))), tuple(itertools.compress(seen, goes))
-
-
-def _as_words(levels: list[int], n_levels: int) -> list[int]:
+def _as_words(levels: tuple[int, ...], n_levels: int) -> list[int]:
     """Return the bits of a set of levels, 64 a word."""
     bits = sum(1 << level for level in levels)
     return [bits >> start & (1 << _WORD) - 1 for start in range(0, n_levels, _WORD)]

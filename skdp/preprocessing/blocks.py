@@ -146,6 +146,12 @@ class Block:
             return np.interp(share, np.linspace(0.0, 1.0, len(self.column.edges)), self.column.edges)
         return self._unscaled(2.0 * share - 1.0)
 
+    def share_at(self, values: Doubles) -> Doubles:
+        """Shares of the way between the bounds, from 0 to 1, at which these numbers are: the inverse of `at`."""
+        if self.column.edges is not None:
+            return np.interp(values, self.column.edges, np.linspace(0.0, 1.0, len(self.column.edges)))
+        return (self._scaled(values) + 1.0) / 2.0
+
     # --- cells to entries ---
 
     def codes(self, cells: CellValues) -> NDArray[Any]:

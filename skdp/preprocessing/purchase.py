@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -285,6 +285,20 @@ def _refine(
     ]
 
 
+def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
+    """Noise multiplier of a Gaussian release over that of steps beside it, of whose common mu^2 it has this share.
+
+    Steps at a sampling rate q have a mu^2 of about T (q / sigma)^2, and exactly that at q = 1. At a smaller rate they
+    may cost more, and then the release has less than its share.
+    """
+    return math.sqrt((1.0 - share) / (share * n_steps)) / rate
+
+
+def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
+    """What purchases cost together with a fit's own releases, where these have this noise multiplier."""
+    return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])
+
+
 def column_sensitivity(n_columns: int, adjacency: str) -> float:
     """Largest norm of what a row adds to counts of disjoint cells of each column; half of its change if replaced."""
     return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
@@ -298,4 +312,13 @@ def released(mechanism: GaussianMechanism, counts: list[Doubles], stream: Secret
     return list(np.split(noisy, np.cumsum([len(each) for each in counts])[:-1]))
 
 
-__all__ = ["NOWHERE", "THRESHOLD_SHARE", "Bought", "Purchase", "column_sensitivity", "released"]
+__all__ = [
+    "NOWHERE",
+    "THRESHOLD_SHARE",
+    "Bought",
+    "Purchase",
+    "column_sensitivity",
+    "event_with",
+    "noise_ratio",
+    "released",
+]

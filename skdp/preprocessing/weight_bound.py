@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from skdp._random import SecretStream
-from skdp.accounting import DpEvent, compose
-from skdp.preprocessing.purchase import Purchase
+from skdp.accounting import DpEvent
+from skdp.preprocessing.purchase import Purchase, noise_ratio
 
 SHARE = 0.05
 """Part of mu^2 of a fit that the bound gets. The rest of the fit then has 2.5 % less of mu."""
@@ -44,15 +42,12 @@ class WeightPurchase:
     @classmethod
     def beside_one_release(cls, adjacency: str) -> WeightPurchase:
         """A purchase of `SHARE` of mu^2 beside one Gaussian release."""
-        return cls(adjacency, math.sqrt((1.0 - SHARE) / SHARE))
+        return cls(adjacency, noise_ratio(SHARE))
 
     @classmethod
     def beside_steps(cls, adjacency: str, rate: float, n_steps: int) -> WeightPurchase:
-        """A purchase beside steps at a sampling rate q, whose mu^2 is about T (q / sigma)^2, and exactly that at q = 1.
-
-        At a smaller rate they may cost more, and then the purchase has less than `SHARE`. The price is exact.
-        """
-        return cls(adjacency, math.sqrt((1.0 - SHARE) / (SHARE * n_steps)) / rate)
+        """A purchase of `SHARE` of mu^2 beside steps, see `skdp.preprocessing.purchase.noise_ratio`."""
+        return cls(adjacency, noise_ratio(SHARE, rate, n_steps))
 
     @property
     def _purchase(self) -> Purchase:
@@ -61,10 +56,6 @@ class WeightPurchase:
     def event_at(self, noise_multiplier: float) -> DpEvent:
         """What the bound costs where the fit's own releases have this noise multiplier."""
         return self._purchase.event_at(self.ratio * noise_multiplier)
-
-    def beside(self, event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
-        """What the bound and the fit's own releases cost together."""
-        return compose([self.event_at(noise_multiplier), event_at(noise_multiplier)])
 
     def buy(self, weights: Any, noise_multiplier: float, n_public: int, stream: SecretStream) -> float:
         """Release the bound, a number beyond which there are no more weights than noise could be.

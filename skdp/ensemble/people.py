@@ -1,0 +1,156 @@
+"""Where people are along each column: counts of cells, bought with noise, from which trees are grown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._fitting.cells import format_names
+from skdp._gram import Doubles
+from skdp._random import SecretStream
+from skdp._validation import show
+from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing.blocks import Block
+from skdp.preprocessing.purchase import column_sensitivity, noise_ratio, released
+
+N_CELLS = 32
+"""Cells of a number or a date, of equal width on the scale of its schema, or by its bins where that has edges."""
+
+PEOPLE_SHARE = 0.03
+"""Part of mu^2 of a fit that the counts get. The steps then have 1.5 % less of mu."""
+
+_DOUBTFUL = 2.0
+"""Cells below so many standard deviations of the noise count half."""
+
+_EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
+"""What a cell has in advance: the larger of its part of this share of the rows, and this part of its noise."""
+
+
+@dataclass(frozen=True)
+class PeoplePurchase:
+    """What buys the counts of cells beside the steps of a fit. All of its fields are public.
+
+    Parameters
+    ----------
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+    ratio : float
+        Noise multiplier of the counts, divided by that of the steps.
+
+    Notes
+    -----
+    **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null
+    record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced
+    (`skdp.preprocessing.purchase.column_sensitivity`). They are released once, with Gaussian noise, at the price of
+    `event_at`, which is part of the event of the fit. What follows sees the rows' cells through them alone.
+    """
+
+    adjacency: str
+    ratio: float
+
+    @classmethod
+    def beside_steps(cls, adjacency: str, rate: float, n_steps: int) -> PeoplePurchase:
+        """A purchase of `PEOPLE_SHARE` of mu^2 beside steps, see `skdp.preprocessing.purchase.noise_ratio`."""
+        return cls(adjacency, noise_ratio(PEOPLE_SHARE, rate, n_steps))
+
+    def event_at(self, noise_multiplier: float) -> DpEvent:
+        """What the counts cost where the steps have this noise multiplier."""
+        return GaussianDpEvent(self.ratio * noise_multiplier)
+
+    def _mechanism(self, n_columns: int, noise_multiplier: float) -> GaussianMechanism:
+        return GaussianMechanism(self.ratio * noise_multiplier, column_sensitivity(n_columns, self.adjacency))
+
+    def buy(
+        self,
+        blocks: list[Block],
+        codes: list[NDArray[Any]],
+        weights: Doubles,
+        noise_multiplier: float,
+        stream: SecretStream,
+    ) -> list[float]:
+        """Release the counts of the cells of each column.
+
+        Parameters
+        ----------
+        blocks : list of Block
+        codes : list of ndarray of shape (n,)
+            Private, of each column (`Block.codes`).
+        weights : ndarray of shape (n,)
+            Private, in [0, 1].
+        noise_multiplier : float
+            As of `event_at`, whose event was charged.
+        stream : SecretStream
+            Of this release alone.
+
+        Returns
+        -------
+        list of float
+            Of each column in turn: of a number or a date `N_CELLS` cells and gaps, of others the levels.
+        """
+        counts = [_count(block, each, weights) for block, each in zip(blocks, codes, strict=True)]
+        mechanism = self._mechanism(len(blocks), noise_multiplier)
+        return [each for column in released(mechanism, counts, stream) for each in column.tolist()]
+
+    def shares(
+        self, counts: list[float], blocks: list[Block], noise_multiplier: float, n_public: int
+    ) -> list[list[float]]:
+        """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
+        deviation = self._mechanism(len(blocks), noise_multiplier).standard_deviation
+        ends = np.cumsum([_n_cells(block) for block in blocks])[:-1]
+        return [_shares(each, deviation, n_public).tolist() for each in np.split(np.array(counts), ends)]
+
+
+def _n_cells(block: Block) -> int:
+    return N_CELLS + 1 if block.is_line else block.width
+
+
+def _count(block: Block, codes: NDArray[Any], weights: Doubles) -> Doubles:
+    """Weight of the rows in each cell of a column."""
+    if not block.is_line:
+        return np.bincount(codes, weights, minlength=block.width).astype(np.float64)
+    gaps = np.isnan(codes)
+    cells = np.minimum(block.share_at(np.where(gaps, 0.0, codes)) * N_CELLS, N_CELLS - 1).astype(np.int64)
+    return np.bincount(np.where(gaps, N_CELLS, cells), weights, minlength=N_CELLS + 1).astype(np.float64)
+
+
+def read_marginals(marginals: Any, blocks: list[Block]) -> list[Doubles | None]:
+    """Return the shares of the cells of each column, None where none are given, or refuse them."""
+    if marginals is None:
+        return [None] * len(blocks)
+    if not isinstance(marginals, Mapping):
+        raise TypeError(f"marginals={show(marginals)} is no mapping: give a dict of shares by column, or None.")
+    names = [block.name for block in blocks]
+    if unknown := [name for name in marginals if name not in names]:
+        raise ValueError(f"marginals names {format_names(unknown)}, no column of the schema: leave it out.")
+    return [_read_shares(block, marginals.get(block.name)) for block in blocks]
+
+
+def _read_shares(block: Block, given: Any) -> Doubles | None:
+    if given is None:
+        return None
+    try:
+        shares = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        shares = np.empty(0)
+    needed = "two or more" if block.is_line else str(block.width)
+    fits = shares.ndim == 1 and (len(shares) >= 2 if block.is_line else len(shares) == block.width)
+    if not (fits and np.isfinite(shares).all() and (shares >= 0.0).all() and shares.sum() > 0.0):
+        raise ValueError(
+            f"marginals of column {block.name!r} are no shares of its cells: give {needed} numbers, not all 0 and none "
+            "below."
+        )
+    return shares / shares.sum()
+
+
+def _shares(counts: Doubles, deviation: float, n_public: int) -> Doubles:
+    found = np.maximum(counts, 0.0)
+    found[found < _DOUBTFUL * deviation] /= 2.0
+    found += max(_EVEN_ROWS * n_public / len(found), _EVEN_NOISE * deviation)
+    return found / found.sum()
+
+
+__all__ = ["N_CELLS", "PEOPLE_SHARE", "PeoplePurchase", "read_marginals"]
