@@ -25,19 +25,28 @@ TITLES = {
     "housing": "California housing: median value",
     "wine": "Wine, red and white: quality",
     "elevators": "Elevators: position",
+    "fulton_income": "Fulton PUMS: income",
+    "fulton_log_income": "Fulton PUMS: logarithm of income",
+    "fulton_age": "Fulton PUMS: age",
+    "fulton_educ": "Fulton PUMS: grade of education",
+    "california_income": "California PUMS, 10,000 rows: income",
+    "california_log_income": "California PUMS, 10,000 rows: logarithm of income",
+    "california_age": "California PUMS, 10,000 rows: age",
+    "california_educ": "California PUMS, 10,000 rows: grade of education",
 }
 RARE = {
     "adult@.03": "Adult, the class of high incomes thinned to 3 %",
     "credit@.07": "Credit default, the class of those who do not pay thinned to 7 %",
 }
-METRICS = {name: "R²" if name in ("housing", "wine", "elevators") else "AUROC" for name in TITLES}
+CLASSES = "adult", "fulton", "fulton_employed", "colorado", "credit"
+METRICS = {name: "AUROC" if name in CLASSES else "R²" for name in TITLES}
 NAMES = {
     "default": "`tabular_pipeline()`",
     "default, no lists": "- told no lists of categories",
     "default, no schema": "- told no schema",
     "trees": "`DPRandomTreesRegressor`",
     "logistic": "`DPLogisticRegression`",
-    "network": "`DPMLPClassifier`",
+    "network": "`DPMLPClassifier`, `DPMLPRegressor`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
     "DP-EBM, lists": "- told lists of categories",
@@ -277,7 +286,8 @@ def draw(results: Results, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     tables = [table for table in TITLES if epsilons(results, table)]
-    figure, axes = plt.subplots(2, 4, figsize=(13, 6.2), sharex=True, squeeze=False)
+    n_lines = -(-len(tables) // 4)
+    figure, axes = plt.subplots(n_lines, 4, figsize=(13, 3.1 * n_lines), sharex=True, squeeze=False)
     for ax, table in zip(axes.flat, tables, strict=False):
         _panel(ax, results, table)
     for ax in axes.flat[len(tables) :]:
@@ -286,7 +296,7 @@ def draw(results: Results, path: Path) -> None:
     order = [name for name in COLOURS if name in lines]
     labels = [LEGEND.get(name, NAMES[name]).replace("`", "") for name in order]
     figure.legend([lines[name] for name in order], labels, loc="lower center", ncols=5, frameon=False)
-    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    figure.tight_layout(rect=(0, 0.16 / n_lines, 1, 1))
     figure.savefig(path, dpi=80, metadata={"Software": None})
     plt.close(figure)
 
@@ -310,6 +320,7 @@ def _panel(ax: Any, results: Results, table: str) -> None:
     budgets = epsilons(results, table)
     ax.set_xticks(list(map(float, budgets)), budgets)
     ax.minorticks_off()
-    ax.set_title(TITLES[table].split(":")[0] + (", employed" if table == "fulton_employed" else ""), fontsize=10)
+    where, _, what = TITLES[table].partition(": ")
+    ax.set_title(where.split(",")[0] + (f", {what}" if "PUMS" in where else ""), fontsize=10)
     ax.set_ylabel(METRICS[table])
     ax.grid(alpha=0.3)

@@ -4,7 +4,7 @@ What privacy costs: who is not employed, from census people
 
 A logistic regression learns from census records who is not employed, without privacy (scikit-learn) and with
 differential privacy at several budgets ``epsilon``. The table and the picture show what each budget costs in quality;
-the last line of the table, what trees that read no row add.
+the last line of the table, what random trees add.
 
 Run it alone::
 

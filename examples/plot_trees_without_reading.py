@@ -4,8 +4,9 @@ Trees that read no row
 
 Boosted trees are ahead of linear models on most tables, because columns interact: what an income says depends on the
 age. Private trees that search the rows for their splits pay for every look. ``PublicTreesEmbedding`` draws its trees
-from what is public, so they cost nothing, and ``DPRandomTreesClassifier`` spends the whole budget on a linear model
-over their leaves. The picture shows some of these trees, and what they are worth.
+from what is public, so they cost nothing. ``DPRandomTreesClassifier`` grows them where people are, by one noisy count
+for 3 % of its budget, and spends the rest on a linear model over their leaves. The picture shows some trees that were
+drawn without a row, and what the others are worth.
 
 Run it alone::
 
@@ -129,7 +130,7 @@ all {len(events)} together cost epsilon {total:.2f}. The unit of privacy is one 
 # What it looks at
 # ----------------
 # The importance of a column is its share in the variance of the score, over the levels and leaves as the schema has
-# them: a function of coefficients that are paid for and of public trees. Frequencies of the rows would not be.
+# them: a function of trees and coefficients that are paid for. Frequencies of the rows would not be.
 
 most = np.argsort(-fitted[-1].feature_importances_)[:5]
 names = fitted[:-1].get_feature_names_out()

@@ -1,4 +1,4 @@
-"""Ensembles of trees that are drawn from public knowledge, and read no row.
+"""Random trees, drawn from public knowledge and from noisy counts, and one linear model over their leaves.
 
 A public name is loaded when it is first used.
 """

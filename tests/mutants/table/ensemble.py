@@ -1,15 +1,15 @@
 """Mistakes in trees that should read no row, and in the rows that come of them."""
 
 from mutant import mutant
-from paths import EMBEDDING, TREES, TREES_KERNEL
+from paths import CHECKPOINT, EMBEDDING, GRADIENT, GROWTH, PEOPLE, RANDOM_TREES, TREES_KERNEL, UNITS
 
 MUTANTS = [
     mutant(
         "a tree that looks at the rows",
         (
             EMBEDDING,
-            "work.seed_ = _public_seed(self.random_state)\n",
-            "work.seed_ = _public_seed(self.random_state) + int(np.nan_to_num(np.max(table.cells(0).values)))\n",
+            "self.seed_ = _public_seed(self.random_state)\n",
+            "self.seed_ = _public_seed(self.random_state) + int(np.nan_to_num(np.max(table.cells(0).values)))\n",
         ),
         tests="ensemble",
         select="reads_no_cell or do_not_follow or one_row_changes",
@@ -18,8 +18,8 @@ MUTANTS = [
         "trees that follow the number of rows",
         (
             EMBEDDING,
-            "work.seed_ = _public_seed(self.random_state)\n",
-            "work.seed_ = _public_seed(self.random_state) + len(table.cells(0).values)\n",
+            "self.seed_ = _public_seed(self.random_state)\n",
+            "self.seed_ = _public_seed(self.random_state) + len(table.cells(0).values)\n",
         ),
         tests="ensemble",
         select="do_not_follow or gives_the_same",
@@ -50,15 +50,83 @@ MUTANTS = [
     ),
     mutant(
         "a node whose subset is empty",
-        (TREES, "while len(set(goes)) < 2:", "while not any(goes):"),
+        (GROWTH, "while len(set(goes)) < 2:", "while not any(goes):"),
         tests="ensemble",
         select="no_side or uniformly",
     ),
     mutant(
         "a level that an ancestor has cut off is split again",
-        (TREES, "views += [[*seen[:j], side, *seen[j + 1 :]] for side in (left, right)]", "views += [seen, seen]"),
+        (GROWTH, "views = (*node.views[:j], child, *node.views[j + 1 :])", "views = node.views"),
         tests="ensemble",
         select="no_side or inside_what",
+    ),
+    mutant(
+        "the node of the fewest people is split next",
+        (GROWTH, "(-mass, 2 * len(splits)", "(mass, 2 * len(splits)"),
+        tests="ensemble",
+        select="most_people",
+    ),
+    mutant(
+        "counts of cells with the noise of one column",
+        (PEOPLE, "column_sensitivity(n_columns, self.adjacency)", "column_sensitivity(1, self.adjacency)"),
+        tests="random_trees",
+        select="counts_by_their_sensitivity",
+    ),
+    mutant(
+        "counts of cells in which null records are",
+        (PEOPLE, "np.bincount(codes, weights, minlength=block.width)", "np.bincount(codes, minlength=block.width)"),
+        tests="random_trees",
+        select="counts_by_their_sensitivity or muted_row",
+    ),
+    mutant(
+        "counts of cells that nobody pays for",
+        (
+            RANDOM_TREES,
+            "bought[_PEOPLE] = PeoplePurchase.beside_steps(self.adjacency, sampling.rate, n_steps)",
+            "bought[_PEOPLE] = PeoplePurchase(self.adjacency, 1e9)",
+        ),
+        tests="random_trees",
+        select="share_of_the_budget or shares or even_where",
+    ),
+    mutant(
+        "trees that are grown by exact counts",
+        (
+            PEOPLE,
+            "return [each for column in released(mechanism, counts, stream) for each in column.tolist()]",
+            "return [each for column in counts for each in column.tolist()]",
+        ),
+        tests="random_trees",
+        select="muted_row or counts_by",
+    ),
+    mutant(
+        "sums of targets with the noise of one of them",
+        (UNITS, "math.sqrt(3.0))", "1.0)"),
+        tests="random_trees",
+        select="sums_of_targets",
+    ),
+    mutant(
+        "sums of targets in which null records are",
+        (UNITS, "weights @ values,", "values.sum(),"),
+        tests="random_trees",
+        select="sums_of_targets",
+    ),
+    mutant(
+        "units of targets that are read from them",
+        (UNITS, "return self._mechanism(noise_multiplier).release(sums, stream).tolist()", "return sums.tolist()"),
+        tests="guarantees_neighbours",
+        select="trees and muting",
+    ),
+    mutant(
+        "a run that resumes buys again",
+        (CHECKPOINT, 'self._header.get("bought", {})', "{}"),
+        tests="random_trees",
+        select="resumes_has_what",
+    ),
+    mutant(
+        "a later run buys trees that it does not grow",
+        (GRADIENT, "self._starts_anew = not warm or self._continues_the_first_run()", "self._starts_anew = True"),
+        tests="random_trees",
+        select="later_runs",
     ),
     mutant(
         "gaps that always go to the left",
@@ -74,7 +142,11 @@ MUTANTS = [
     ),
     mutant(
         "a seed that is not kept",
-        (EMBEDDING, "int(self.max_depth), work.seed_)", "int(self.max_depth), _public_seed(self.random_state))"),
+        (
+            EMBEDDING,
+            "draw_trees(blocks, *size, self.seed_,",
+            "draw_trees(blocks, *size, _public_seed(self.random_state),",
+        ),
         tests="ensemble",
         select="same_trees_again",
     ),

@@ -1,7 +1,7 @@
 """Mistakes with weights: before the clip, of other rows, by bounds of the rows."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, SCORES, SEARCH, SPANS, WEIGHT_BOUND, WEIGHTS
+from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, PURCHASE, SCORES, SEARCH, SPANS, WEIGHT_BOUND, WEIGHTS
 
 DIVIDED = "np.minimum(weights / self.bound, 1.0)"
 
@@ -33,8 +33,8 @@ MUTANTS = [
     mutant(
         "a bound that is bought and not paid",
         (
-            WEIGHT_BOUND,
-            "return compose([self.event_at(noise_multiplier), event_at(noise_multiplier)])",
+            PURCHASE,
+            "return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])",
             "return event_at(noise_multiplier)",
         ),
         tests="weights",
