@@ -222,6 +222,7 @@ def test_marginals_are_shares_by_name_and_those_left_out_are_even():
     assert not same(one, trees_of().fit(FRAME))
     assert same(one, clone(one).fit(FRAME))
     assert one.epsilon_ == 0.0
+    assert same(trees_of(marginals={"job": [1e308] * 5}).fit(FRAME), trees_of(marginals={"job": [1] * 5}).fit(FRAME))
 
 
 @pytest.mark.parametrize(

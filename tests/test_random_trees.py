@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import pickle
 import warnings
@@ -888,3 +889,125 @@ def test_a_run_that_resumes_has_what_it_bought(make, seed, life, tmp_path):
     if seed is not None:
         whole = make(**{**own, "accountant": None, "warm_start": False}).fit(X, y)
         np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("place", ["cast_weights", "run_dpsgd"])
+def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(place, tmp_path, monkeypatch):
+    """What is published then is what the run that resumes has, as the file holds it."""
+    X, y = numbers(400)
+    accountant = PrivacyAccountant()
+    own = {"max_iter": 20, "accountant": accountant, "weight_bound": "private", "checkpoint": tmp_path / "run"}
+    weights = np.random.default_rng(0).uniform(1, 90, 400)
+
+    def interrupted(*arguments, **keywords):
+        raise KeyboardInterrupt
+
+    begun = regressor_of(**own)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"skdp._gradient.estimator.{place}", interrupted)
+        begun.fit(X, y, weights)
+    assert begun.n_steps_ == 0
+    resumed = regressor_of(**own).fit(X, y, weights)
+    assert resumed.embedding_.marginals == begun.embedding_.marginals
+    for name in ("target_center_", "target_scale_", "weight_bound_"):
+        assert getattr(resumed, name) == getattr(begun, name)
+    assert len(accountant.history) == 1
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+def test_a_file_of_a_later_run_is_not_for_other_trees(tmp_path):
+    X, y = numbers(400)
+    one, other = (regressor_of(max_iter=20).fit(X, y) for _ in range(2))
+    calls = itertools.count(1)
+
+    def step(n_done):
+        if next(calls) == 7:
+            raise KeyboardInterrupt
+
+    one._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    one.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
+    before = pickle.dumps(other)
+    with pytest.raises(ValueError, match="is of another run"):
+        other.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
+    assert pickle.dumps(other.set_params(checkpoint=None)) == before
+    del one._make_progress
+    assert one.partial_fit(X, y).n_steps_ == 40
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+def test_a_first_run_of_no_step_is_followed_by_a_second_one(tmp_path):
+    """Whose file is resumed as that of a second run."""
+    X, y = numbers(400)
+    accountant, at = PrivacyAccountant(), [1]
+    model = regressor_of(max_iter=20, accountant=accountant, checkpoint=tmp_path / "run")
+
+    def step(n_done):
+        if n_done == at[0]:
+            raise KeyboardInterrupt
+
+    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    model.fit(X, y)
+    (tmp_path / "run").unlink()
+    at[0] = 7
+    model.partial_fit(X, y)
+    at[0] = None
+    model.partial_fit(X, y)
+    assert len(accountant.history) == 2
+    assert not (tmp_path / "run").exists()
+
+
+BOUGHT = {
+    "nothing": ({}, "lacks what was bought before its steps"),
+    "one thing": ({"people": [1.0] * 66}, "lacks what was bought before its steps"),
+    "no mapping": ([], "is no checkpoint"),
+    "none": (None, "is no checkpoint"),
+    "a text": ({"people": "many", "targets": [1.0, 2.0, 3.0]}, "is no checkpoint"),
+    "no number": ({"people": [math.nan] * 66, "targets": [1.0, 2.0, 3.0]}, "is no checkpoint"),
+    "too few": ({"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]}, "counts of people are not those"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("name", BOUGHT)
+def test_a_file_with_other_purchases_is_refused_by_one_line(name, tmp_path):
+    X, y = numbers(400)
+    path, (bought, message) = tmp_path / "run.npz", BOUGHT[name]
+    own = {"max_iter": 20, "checkpoint": path, "accountant": PrivacyAccountant()}
+
+    def step(n_done):
+        if n_done == 7:
+            raise KeyboardInterrupt
+
+    model = regressor_of(**own)
+    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    model.fit(X, y)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(bytes(arrays["header"])) | {"bought": bought}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=message) as refusal:
+        regressor_of(**own).fit(X, y)
+    assert "\n" not in str(refusal.value)
+    assert len(own["accountant"].history) == 1
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 1.0 + 2.0**-52), (1e16, 1e16 + 2.0), (0.0, 4e-300)])
+def test_targets_between_neighbouring_doubles_move_the_sums_by_their_sensitivity(bounds, monkeypatch):
+    """The middle of such bounds is one of them, so that a scaled target would be 2."""
+    found, release = [], GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        found.append((np.array(value), mechanism.sensitivity))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    X, _ = numbers(60)
+    y, weights = np.full(60, bounds[1]), np.ones(60)
+    moves = []
+    for weight in (1.0, 0.0):
+        weights[3], found[:] = weight, []
+        regressor_of(y_bounds=bounds, max_iter=1, random_state=0).fit(X, y, weights)
+        moves.append([value / sensitivity for value, sensitivity in found])
+    assert all(np.linalg.norm(a - b) <= 1 + 1e-9 for a, b in list(zip(*moves, strict=True))[:2])

@@ -246,6 +246,7 @@ class GradientEstimator(PrivateEstimator):
             work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
+            plan.checkpoint.check_bought(plan.purchases)
             work._begin_file(plan, rows.dtype)
         work._charge_once(plan)
         interrupted = charged(work._learn, plan, rows, targets)
@@ -318,9 +319,10 @@ class GradientEstimator(PrivateEstimator):
 
     def _continues_the_first_run(self) -> bool:
         """Whether the current parameters are those of a first run that was interrupted, and whose file is there."""
-        if self.checkpoint is None or self._fitted_before[0] > 0:
+        earlier = releases_of(self)
+        if self.checkpoint is None or len(earlier) > 1:
             return False
-        return Checkpoint(self.checkpoint, {}, (), 1, seeded=False).continues(releases_of(self))
+        return Checkpoint(self.checkpoint, {}, (), 1, seeded=False).continues(earlier)
 
     def _plan_run_after(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
         if warm and self.adjacency != self.adjacency_:

@@ -74,12 +74,13 @@ class Plan(NamedTuple):
     def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
         """Return what was bought under a name: what the file of the run holds, or a release made now.
 
-        A file gets it with the next state, as it gets steps: what no file holds was not published.
+        A file gets it at once: whatever ends the run from now on, the one that resumes does not buy again.
         """
-        kept = {} if self.checkpoint is None else self.checkpoint.bought
-        if name not in kept:
-            kept[name] = buy(self.stream.spawn(name))
-        return kept[name]
+        if self.checkpoint is None:
+            return buy(self.stream.spawn(name))
+        if name not in self.checkpoint.bought:
+            self.checkpoint.keep_bought(name, buy(self.stream.spawn(name)))
+        return self.checkpoint.bought[name]
 
     @property
     def note(self) -> str:

@@ -21,7 +21,7 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,7 +87,7 @@ class Checkpoint:
         if self.begun:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
-        self.bought: dict[str, list[float]] = self._header.get("bought", {})
+        self.bought: dict[str, list[float]] = dict(self._header.get("bought", {}))
         if self.continues(earlier):
             earlier = earlier[:-1]
         self._run["earlier events"] = [repr(release.event) for release in earlier]
@@ -133,8 +133,23 @@ class Checkpoint:
             with _told(self.path, "could not be written", _CHARGED):
                 self._write(state)
 
+    def keep_bought(self, name: str, found: list[float]) -> None:
+        """Write what was bought before the first step, beside the state that the file was begun with."""
+        self.bought[name] = found
+        with _told(self.path, "could not be written", _CHARGED):
+            self._write(self._state)
+
+    def check_bought(self, names: Iterable[str]) -> None:
+        """Refuse a file of a run that made steps and lacks what they depend on."""
+        if self.begun and self._header["n_done"] and any(name not in self.bought for name in names):
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} lacks what was bought before its steps: give another path, or remove "
+                "the file."
+            )
+
     def _write(self, state: TrainingState) -> None:
         """Replace the file atomically."""
+        self._state = state
         header = {
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
             "positions": state.positions, "bought": self.bought,
@@ -199,8 +214,11 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
             leaves = [file[f"leaf_{number}"] for number in range(len(file.files) - 1)]
         for name in ("schema", "run", "receipt", "n_done"):
             header[name]
+        for found in header.setdefault("bought", {}).values():
+            if not (isinstance(found, list) and np.isfinite(np.array(found, np.float64)).all()):
+                raise ValueError("what was bought is no list of numbers")
         return header, leaves
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"checkpoint={str(path)!r} is no checkpoint ({error}): give another path, or remove the file."
         ) from None

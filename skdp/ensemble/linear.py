@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from copy import copy
 from typing import Any
 
@@ -173,7 +174,12 @@ class RandomTreesRuns(OneHotRuns):
             name, schema = "row_schema", self._fitted_row_schema
         else:
             name, schema = "schema", None if self.schema is None else self._embedding()._read_schema([])
-        return super()._describe_rows() | ({} if schema is None else {name: schema.to_json()})
+        described = super()._describe_rows() | ({} if schema is None else {name: schema.to_json()})
+        return described if self._starts_anew else described | {"bought before": self._digest_of_bought()}
+
+    def _digest_of_bought(self) -> str:
+        """Return what tells the trees of this model from those of another fit."""
+        return hashlib.sha256(repr(self.embedding_.marginals).encode()).hexdigest()
 
     # --- predictions ---
 

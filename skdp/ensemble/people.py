@@ -100,8 +100,10 @@ class PeoplePurchase:
     ) -> list[list[float]]:
         """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
         deviation = self._mechanism(len(blocks), noise_multiplier).standard_deviation
-        ends = np.cumsum([_n_cells(block) for block in blocks])[:-1]
-        return [_shares(each, deviation, n_public).tolist() for each in np.split(np.array(counts), ends)]
+        ends = np.cumsum([_n_cells(block) for block in blocks])
+        if len(counts) != ends[-1]:
+            raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
+        return [_shares(each, deviation, n_public).tolist() for each in np.split(np.array(counts), ends[:-1])]
 
 
 def _n_cells(block: Block) -> int:
@@ -138,11 +140,12 @@ def _read_shares(block: Block, given: Any) -> Doubles | None:
         shares = np.empty(0)
     needed = "two or more" if block.is_line else str(block.width)
     fits = shares.ndim == 1 and (len(shares) >= 2 if block.is_line else len(shares) == block.width)
-    if not (fits and np.isfinite(shares).all() and (shares >= 0.0).all() and shares.sum() > 0.0):
+    if not (fits and np.isfinite(shares).all() and (shares >= 0.0).all() and shares.max() > 0.0):
         raise ValueError(
             f"marginals of column {block.name!r} are no shares of its cells: give {needed} numbers, not all 0 and none "
             "below."
         )
+    shares = shares / shares.max()  # whose sum does not overflow
     return shares / shares.sum()
 
 

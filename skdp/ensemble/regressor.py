@@ -354,6 +354,10 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         sums = plan.bought(_TARGETS, lambda stream: purchase.buy(targets.values, weights, noise, stream))
         return purchase.units(sums, noise, fit_intercept=bool(self.fit_intercept))
 
+    def _digest_of_bought(self) -> str:
+        """See `RandomTreesRuns`: the units of targets are bought too."""
+        return f"{super()._digest_of_bought()}, {self._fitted_units!r}"
+
     def _set_outputs(self, outputs: Any) -> None:
         """See `GradientEstimator`."""
         super()._set_outputs(outputs)

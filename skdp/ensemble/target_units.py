@@ -73,7 +73,7 @@ class TargetPurchase:
         Parameters
         ----------
         values, weights : ndarray of shape (n,)
-            Private: targets in [-1, 1], and weights in [0, 1].
+            Private: targets, which are cut to [-1, 1], and weights in [0, 1].
         noise_multiplier : float
             As of `event_at`, whose event was charged.
         stream : SecretStream
@@ -83,6 +83,7 @@ class TargetPurchase:
         -------
         list of float
         """
+        values = np.clip(values, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
         sums = np.array([weights.sum(), weights @ values, weights @ values**2])
         return self._mechanism(noise_multiplier).release(sums, stream).tolist()
 

@@ -17,6 +17,7 @@ ONE_HOT, ONE_HOT_KERNEL = "skdp/_training/one_hot.py", "skdp/_kernels/one_hot.py
 ONE_HOT_RUNS = "skdp/_gradient/one_hot.py"
 RANDOM_TREES = "skdp/ensemble/linear.py"
 EMBEDDING, GROWTH = "skdp/ensemble/embedding.py", "skdp/ensemble/growth.py"
+PLAN_OF_RUNS = "skdp/_gradient/plan.py"
 PEOPLE, UNITS = "skdp/ensemble/people.py", "skdp/ensemble/target_units.py"
 FINDINGS = "skdp/_fitting/findings.py"
 CANDIDATES = "skdp/_search/candidates.py"

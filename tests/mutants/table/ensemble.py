@@ -1,7 +1,7 @@
 """Mistakes in trees that should read no row, and in the rows that come of them."""
 
 from mutant import mutant
-from paths import CHECKPOINT, EMBEDDING, GRADIENT, GROWTH, PEOPLE, RANDOM_TREES, TREES_KERNEL, UNITS
+from paths import CHECKPOINT, EMBEDDING, GRADIENT, GROWTH, PEOPLE, PLAN_OF_RUNS, RANDOM_TREES, TREES_KERNEL, UNITS
 
 MUTANTS = [
     mutant(
@@ -121,6 +121,28 @@ MUTANTS = [
         (CHECKPOINT, 'self._header.get("bought", {})', "{}"),
         tests="random_trees",
         select="resumes_has_what",
+    ),
+    mutant(
+        "what is bought is kept by the steps alone",
+        (
+            PLAN_OF_RUNS,
+            "self.checkpoint.keep_bought(name, buy(self.stream.spawn(name)))",
+            "self.checkpoint.bought[name] = buy(self.stream.spawn(name))",
+        ),
+        tests="random_trees",
+        select="between_a_purchase",
+    ),
+    mutant(
+        "the file of a run on other trees is resumed",
+        (RANDOM_TREES, "return described if self._starts_anew else", "return described if True else"),
+        tests="random_trees",
+        select="other_trees",
+    ),
+    mutant(
+        "targets that are not cut before they are summed",
+        (UNITS, "values = np.clip(values, -1.0, 1.0)", "values = values * 1.0"),
+        tests="random_trees",
+        select="neighbouring_doubles",
     ),
     mutant(
         "a later run buys trees that it does not grow",
