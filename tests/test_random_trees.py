@@ -792,7 +792,7 @@ def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency)
         values, weights = rng.uniform(-1, 1, 20), rng.uniform(0, 1, 20)
         values[3], weights[3] = one, weight
         again, kept = values.copy(), weights.copy()
-        again[3], kept[3] = (other, weight) if adjacency == "replace_one" else (one, 0.0)
+        again[3], kept[3] = other, weight if adjacency == "replace_one" else 0.0  # whatever a null record holds
         streams = [SecretStream.from_random_state(0) for _ in range(2)]
         sums = [
             np.array(purchase.buy(*each, 3.0, stream))
