@@ -27,14 +27,16 @@ from skdp import (
     config_context,
 )
 from skdp._random import SecretStream
+from skdp._sampling import sampling_at
 from skdp._training.one_hot import OneHotModel
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
-from skdp.ensemble.people import PEOPLE_SHARE, PeoplePurchase
-from skdp.ensemble.target_units import UNITS_SHARE, TargetPurchase
+from skdp.ensemble.people import count_people
+from skdp.ensemble.target_units import SUMS_SENSITIVITY, sum_targets
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import TableSchema
 from skdp.preprocessing.blocks import Block
+from skdp.preprocessing.purchase import column_sensitivity
 
 FALSE_ALARM = 1e-6
 SCHEMA = {
@@ -721,10 +723,12 @@ def regressor_of(**own):
 
 @pytest.mark.parametrize("rate", [1.0, 0.1])
 def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
-    for purchase, share in ((PeoplePurchase, PEOPLE_SHARE), (TargetPurchase, UNITS_SHARE)):
-        bought = purchase.beside_steps("zero_out", rate, 50).event_at(3.0).noise_multiplier
-        steps = 50 * (rate / 3.0) ** 2
-        assert bought**-2 / (bought**-2 + steps) == pytest.approx(share)
+    own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
+    for model, shares in ((model_of(**own), [0.03]), (regressor_of(sampling_rate=rate), [0.03, 0.02])):
+        for release, share in zip(model._purchases(sampling_at(rate), 50).values(), shares, strict=True):
+            bought = release.event_at(3.0).noise_multiplier
+            assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
+            assert bought**-2 / (bought**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
@@ -754,9 +758,9 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
             each[4] = value if block.is_line else (each[4] + 1) % block.width
         if adjacency != "replace_one":
             without[4], other = 0.0, codes
-        purchase = PeoplePurchase.beside_steps(adjacency, 1.0, 10)
+        mechanism = GaussianMechanism(5.0, column_sensitivity(len(blocks), adjacency))
         for rows, each in ((codes, weights), (other, without)):
-            purchase.buy(blocks, rows, each, 5.0, SecretStream.from_random_state(0))
+            count_people(blocks, rows, each, mechanism, SecretStream.from_random_state(0))
         (one, sensitivity), (two, _) = found
         if adjacency == "replace_one":
             sensitivity *= 2.0
@@ -786,8 +790,8 @@ def test_marginals_are_even_where_noise_rules():
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency):
     rng, moved = np.random.default_rng(0), 0.0
-    purchase = TargetPurchase.beside_steps(adjacency, 1.0, 10)
-    sensitivity = purchase._mechanism(3.0).sensitivity * (2.0 if adjacency == "replace_one" else 1.0)
+    mechanism = GaussianMechanism(3.0, SUMS_SENSITIVITY)
+    sensitivity = SUMS_SENSITIVITY * (2.0 if adjacency == "replace_one" else 1.0)
     for one, other, weight in itertools.product((-1.0, -0.4, 0.0, 1.0), (-1.0, 0.3, 1.0), (1.0, 0.2)):
         values, weights = rng.uniform(-1, 1, 20), rng.uniform(0, 1, 20)
         values[3], weights[3] = one, weight
@@ -795,7 +799,7 @@ def test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most(adjacency)
         again[3], kept[3] = other, weight if adjacency == "replace_one" else 0.0  # whatever a null record holds
         streams = [SecretStream.from_random_state(0) for _ in range(2)]
         sums = [
-            np.array(purchase.buy(*each, 3.0, stream))
+            np.array(sum_targets(*each, mechanism, stream))
             for each, stream in zip(((values, weights), (again, kept)), streams, strict=True)
         ]
         move = np.linalg.norm(sums[0] - sums[1])  # of the same noise

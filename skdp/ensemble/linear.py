@@ -21,8 +21,9 @@ from skdp._training.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._validation import check_count
 from skdp.base import Budget, FitTerms
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, one_hot_blocks, takes_any_columns
-from skdp.ensemble.people import PeoplePurchase
+from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
 from skdp.preprocessing.columns import Table
+from skdp.preprocessing.purchase import SideRelease, column_sensitivity
 from skdp.preprocessing.schema import TableSchema
 
 
@@ -110,7 +111,7 @@ class RandomTreesRuns(OneHotRuns):
         """See `GradientEstimator`. The first run also buys where people are, by which trees grow."""
         bought = super()._purchases(sampling, n_steps)
         if self._starts_anew:
-            bought[_PEOPLE] = PeoplePurchase.beside_steps(self.adjacency, sampling.rate, n_steps)
+            bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
         return bought
 
     def _buy(self, plan: Plan, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
@@ -123,11 +124,13 @@ class RandomTreesRuns(OneHotRuns):
 
     def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
         """Buy where people are, and grow the trees by it."""
-        embedding, purchase, noise = self.embedding_, plan.purchases[_PEOPLE], plan.run.plan.noise_multiplier
-        blocks, each = embedding._fitted_blocks, np.broadcast_to(np.asarray(weights, np.float64), rows.shape[:1])
-        counts = plan.bought(_PEOPLE, lambda stream: purchase.buy(blocks, rows.codes, each, noise, stream))
-        shares = purchase.shares(counts, blocks, noise, plan.n_public)
-        embedding.marginals = {block.name: each for block, each in zip(blocks, shares, strict=True)}
+        embedding, blocks = self.embedding_, self.embedding_._fitted_blocks
+        each = np.broadcast_to(np.asarray(weights, np.float64), rows.shape[:1])
+        sensitivity = column_sensitivity(len(blocks), self.adjacency)
+        mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
+        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))
+        shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
+        embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
         embedding._grow()
 
     def _form(self, n_features: int) -> OneHotForm:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from skdp._fitting.cells import format_names
 from skdp._gram import Doubles
 from skdp._random import SecretStream
 from skdp._validation import show
-from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing.blocks import Block
-from skdp.preprocessing.purchase import column_sensitivity, noise_ratio, released
+from skdp.preprocessing.purchase import released
 
 N_CELLS = 32
 """Cells of a number or a date, of equal width on the scale of its schema, or by its bins where that has edges."""
@@ -31,79 +29,48 @@ _EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
 """What a cell has in advance: the larger of its part of this share of the rows, and this part of its noise."""
 
 
-@dataclass(frozen=True)
-class PeoplePurchase:
-    """What buys the counts of cells beside the steps of a fit. All of its fields are public.
+def count_people(
+    blocks: list[Block], codes: list[NDArray[Any]], weights: Doubles, mechanism: GaussianMechanism, stream: SecretStream
+) -> list[float]:
+    """Release the counts of the cells of each column.
 
     Parameters
     ----------
-    adjacency : {"zero_out", "add_remove", "replace_one"}
-    ratio : float
-        Noise multiplier of the counts, divided by that of the steps.
+    blocks : list of Block
+        Public columns.
+    codes : list of ndarray of shape (n,)
+        Private, of each column (`Block.codes`).
+    weights : ndarray of shape (n,)
+        Private, in [0, 1].
+    mechanism : GaussianMechanism
+        Of the sensitivity `skdp.preprocessing.purchase.column_sensitivity` of these columns.
+    stream : SecretStream
+        Of this release alone.
+
+    Returns
+    -------
+    list of float
+        Of each column in turn: of a number or a date `N_CELLS` cells and gaps, of others the levels.
 
     Notes
     -----
     **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null
-    record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced
-    (`skdp.preprocessing.purchase.column_sensitivity`). They are released once, with Gaussian noise, at the price of
-    `event_at`, which is part of the event of the fit. What follows sees the rows' cells through them alone.
+    record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced.
+    All counts are one Gaussian release. What follows sees the cells of rows through it alone.
     """
+    counts = [_count(block, each, weights) for block, each in zip(blocks, codes, strict=True)]
+    return [each for column in released(mechanism, counts, stream) for each in column.tolist()]
 
-    adjacency: str
-    ratio: float
 
-    @classmethod
-    def beside_steps(cls, adjacency: str, rate: float, n_steps: int) -> PeoplePurchase:
-        """A purchase of `PEOPLE_SHARE` of mu^2 beside steps, see `skdp.preprocessing.purchase.noise_ratio`."""
-        return cls(adjacency, noise_ratio(PEOPLE_SHARE, rate, n_steps))
-
-    def event_at(self, noise_multiplier: float) -> DpEvent:
-        """What the counts cost where the steps have this noise multiplier."""
-        return GaussianDpEvent(self.ratio * noise_multiplier)
-
-    def _mechanism(self, n_columns: int, noise_multiplier: float) -> GaussianMechanism:
-        return GaussianMechanism(self.ratio * noise_multiplier, column_sensitivity(n_columns, self.adjacency))
-
-    def buy(
-        self,
-        blocks: list[Block],
-        codes: list[NDArray[Any]],
-        weights: Doubles,
-        noise_multiplier: float,
-        stream: SecretStream,
-    ) -> list[float]:
-        """Release the counts of the cells of each column.
-
-        Parameters
-        ----------
-        blocks : list of Block
-        codes : list of ndarray of shape (n,)
-            Private, of each column (`Block.codes`).
-        weights : ndarray of shape (n,)
-            Private, in [0, 1].
-        noise_multiplier : float
-            As of `event_at`, whose event was charged.
-        stream : SecretStream
-            Of this release alone.
-
-        Returns
-        -------
-        list of float
-            Of each column in turn: of a number or a date `N_CELLS` cells and gaps, of others the levels.
-        """
-        counts = [_count(block, each, weights) for block, each in zip(blocks, codes, strict=True)]
-        mechanism = self._mechanism(len(blocks), noise_multiplier)
-        return [each for column in released(mechanism, counts, stream) for each in column.tolist()]
-
-    def shares(
-        self, counts: list[float], blocks: list[Block], noise_multiplier: float, n_public: int
-    ) -> list[list[float]]:
-        """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
-        deviation = self._mechanism(len(blocks), noise_multiplier).standard_deviation
-        ends = np.cumsum([_n_cells(block) for block in blocks])
-        if len(counts) != ends[-1]:
-            raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
-        return [_shares(each, deviation, n_public).tolist() for each in np.split(np.array(counts), ends[:-1])]
+def shares_of_people(
+    counts: list[float], blocks: list[Block], mechanism: GaussianMechanism, n_public: int
+) -> list[list[float]]:
+    """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
+    ends = np.cumsum([_n_cells(block) for block in blocks])
+    if len(counts) != ends[-1]:
+        raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
+    columns = np.split(np.array(counts), ends[:-1])
+    return [_shares(each, mechanism.standard_deviation, n_public).tolist() for each in columns]
 
 
 def _n_cells(block: Block) -> int:
@@ -156,4 +123,4 @@ def _shares(counts: Doubles, deviation: float, n_public: int) -> Doubles:
     return found / found.sum()
 
 
-__all__ = ["N_CELLS", "PEOPLE_SHARE", "PeoplePurchase", "read_marginals"]
+__all__ = ["N_CELLS", "PEOPLE_SHARE", "count_people", "read_marginals", "shares_of_people"]

@@ -13,7 +13,14 @@ from skdp._sampling import Sampling
 from skdp._training.one_hot import OneHotRows
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
-from skdp.ensemble.target_units import TargetPurchase, TargetUnits
+from skdp.ensemble.target_units import (
+    SUMS_SENSITIVITY,
+    UNITS_SHARE,
+    TargetUnits,
+    sum_targets,
+    units_of_targets,
+)
+from skdp.preprocessing.purchase import SideRelease
 
 
 class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
@@ -337,7 +344,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         """See `GradientEstimator`."""
         bought = super()._purchases(sampling, n_steps)
         if self._starts_anew:
-            bought[_TARGETS] = TargetPurchase.beside_steps(self.adjacency, sampling.rate, n_steps)
+            bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
         return bought
 
     def _buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
@@ -349,10 +356,10 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         return rows, targets._replace(values=(targets.values - center) / unit)
 
     def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
-        purchase, noise = plan.purchases[_TARGETS], plan.run.plan.noise_multiplier
+        mechanism = plan.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, plan.run.plan.noise_multiplier)
         weights = np.broadcast_to(np.asarray(targets.weights, np.float64), targets.values.shape)
-        sums = plan.bought(_TARGETS, lambda stream: purchase.buy(targets.values, weights, noise, stream))
-        return purchase.units(sums, noise, fit_intercept=bool(self.fit_intercept))
+        sums = plan.bought(_TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream))
+        return units_of_targets(sums, mechanism, fit_intercept=bool(self.fit_intercept))
 
     def _digest_of_bought(self) -> str:
         """See `RandomTreesRuns`: the units of targets are bought too."""

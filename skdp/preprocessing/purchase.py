@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skdp._gram import Doubles
 from skdp._random import SecretStream
 from skdp._validation import check_choice, check_count, check_real
-from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, compose
+from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing.cells import Cells, count_cells
 from skdp.preprocessing.edges import bounds_of_mass, equal_mass_edges, median_cell
@@ -294,6 +294,32 @@ def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
     return math.sqrt((1.0 - share) / (share * n_steps)) / rate
 
 
+@dataclass(frozen=True)
+class SideRelease:
+    """A Gaussian release before the steps of a fit, which has a share of their common mu^2.
+
+    Parameters
+    ----------
+    ratio : float
+        Noise multiplier of the release, divided by that of the steps.
+    """
+
+    ratio: float
+
+    @classmethod
+    def beside_steps(cls, share: float, rate: float, n_steps: int) -> SideRelease:
+        """A release of this share, see `noise_ratio`."""
+        return cls(noise_ratio(share, rate, n_steps))
+
+    def event_at(self, noise_multiplier: float) -> DpEvent:
+        """What the release costs where the steps have this noise multiplier."""
+        return GaussianDpEvent(self.ratio * noise_multiplier)
+
+    def mechanism(self, sensitivity: float, noise_multiplier: float) -> GaussianMechanism:
+        """What makes the release, at that price."""
+        return GaussianMechanism(self.ratio * noise_multiplier, sensitivity)
+
+
 def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
     """What purchases cost together with a fit's own releases, where these have this noise multiplier."""
     return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])
@@ -317,6 +343,7 @@ __all__ = [
     "THRESHOLD_SHARE",
     "Bought",
     "Purchase",
+    "SideRelease",
     "column_sensitivity",
     "event_with",
     "noise_ratio",

@@ -68,9 +68,9 @@ MUTANTS = [
     ),
     mutant(
         "counts of cells with the noise of one column",
-        (PEOPLE, "column_sensitivity(n_columns, self.adjacency)", "column_sensitivity(1, self.adjacency)"),
+        (RANDOM_TREES, "column_sensitivity(len(blocks), self.adjacency)", "column_sensitivity(1, self.adjacency)"),
         tests="random_trees",
-        select="counts_by_their_sensitivity",
+        select="muted_row",
     ),
     mutant(
         "counts of cells in which null records are",
@@ -82,8 +82,8 @@ MUTANTS = [
         "counts of cells that nobody pays for",
         (
             RANDOM_TREES,
-            "bought[_PEOPLE] = PeoplePurchase.beside_steps(self.adjacency, sampling.rate, n_steps)",
-            "bought[_PEOPLE] = PeoplePurchase(self.adjacency, 1e9)",
+            "bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)",
+            "bought[_PEOPLE] = SideRelease(1e9)",
         ),
         tests="random_trees",
         select="share_of_the_budget or shares or even_where",
@@ -100,7 +100,7 @@ MUTANTS = [
     ),
     mutant(
         "sums of targets with the noise of one of them",
-        (UNITS, "math.sqrt(3.0))", "1.0)"),
+        (UNITS, "SUMS_SENSITIVITY = math.sqrt(3.0)", "SUMS_SENSITIVITY = 1.0"),
         tests="random_trees",
         select="sums_of_targets",
     ),
@@ -112,7 +112,7 @@ MUTANTS = [
     ),
     mutant(
         "units of targets that are read from them",
-        (UNITS, "return self._mechanism(noise_multiplier).release(sums, stream).tolist()", "return sums.tolist()"),
+        (UNITS, "return mechanism.release(sums, stream).tolist()", "return sums.tolist()"),
         tests="guarantees_neighbours",
         select="trees and muting",
     ),
