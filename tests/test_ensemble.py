@@ -295,6 +295,36 @@ def test_a_row_is_its_plain_columns_and_its_leaves():
     np.testing.assert_allclose(trees_alone.toarray(), one_hot * math.sqrt(1 / 20), rtol=2.0**-22)
 
 
+def test_a_number_with_many_edges_has_finer_bins_beside_them():
+    """Its bins and four times as many, each at its own level; 16 edges or none give no second block."""
+    edges = list(range(0, 201, 10))
+    schema = {"a": {"edges": edges}, "b": {"edges": [0, 1, 10]}, "c": (0, 1)}
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-5, 210, 500), rng.uniform(0, 10, 500), rng.uniform(0, 1, 500)])
+    X[0, 0] = math.nan
+    made = PublicTreesEmbedding(3, schema=schema, random_state=0, plain_share=0.5).fit(
+        pd.DataFrame(X, columns=[*"abc"])
+    )
+    rows = made.transform(pd.DataFrame(X, columns=[*"abc"])).toarray()
+    plain = rows[:, : 21 + 3 + 17 + 81] > 0
+    assert (plain.sum(axis=1) == 4).all()
+    bins, finer = plain[:, :21].argmax(axis=1), plain[:, 21 + 3 + 17 :].argmax(axis=1)
+    assert (bins[0], finer[0]) == (20, 80)  # a gap
+    values = np.clip(X[1:, 0], 0, 199.999)
+    np.testing.assert_array_equal(bins[1:], values // 10)
+    np.testing.assert_array_equal(finer[1:], values // 2.5)
+    names = made.get_feature_names_out()
+    assert names[21 + 3 + 17] == "a=0..2.5"
+    assert len(set(names)) == len(names) == rows.shape[1]
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=1e-6)
+
+
+def test_bins_as_narrow_as_doubles_are_cut_as_far_as_they_can_be():
+    edges = [1.0 + 2.0**-52 * k for k in range(20)]
+    made = PublicTreesEmbedding(2, schema={"x0": {"edges": edges}}, random_state=0).fit(np.ones((3, 1)))
+    assert made.transform(np.full((3, 1), edges[5])).shape[1] >= 2 * 20 + 32
+
+
 def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     rows = trees_of().fit_transform(FRAME)
     assert rows.indices.dtype == rows.indptr.dtype == np.int32

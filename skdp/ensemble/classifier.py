@@ -42,7 +42,8 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
     categories : list of (list or None) or None, default=None
         Public categories of each column. None is for a column of numbers.
     n_bins : int, default=16
-        Number of bins of a plain column of numbers or dates, of equal width between public bounds.
+        Number of bins of a plain column of numbers or dates, of equal width between public bounds. One whose schema has
+        more bins than that has a second block, in which each bin is cut into four.
     trees_random_state : int, default=0
         Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise, and neither
         seed is derived from the other. To choose among seeds by a score on private rows is a search, and is paid for.

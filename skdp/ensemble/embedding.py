@@ -35,6 +35,9 @@ from skdp.preprocessing.schema import TableSchema
 _ROWS = 1024  # of a block, which stays in cache
 _MOST_LEAVES = 1 << 24
 
+_FINER = 4
+"""Bins that a bin is cut into where a schema has many."""
+
 
 class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
@@ -63,7 +66,8 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     categories : list of (list or None) or None, default=None
         Public categories of each column. None is for a column of numbers.
     n_bins : int, default=16
-        Number of bins of a plain column of numbers or dates, of equal width between public bounds.
+        Number of bins of a plain column of numbers or dates, of equal width between public bounds. One whose schema has
+        more bins than that has a second block, in which each bin is cut into four.
     plain_share : float, default=1/3
         Share of the squared norm of a row that the plain columns have together, in [0, 1). The trees have the rest. The
         default is the share in `DPRandomTreesClassifier` but where noise rules. At 0 the plain columns are left out.
@@ -220,7 +224,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         self.schema_ = TableSchema({name: column for name, _, column in columns})
         self._fitted_blocks = self._blocks(columns)
         self.seed_ = _public_seed(self.random_state)
-        self._fitted_plain = self._fitted_blocks if self.plain_share > 0 else []
+        self._fitted_plain = plain_blocks(self._fitted_blocks) if self.plain_share > 0 else []
         self.row_norm_, self.epsilon_, self.delta_ = 1.0, 0.0, 0.0
 
     def _grow(self) -> None:
@@ -292,7 +296,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
             The table cannot be read. The message holds no cell.
         """
         codes = self._codes(X)
-        blocks, trees, n_plain = self._fitted_plain, self._fitted_trees, len(self._fitted_plain)
+        trees, blocks, n_plain = self._fitted_trees, self._fitted_plain, len(self._fitted_plain)
         starts = np.cumsum([0, *(block.width for block in blocks)]).tolist()
         form = self._form(blocks, trees.n_trees, trees.n_leaves)
         weights = np.array(form.weights, np.float32)
@@ -300,9 +304,9 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         values = np.empty(columns.shape, np.float32)
 
         def write(part: slice) -> None:
-            for k, (block, start) in enumerate(zip(blocks, starts[:-1], strict=True)):
-                for place, _ in block.entries(codes[k][part]):  # one: bins and levels have no values
-                    np.add(place, start, out=columns[part, k])
+            places = self._plain_places([each[part] for each in codes])
+            for k, (place, start) in enumerate(zip(places, starts[:-1], strict=True)):
+                np.add(place, start, out=columns[part, k])
             values[part] = weights
             trees.write_leaves([each[part] for each in codes], starts[-1], trees.n_leaves, columns[part, n_plain:])
 
@@ -389,7 +393,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
     def _encode(self, codes: list[NDArray[Any]]) -> OneHotRows:
         """Return bins, levels and leaves of columns that were read."""
-        trees, n_plain, n = self._fitted_trees, len(self._fitted_plain), len(codes[0])
+        trees, n = self._fitted_trees, len(codes[0])
         blocks = one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves)
         packed = blocks.empty_codes(n)
 
@@ -397,11 +401,16 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
             parts = [each[part] for each in codes]
             leaves = np.empty((len(parts[0]), trees.n_trees), np.int32)
             trees.write_leaves(parts, 0, 0, leaves)
-            places = [place for b, each in zip(self._fitted_plain, parts, strict=False) for place, _ in b.entries(each)]
-            blocks.encode([*places[:n_plain], *leaves.T], packed[:, part])
+            blocks.encode([*self._plain_places(parts), *leaves.T], packed[:, part])
 
         self._by_parts(write, n)
         return OneHotRows(blocks, packed, self.n_features_in_)
+
+    def _plain_places(self, codes: list[NDArray[Any]]) -> list[NDArray[np.int32]]:
+        """Return the bin or level of each row in each plain block."""
+        at = {block.position: each for block, each in zip(self._fitted_blocks, codes, strict=True)}
+        # One entry each: bins and levels have no values.
+        return [place for block in self._fitted_plain for place, _ in block.entries(at[block.position])]
 
     def _codes(self, X: Any) -> list[NDArray[Any]]:
         """Read each column of a table, see `Block.codes`."""
@@ -419,7 +428,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
             blocks = self._public_blocks([f"x{j}" for j in range(n_features)])
         except (TypeError, ValueError):  # what ``fit`` refuses; no table was looked at
             return None
-        return self._form(blocks if self.plain_share > 0 else [], int(self.n_estimators), self._n_leaves)
+        return self._form(plain_blocks(blocks) if self.plain_share > 0 else [], int(self.n_estimators), self._n_leaves)
 
     def _form(self, plain: list[Block], n_trees: int, n_leaves: int) -> OneHotForm:
         """Return the form of rows of these plain columns and of trees."""
@@ -478,6 +487,15 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def plain_blocks(blocks: list[Block]) -> list[Block]:
+    """Return the plain blocks of columns: one each, and a finer one of each number with more edges than it needs.
+
+    More than `n_bins` edges say that near numbers differ, as codes of occupations do.
+    """
+    has_more = [each for each in blocks if each.is_line and len(each.column.edges or ()) - 1 > each.n_bins]
+    return [*blocks, *(each.finer(_FINER) for each in has_more)]
 
 
 def one_hot_blocks(plain: list[Block], n_trees: int, n_leaves: int) -> Blocks:
@@ -540,4 +558,4 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 register(PublicTreesEmbedding, _rule, ("schema",))
 
-__all__ = ["PublicTreesEmbedding", "TableCodes", "one_hot_blocks", "takes_any_columns"]
+__all__ = ["PublicTreesEmbedding", "TableCodes", "one_hot_blocks", "plain_blocks", "takes_any_columns"]

@@ -20,7 +20,13 @@ from skdp._training import one_hot_defaults as rules
 from skdp._training.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._validation import check_count
 from skdp.base import Budget, FitTerms
-from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, one_hot_blocks, takes_any_columns
+from skdp.ensemble.embedding import (
+    PublicTreesEmbedding,
+    TableCodes,
+    one_hot_blocks,
+    plain_blocks,
+    takes_any_columns,
+)
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
 from skdp.preprocessing.columns import Table
 from skdp.preprocessing.purchase import SideRelease, column_sensitivity
@@ -137,7 +143,7 @@ class RandomTreesRuns(OneHotRuns):
         """Return the form of rows from the schema alone."""
         self._refuse_unknown_columns()
         embedding = self._embedding()
-        plain = embedding._public_blocks([f"x{j}" for j in range(n_features)])
+        plain = plain_blocks(embedding._public_blocks([f"x{j}" for j in range(n_features)]))
         blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
 
