@@ -293,13 +293,18 @@ def test_figures_on_other_pages_are_those_of_the_results():
     results = json.loads((BENCHMARKS / "results" / "splits.json").read_text())
     page = (BENCHMARKS.parent / "docs" / "which_estimator.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
-    for first, names, models in (
-        ("Fulton (25,766 people), who is employed", "fulton_employed fulton credit colorado adult", "logistic default"),
-        ("California housing (20,640 rows)", "housing wine elevators", "default trees ridge"),
-    ):
+    classes, numbers = "fulton_employed fulton credit colorado adult", "fulton_income fulton_age california_income"
+    for first, names, models, budgets in (
+        ("Fulton (25,766 people), who is employed", classes, "logistic default", "0.1 0.5 1 4"),
+        (
+            "Fulton (25,766 people), income: trees", f"{numbers} california_educ housing wine", "default network ridge",
+            "0.1 1 4",
+        ),
+        ("elevators (16,499 rows, all numbers): trees", "elevators", "trees default ridge", "0.1 1 4"),
+    ):  # fmt: skip
         start = next(i for i, row in enumerate(rows) if row[0].startswith(first))
         for row, (name, model) in zip(rows[start:], itertools.product(names.split(), models.split()), strict=False):
-            means = [np.mean(results[f"{name}/{model}/{epsilon}"]["score"]) for epsilon in ("0.1", "0.5", "1", "4")]
+            means = [np.mean(results[f"{name}/{model}/{epsilon}"]["score"]) for epsilon in budgets.split()]
             assert row[1:] == ["below 0" if each < 0 else f"{each:.3f}".removeprefix("0") for each in means], row[0]
 
 
