@@ -3,8 +3,8 @@ House prices under privacy: a regressor, its budget and its coefficients
 ========================================================================
 
 What is a house worth in a Californian district of 1990? ``tabular_pipeline("regressor")`` reads the raw table, with
-gaps and words, and fits a small private network to scaled columns. Where coefficients are wanted, ``DPRidge`` fits them
-from one noisy release of second moments. The picture shows what each budget costs in R², and what the coefficients say
+gaps and words, and fits a private model of random trees. Where coefficients are wanted, ``DPRidge`` fits them from one
+noisy release of second moments. The picture shows what each budget costs in R², and what the coefficients say
 at epsilon 1, with standard errors that count the noise.
 
 Run it alone::
