@@ -69,8 +69,8 @@ MUTANTS = [
     mutant(
         "counts of cells with the noise of one column",
         (RANDOM_TREES, "column_sensitivity(len(blocks), self.adjacency)", "column_sensitivity(1, self.adjacency)"),
-        tests="random_trees",
-        select="muted_row",
+        tests="guarantees_neighbours",
+        select="trees and muting",
     ),
     mutant(
         "counts of cells in which null records are",
