@@ -121,7 +121,7 @@ def _default_model(name: str, schema: Any) -> Any:
     """The model that a name stands for, by what is public.
 
     Where all columns are numbers a target may follow a sum of many of them, which trees, that look at one column at a
-    time, take many splits for (`benchmarks/README.md`).
+    time, take many splits for (`docs/which_estimator.md`).
     """
     if name == "classifier":
         return DPRandomTreesClassifier()

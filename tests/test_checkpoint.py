@@ -18,6 +18,7 @@ import time
 
 import numpy as np
 import pytest
+from interrupts import StopAfter
 
 import skdp._gradient.estimator
 from skdp import (
@@ -61,21 +62,6 @@ def parameters_of(model):
     if isinstance(model, DPMLPClassifier):
         return [*model.coefs_, *model.intercepts_]
     return [model.coef_, model.intercept_]
-
-
-class StopAfter:
-    """Raises when so many steps have been done since it was made, in the place of the progress bar."""
-
-    def __init__(self, n_steps, error):
-        self.left, self.error = n_steps, error
-
-    def __call__(self, n_done):
-        self.left -= 1
-        if self.left == 0:
-            raise self.error
-
-    def close(self):
-        pass
 
 
 def stopped(model, n_steps, error, monkeypatch, **keywords):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from guarantee_cases import ESTIMATORS, FULL, POISSON, PUBLISHED, assert_same_value, released, seeded
+from interrupts import StopAfter
 from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
@@ -507,21 +508,6 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
     np.testing.assert_array_equal(model.coef_, 0.0)
 
 
-class StopAfter:
-    """Raises when so many steps have been done, in the place of the progress bar."""
-
-    def __init__(self, n_steps):
-        self.left = n_steps
-
-    def __call__(self, n_done):
-        self.left -= 1
-        if self.left == 0:
-            raise SystemError("killed")
-
-    def close(self):
-        pass
-
-
 @pytest.mark.parametrize("kind", ESTIMATORS)
 @pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
 def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path, monkeypatch):
@@ -530,7 +516,7 @@ def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path,
     whole = seeded(kind=kind, **public).fit(X, y)
     path = tmp_path / "run.npz"
     with monkeypatch.context() as patch:
-        patch.setattr(ESTIMATORS[kind][0], "_make_progress", lambda *arguments: StopAfter(13))
+        patch.setattr(ESTIMATORS[kind][0], "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
         with pytest.raises(SystemError, match="killed"):
             seeded(kind=kind, checkpoint=path, **public).fit(X, y)
     resumed = seeded(kind=kind, checkpoint=path, **public).fit(X, y)
@@ -542,7 +528,7 @@ def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path,
 def test_a_file_does_not_tell_how_rows_repeat(draw, group_rows, tmp_path, monkeypatch, grouped_fits):
     """Positions of the streams of a seeded, sampled run are the same; by itself such a run is not grouped."""
     monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
-    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13))
+    monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
     headers = []
     for n_distinct in (2, 20, 300):
         X, y = repeated(draw, n_distinct=n_distinct)
@@ -563,7 +549,7 @@ def test_a_file_from_before_there_were_groups_resumes(draw, tmp_path, monkeypatc
     X, y = repeated(draw)
     path = tmp_path / "run.npz"
     with monkeypatch.context() as patch:
-        patch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13))
+        patch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
         with pytest.raises(SystemError):
             seeded(checkpoint=path, **FULL).fit(X, y)
     with np.load(path) as file:

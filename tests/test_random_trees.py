@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import reference
 import scipy.sparse as sp
+from interrupts import interrupt_after
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -195,15 +196,9 @@ def test_instalments_have_noise_of_their_own():
 @pytest.mark.parametrize("n_steps", [1, 20, 33])
 def test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done(n_steps):
     X, y = people()
-    accountant, calls = PrivacyAccountant(), itertools.count(1)
-
-    def step(n_done):
-        if next(calls) == n_steps:
-            raise KeyboardInterrupt
-
-    bar = type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    accountant = PrivacyAccountant()
     model = model_of(max_iter=40, accountant=accountant, average=False)
-    model._make_progress = lambda plan: bar
+    interrupt_after(model, n_steps)
     model.fit(X, y)
     (charge,) = accountant.history
     assert charge.event == model.privacy_event_
@@ -872,15 +867,10 @@ def test_a_run_that_resumes_has_what_it_bought(make, seed, life, tmp_path):
     X, y = numbers(400)
     y = y if make is regressor_of else (y > 7.0).astype(int)
     own = {} if make is regressor_of else {"schema": None, "bounds": (-1, 1)}
-    accountant, calls = PrivacyAccountant(), itertools.count(1)
+    accountant = PrivacyAccountant()
     own |= {"max_iter": 20, "accountant": accountant, "random_state": seed, "warm_start": life == "warm start"}
     model = make(checkpoint=tmp_path / "run", **own)
-
-    def step(n_done):
-        if next(calls) == 7:
-            raise KeyboardInterrupt
-
-    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    interrupt_after(model, 7)
     model.fit(X, y)
     assert model.n_steps_ == 7
     resumed = model if life == "warm start" else make(checkpoint=tmp_path / "run", **own)
@@ -923,13 +913,7 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
 def test_a_file_of_a_later_run_is_not_for_other_trees(tmp_path):
     X, y = numbers(400)
     one, other = (regressor_of(max_iter=20).fit(X, y) for _ in range(2))
-    calls = itertools.count(1)
-
-    def step(n_done):
-        if next(calls) == 7:
-            raise KeyboardInterrupt
-
-    one._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    interrupt_after(one, 7)
     one.set_params(checkpoint=tmp_path / "run").partial_fit(X, y)
     before = pickle.dumps(other)
     with pytest.raises(ValueError, match="is of another run"):
@@ -943,19 +927,13 @@ def test_a_file_of_a_later_run_is_not_for_other_trees(tmp_path):
 def test_a_first_run_of_no_step_is_followed_by_a_second_one(tmp_path):
     """Whose file is resumed as that of a second run."""
     X, y = numbers(400)
-    accountant, at = PrivacyAccountant(), [1]
+    accountant = PrivacyAccountant()
     model = regressor_of(max_iter=20, accountant=accountant, checkpoint=tmp_path / "run")
-
-    def step(n_done):
-        if n_done == at[0]:
-            raise KeyboardInterrupt
-
-    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    interrupt_after(model, 1)
     model.fit(X, y)
     (tmp_path / "run").unlink()
-    at[0] = 7
+    interrupt_after(model, 7)
     model.partial_fit(X, y)
-    at[0] = None
     model.partial_fit(X, y)
     assert len(accountant.history) == 2
     assert not (tmp_path / "run").exists()
@@ -978,13 +956,8 @@ def test_a_file_with_other_purchases_is_refused_by_one_line(name, tmp_path):
     X, y = numbers(400)
     path, (bought, message) = tmp_path / "run.npz", BOUGHT[name]
     own = {"max_iter": 20, "checkpoint": path, "accountant": PrivacyAccountant()}
-
-    def step(n_done):
-        if n_done == 7:
-            raise KeyboardInterrupt
-
     model = regressor_of(**own)
-    model._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    interrupt_after(model, 7)
     model.fit(X, y)
     with np.load(path) as file:
         arrays = dict(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import interrupt_after
 from replay import assert_all_else_is_equal, moves, replay
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -293,7 +293,7 @@ def test_a_bound_is_not_bought_without_weights_or_of_rows_elsewhere(kind, tmp_pa
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("ridge", "least squares")])
 def test_a_run_that_resumes_has_the_bound_that_it_bought(kind, tmp_path):
-    table, ledger, calls = people(kind), PrivacyAccountant(), itertools.count(1)
+    table, ledger = people(kind), PrivacyAccountant()
     own = {
         "weight_bound": "private",
         "accountant": ledger,
@@ -301,13 +301,8 @@ def test_a_run_that_resumes_has_the_bound_that_it_bought(kind, tmp_path):
         "random_state": None,
         "epsilon": 200.0,
     }
-
-    def step(n_done):
-        if next(calls) == 3:
-            raise KeyboardInterrupt
-
     begun = make(kind, **own)
-    begun._make_progress = lambda plan: type("Bar", (), {"__call__": staticmethod(step), "close": lambda self: None})()
+    interrupt_after(begun, 3)
     begun.fit(table.X, table.y, table.weight)
     assert begun.n_steps_ == 3
     resumed = make(kind, **own).fit(table.X, table.y, table.weight)
