@@ -68,14 +68,16 @@ def assert_same_value(name, one, other):
 
 
 def assert_only_releases_differ(one, other, bound):
-    """Return by how much each step moved; what trees buy before the first step moves by its own sensitivity at most."""
-    bought = sum(name in one.attributes for name in ("embedding_", "target_scale_"))
-    assert len(one.inputs) == len(other.inputs) == one.attributes["n_steps_"] + bought
+    """Return by how much each step moved; what trees buy beside the steps moves by its own sensitivity at most."""
+    regressor = "target_scale_" in one.attributes
+    last = regressor and one.attributes["_fitted_with_intercept"]
+    first, n_steps = regressor + ("embedding_" in one.attributes), one.attributes["n_steps_"]
+    assert len(one.inputs) == len(other.inputs) == first + n_steps + last
     moves = [np.linalg.norm(a - b) for a, b in zip(one.inputs, other.inputs, strict=True)]
-    clips = bound / one.attributes["max_grad_norm_"]
-    for move, sensitivity in zip(moves[:bought], one.sensitivities, strict=False):
-        assert move <= sensitivity * clips * (1 + 1e-6)
-    moves = moves[bought:]
+    clips, steps = bound / one.attributes["max_grad_norm_"], range(first, first + n_steps)
+    for number, (move, sensitivity) in enumerate(zip(moves, one.sensitivities, strict=True)):
+        assert number in steps or move <= sensitivity * clips * (1 + 1e-6)
+    moves = moves[first : first + n_steps]
     assert max(moves) <= bound * (1 + 1e-6)
     assert one.attributes.keys() == other.attributes.keys()
     for name in one.attributes:

@@ -157,7 +157,7 @@ FLOORS = {
         ("reported",),
     ),
     "ensemble": (
-        ("growth", "people", "target_units"),
+        ("growth", "offset", "people", "target_units"),
         ("trees",),
         ("importances",),
         ("embedding",),

@@ -32,6 +32,7 @@ from skdp._sampling import sampling_at
 from skdp._training.one_hot import OneHotModel
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.ensemble.offset import ERRORS_SENSITIVITY, LARGEST_ERROR, offset_of, sum_errors
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import SUMS_SENSITIVITY, sum_targets
 from skdp.mechanisms import GaussianMechanism
@@ -719,7 +720,7 @@ def regressor_of(**own):
 @pytest.mark.parametrize("rate", [1.0, 0.1])
 def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
     own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
-    for model, shares in ((model_of(**own), [0.03]), (regressor_of(sampling_rate=rate), [0.03, 0.02])):
+    for model, shares in ((model_of(**own), [0.03]), (regressor_of(sampling_rate=rate), [0.03, 0.02, 0.02])):
         for release, share in zip(model._purchases(sampling_at(rate), 50).values(), shares, strict=True):
             bought = release.event_at(3.0).noise_multiplier
             assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
@@ -840,6 +841,96 @@ def test_skewed_targets_keep_their_mean():
     assert abs(model.predict(X).mean() - y.mean()) < 0.2 * y.std()
 
 
+# --- what is bought after the last step ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+def test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most(adjacency):
+    rng, moved = np.random.default_rng(0), 0.0
+    mechanism = GaussianMechanism(3.0, ERRORS_SENSITIVITY)
+    sensitivity = ERRORS_SENSITIVITY * (2.0 if adjacency == "replace_one" else 1.0)
+    for one, other, weight in itertools.product((-np.inf, -1e300, -0.4, 0.0, 2.25), (-2.4, 0.3, 9.0), (1.0, 0.2)):
+        errors, weights = rng.uniform(-3, 3, 20), rng.uniform(0, 1, 20)
+        errors[3], weights[3] = one, weight
+        again, kept = errors.copy(), weights.copy()
+        again[3], kept[3] = other, weight if adjacency == "replace_one" else 0.0  # whatever a null record holds
+        streams = [SecretStream.from_random_state(0) for _ in range(2)]
+        sums = [
+            np.array(sum_errors(*each, mechanism, stream))
+            for each, stream in zip(((errors, weights), (again, kept)), streams, strict=True)
+        ]
+        move = np.linalg.norm(sums[0] - sums[1])  # of the same noise
+        moved = max(moved, move)
+        assert move <= sensitivity * (1 + 1e-9)
+    assert moved > 0.7 * sensitivity
+
+
+def test_an_offset_is_the_mean_error_unless_noise_may_have_made_it():
+    mechanism = GaussianMechanism(10.0, ERRORS_SENSITIVITY)
+    deviation = mechanism.standard_deviation
+    assert offset_of([1e9, 1e8], mechanism) == pytest.approx(0.1 * LARGEST_ERROR)
+    assert offset_of([1e9, -1e8], mechanism) == pytest.approx(-0.1 * LARGEST_ERROR)
+    assert offset_of([1e9, 1.9 * deviation], mechanism) == 0.0
+    assert offset_of([1e9, 0.0], mechanism) == 0.0
+    assert 0.0 < offset_of([1e9, 2.1 * deviation], mechanism) < 0.2 * LARGEST_ERROR * deviation / 1e9 * 2.1
+    assert offset_of([7.0 * deviation, 6.0 * deviation], mechanism) == 0.0  # too few rows
+    assert offset_of([-1e9, 1e8], mechanism) == 0.0
+    assert offset_of([9.0 * deviation, 1e9], mechanism) == pytest.approx(LARGEST_ERROR)
+
+
+@pytest.mark.parametrize("bound", [10.0, "private"])
+def test_the_mean_of_skewed_and_weighted_targets_is_right(bound):
+    """A wage that a fifth does not have and of which some have much: a clip cuts its tail."""
+    rng, n = np.random.default_rng(0), 40_000
+    X = rng.uniform(-1, 1, (n, 2))
+    wage = np.where(rng.random(n) < 0.2, 0.0, np.exp(rng.normal(-2.5 + 0.5 * X[:, 0], 0.8)))
+    weights = np.where(X[:, 1] > 0, 10.0, 1.0)
+    model = regressor_of(y_bounds=(0, 1), epsilon=4.0, weight_bound=bound, random_state=0)
+    expected = np.average(np.clip(wage, 0, 1), weights=weights)
+    found = np.average(model.fit(X, wage, sample_weight=weights).predict(X), weights=weights)
+    assert found == pytest.approx(expected, rel=0.03)
+    plain = regressor_of(y_bounds=(0, 1), epsilon=4.0, random_state=0).fit(X, wage)
+    assert plain.predict(X).mean() == pytest.approx(np.clip(wage, 0, 1).mean(), rel=0.03)
+
+
+def test_without_an_intercept_no_offset_is_bought():
+    X, y = numbers(400)
+    model = regressor_of(fit_intercept=False, max_iter=5).fit(X, y)
+    assert sum(flatten(model.privacy_event_).values()) == 5 + 2
+    np.testing.assert_array_equal(model.intercept_, [0.0])
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("after", [False, True], ids=["before the offset", "after it"])
+def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeypatch):
+    X, y = numbers(20_000)
+    own = {"epsilon": 4.0, "max_iter": 20, "accountant": PrivacyAccountant(), "checkpoint": tmp_path / "run"}
+    model, found = regressor_of(**own), []
+
+    def stopped(sums, mechanism):
+        found.append(list(sums))
+        raise KeyboardInterrupt
+
+    def never(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"skdp.ensemble.regressor.{'offset_of' if after else 'sum_errors'}", stopped if after else never)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    assert not hasattr(model, "coef_")
+
+    def noted(sums, mechanism):
+        found.append(list(sums))
+        return offset_of(sums, mechanism)
+
+    monkeypatch.setattr("skdp.ensemble.regressor.offset_of", noted)
+    assert model.fit(X, y).n_steps_ == 20
+    assert len(own["accountant"].history) == 1
+    assert len(found) == 1 + after
+    assert found[0] == found[-1]
+
+
 @pytest.mark.parametrize("make", [model_of, regressor_of])
 def test_later_runs_keep_what_was_bought(make):
     X, y = numbers()
@@ -851,9 +942,9 @@ def test_later_runs_keep_what_was_bought(make):
     model.partial_fit(X[:100], y[:100])
     model.set_params(warm_start=True).fit(X, y)
     assert pickle.dumps(model.embedding_) == first
-    bought = 2 if make is regressor_of else 1
+    bought, each_time = (2, 1) if make is regressor_of else (1, 0)
     priced = [sum(flatten(charge.event).values()) for charge in accountant.history]
-    assert priced == [5 + bought, 5, 5]
+    assert priced == [5 + bought + each_time, 5 + each_time, 5 + each_time]
     fresh = model.set_params(warm_start=False, random_state=9).fit(X, y)
     assert pickle.dumps(fresh.embedding_) != first
 

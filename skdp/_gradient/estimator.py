@@ -246,7 +246,7 @@ class GradientEstimator(PrivateEstimator):
             work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
-            plan.checkpoint.check_bought(plan.purchases)
+            plan.checkpoint.check_bought(plan.bought_first)
             work._begin_file(plan, rows.dtype)
         work._charge_once(plan)
         interrupted = charged(work._learn, plan, rows, targets)
@@ -418,6 +418,8 @@ class GradientEstimator(PrivateEstimator):
         run, (steps, epochs) = plan.run, plan.before
         self._set_parameters(theta, plan, n_done)
         self._set_outputs(targets.outputs)
+        if n_done == run.plan.n_steps:
+            self._correct(plan, rows, targets)
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
         self.max_grad_norm_ = run.plan.max_grad_norm
@@ -439,6 +441,9 @@ class GradientEstimator(PrivateEstimator):
         (self.weight_bound_,) = plan.bought(_WEIGHT_BOUND, lambda stream: [purchase.buy(*given, stream)])
         shares = WeightReader(self.weight_bound_).shares(targets.to_bound)
         return rows, targets._replace(weights=shares * targets.weights, to_bound=None)
+
+    def _correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
+        """Buy what is bought after the last step, and correct the model by it (`OFFSET`)."""
 
     def _train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
@@ -492,7 +497,7 @@ class GradientEstimator(PrivateEstimator):
         return calibrate_noise_multiplier(event_at, epsilon, delta, method=self.accounting, adjacency=self.adjacency)
 
     def _event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
-        """Return what a run costs at a noise multiplier: its steps, and what is bought before them."""
+        """Return what a run costs at a noise multiplier: its steps, and what is bought beside them."""
         steps = partial(event_of_steps, sampling, n_steps, stages=self._stages(sampling, n_steps))
         purchases = tuple(self._purchases(sampling, n_steps).values())
         return partial(event_with, purchases, steps) if purchases else steps
@@ -506,7 +511,7 @@ class GradientEstimator(PrivateEstimator):
         return falling_noise(kept()) if by_us and kept is not None else ()
 
     def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """Return what is bought before the first step, by name; it follows from public quantities.
+        """Return what is bought beside the steps, by name (`Plan`); it follows from public quantities.
 
         Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
         """

@@ -16,6 +16,9 @@ from skdp.accounting import DpEvent
 from skdp.base import Price
 from skdp.preprocessing.purchase import event_with
 
+OFFSET = "offset"
+"""Name of the purchase that corrects a model after its last step."""
+
 
 class Targets(NamedTuple):
     """Targets and weights of the rows, checked, as the loss reads them.
@@ -45,7 +48,8 @@ class Run(NamedTuple):
 class Plan(NamedTuple):
     """Everything that is decided about a fit before its rows are read.
 
-    `purchases` are what is bought before the first step, by name. `earlier` holds the releases of earlier runs, and
+    `purchases` are what is bought beside the steps, by name: `OFFSET` after the last step, all else before the first
+    one. `earlier` holds the releases of earlier runs, and
     `before` their steps and epochs, if the fit starts from them.
     """
 
@@ -65,11 +69,16 @@ class Plan(NamedTuple):
         return self.event_of(self.run.plan.n_steps)
 
     def event_of(self, n_steps: int) -> DpEvent:
-        """What the first `n_steps` steps cost, with what is bought before them."""
+        """What the first `n_steps` steps cost, with what is bought beside them."""
         steps = self.run.plan.event_of(n_steps)
         if not self.purchases:
             return steps
         return event_with(self.purchases.values(), lambda _: steps, self.run.plan.noise_multiplier)
+
+    @property
+    def bought_first(self) -> list[str]:
+        """Names of what is bought before the first step, and what steps depend on."""
+        return [name for name in self.purchases if name != OFFSET]
 
     def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
         """Return what was bought under a name: what the file of the run holds, or a release made now.
@@ -94,4 +103,4 @@ class Plan(NamedTuple):
         return Release(self.checkpoint.receipt, self.event, adjacency)
 
 
-__all__ = ["Plan", "Run", "Targets"]
+__all__ = ["OFFSET", "Plan", "Run", "Targets"]

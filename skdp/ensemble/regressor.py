@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skdp._fitting.bounded_targets import TargetBounds, TargetScale
-from skdp._gradient.plan import Plan, Run, Targets
+from skdp._gradient.plan import OFFSET, Plan, Run, Targets
 from skdp._gradient.regressor import GradientRegressor
 from skdp._sampling import Sampling
 from skdp._training.one_hot import OneHotRows
 from skdp._validation import absolute_path
 from skdp.ensemble.linear import RandomTreesRuns
+from skdp.ensemble.offset import ERRORS_SENSITIVITY, OFFSET_SHARE, offset_of, sum_errors
 from skdp.ensemble.target_units import (
     SUMS_SENSITIVITY,
     UNITS_SHARE,
@@ -205,7 +207,9 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
 
     **Targets.** Mean and standard deviation of the targets are bought too, for 2 % of the budget: a clip that suits the
     bounds cuts all errors of targets that are spread wide, and then the model predicts medians, and adds too much noise
-    where they are close together.
+    where they are close together. What clipping still leaves of a mean error, where targets are skewed, is bought after
+    the last step, for 2 % again, and added to the intercept: the mean prediction is that of the targets. It is left
+    out with ``fit_intercept=False``, and an interrupted run does not get as far.
 
     **Random trees elsewhere.** Jagannathan et al. draw such trees too, and release noisy counts of the
     classes in every leaf, so that each tree has a share of the budget. Fletcher & Islam give each tree rows of its
@@ -229,6 +233,9 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
     - `target_center_` and `target_scale_` are functions of `y_bounds`, and of the sums of weights, targets and squared
       targets, which are released once, with noise, before the first step. They have 2 % of mu**2 of a fit to all rows,
       and are part of `privacy_event_`.
+    - `intercept_` is that of the last step and the mean error of its model, a function of the sums of weights and of
+      weighted errors, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all
+      rows, and are part of `privacy_event_`.
     - `feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.
 
     The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
@@ -346,6 +353,8 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         bought = super()._purchases(sampling, n_steps)
         if self._starts_anew:
             bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
+        if self.fit_intercept:
+            bought[OFFSET] = SideRelease.beside_steps(OFFSET_SHARE, sampling.rate, n_steps)
         return bought
 
     def _buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
@@ -358,9 +367,20 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
 
     def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
         mechanism = plan.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, plan.run.plan.noise_multiplier)
-        weights = np.broadcast_to(np.asarray(targets.weights, np.float64), targets.values.shape)
+        weights = _weight_of_each(targets)
         sums = plan.bought(_TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream))
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.fit_intercept))
+
+    def _correct(self, plan: Plan, rows: OneHotRows, targets: Targets) -> None:
+        """See `GradientEstimator`: the mean error of the model is added to its intercept."""
+        if OFFSET not in plan.purchases:
+            return
+        mechanism = plan.purchases[OFFSET].mechanism(ERRORS_SENSITIVITY, plan.run.plan.noise_multiplier)
+        center, unit = self._fitted_units
+        predicted = np.clip(self._scores(rows)[:, 0], (-1.0 - center) / unit, (1.0 - center) / unit)
+        errors, weights = targets.values - predicted, _weight_of_each(targets)
+        sums = plan.bought(OFFSET, lambda stream: sum_errors(errors, weights, mechanism, stream))
+        self.intercept_ = self.intercept_ + offset_of(sums, mechanism)
 
     def _digest_of_bought(self) -> str:
         """See `RandomTreesRuns`: the units of targets are bought too."""
@@ -376,6 +396,10 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
 
 
 _TARGETS = "targets"
+
+
+def _weight_of_each(targets: Targets) -> NDArray[np.float64]:
+    return np.broadcast_to(np.asarray(targets.weights, np.float64), targets.values.shape)
 
 
 __all__ = ["DPRandomTreesRegressor"]

@@ -1,7 +1,19 @@
 """Mistakes in trees that should read no row, and in the rows that come of them."""
 
 from mutant import mutant
-from paths import CHECKPOINT, EMBEDDING, GRADIENT, GROWTH, PEOPLE, PLAN_OF_RUNS, RANDOM_TREES, TREES_KERNEL, UNITS
+from paths import (
+    CHECKPOINT,
+    EMBEDDING,
+    GRADIENT,
+    GROWTH,
+    OFFSET,
+    PEOPLE,
+    PLAN_OF_RUNS,
+    RANDOM_TREES,
+    TREES_KERNEL,
+    TREES_REGRESSOR,
+    UNITS,
+)
 
 MUTANTS = [
     mutant(
@@ -115,6 +127,54 @@ MUTANTS = [
         (UNITS, "return mechanism.release(sums, stream).tolist()", "return sums.tolist()"),
         tests="guarantees_neighbours",
         select="trees and muting",
+    ),
+    mutant(
+        "sums of errors with the noise of one of them",
+        (OFFSET, "ERRORS_SENSITIVITY = math.sqrt(2.0)", "ERRORS_SENSITIVITY = 1.0"),
+        tests="random_trees",
+        select="sums_of_errors",
+    ),
+    mutant(
+        "sums of errors that are not cut",
+        (OFFSET, "errors = np.clip(errors / LARGEST_ERROR, -1.0, 1.0)", "errors = errors / LARGEST_ERROR"),
+        tests="random_trees",
+        select="sums_of_errors",
+    ),
+    mutant(
+        "sums of errors in which null records are",
+        (OFFSET, "weights @ errors]", "errors.sum()]"),
+        tests="random_trees",
+        select="sums_of_errors",
+    ),
+    mutant(
+        "a mean error that is read from the rows",
+        (
+            OFFSET,
+            "return mechanism.release(np.array([weights.sum(), weights @ errors]), stream).tolist()",
+            "return [float(weights.sum()), float(weights @ errors)]",
+        ),
+        tests="guarantees_neighbours",
+        select="trees and muting",
+    ),
+    mutant(
+        "an offset that the price leaves out",
+        (
+            TREES_REGRESSOR,
+            "        if self.fit_intercept:\n            bought[OFFSET]",
+            "        if bought.get(OFFSET):\n            bought[OFFSET]",
+        ),
+        tests="random_trees",
+        select="share_of_the_budget",
+    ),
+    mutant(
+        "an offset that is bought again",
+        (
+            TREES_REGRESSOR,
+            "sums = plan.bought(OFFSET, lambda stream:",
+            "sums = (lambda buy: buy(plan.stream.spawn('x')))(lambda stream:",
+        ),
+        tests="random_trees",
+        select="ends_beside",
     ),
     mutant(
         "a run that resumes buys again",
