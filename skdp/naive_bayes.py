@@ -16,11 +16,12 @@ from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.inspections import report_inspection
 from skdp._fitting.leaks import report_classes_read
 from skdp._fitting.rows import check_classes, check_labels, check_table, classes_of, encode_labels
+from skdp._fitting.weights import WeightReader, read_weights, warn_of_no_bound
 from skdp._gram import Doubles
 from skdp._validation import absolute_path, show
-from skdp.accounting import GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
 from skdp.preprocessing.buying import bounds_of_columns, check_bounds
+from skdp.preprocessing.weight_bound import ReleaseWeights
 
 COUNT_SHARE = 0.125
 """Squared weight of a row in the count of its class, divided by the number of columns."""
@@ -32,10 +33,12 @@ _ROWS = 2048
 
 
 class _Labels(NamedTuple):
-    """Classes, and the number of the class of each row."""
+    """Classes, the number of the class of each row, and weights as `read_weights` returns them."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int64]
+    weights: Any
+    to_bound: Any
 
 
 class DPGaussianNB(ClassifierMixin, PrivateEstimator):
@@ -53,6 +56,11 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     bounds : (float, float) or sequence of (float, float), default=(-1.0, 1.0)
         Public bounds on the columns, one pair for all or one for each. Values beyond them are moved to the nearest
         bound, in ``fit`` and in predictions.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -84,7 +92,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy numbers of rows of each class, held above their noise.
+        Noisy numbers of rows of each class, or sums of their weights, held above their noise.
     class_prior_ : ndarray of shape (n_classes,)
         Probability of each class.
     theta_ : ndarray of shape (n_classes, n_features)
@@ -93,6 +101,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         Variance of each column in each class, held above the noise.
     bounds_ : ndarray of shape (n_features, 2)
         Bounds on the columns.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -120,6 +130,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
       `random_state` is None.
     - All that is fitted is a function of one noisy release and of public quantities.
     - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
 
     **Proof.** A column between its bounds is scaled to t in [-1, 1]. A row adds k to the entry of the count of its own
     class, and t and t**2 - 1/2 to two entries for each of d columns, k**2 being d / 8. The squared norm of what it adds
@@ -128,7 +139,9 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     what they add is orthogonal: the squared change is at most 2 k**2 + 5 d / 2, which is 11 d / 4. Or they are of one
     class, and with u = t - t' and v = t + t' it is the sum of u**2 (1 + v**2). As \\|v\\| <= 2 - \\|u\\|, a term is at
     most u**2 (1 + (2 - u)**2), which grows with u on [0, 2], so none is more than 4. The squared change is at most 4 d,
-    and the event is priced for twice the sensitivity, which therefore is the root of d.
+    and the event is priced for twice the sensitivity, which therefore is the root of d. Weights of the two rows, which
+    are numbers in [0, 1], do not raise that: the norm of the change is convex in each of them, so it is largest where
+    they are 0 or 1, and where one is 0, it is the norm of what one row adds, whose square is at most 11 d / 8.
 
     **Post-processing.** Sums are divided by noisy counts, which are held above their noise and 1. A variance is held
     above the standard deviation of the noise in a mean, both of columns scaled to [-1, 1], so a class that noise
@@ -155,6 +168,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         classes: Any = None,
         *,
         bounds: Any = (-1.0, 1.0),
+        weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -166,6 +180,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     ) -> None:
         self.classes = classes
         self.bounds = bounds
+        self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -175,7 +190,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -184,6 +199,9 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
             Private rows.
         y : array-like of shape (n_samples,)
             Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row.
 
         Returns
         -------
@@ -197,41 +215,51 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y)
+        return self._fit_alone(X, y, sample_weight=sample_weight)
 
     # --- the phases ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
-        return StepPlan(GaussianDpEvent, {})
+        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
+        return StepPlan(self._weights().event_at, {})
+
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         self._check_bounds(n_features)
         if self.classes is not None:
             check_classes("classes", self.classes)
+        WeightReader.of(self.weight_bound)
         self._public_n_samples(n_samples)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
-        return self._plan_release(terms, sensitivity(n_features, self.adjacency))
+        return self._plan_release(terms, sensitivity(n_features, self.adjacency), self._weights().event_at)
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> _Labels:
         """See `PrivateEstimator`."""
+        sample_weight = fit_params.pop("sample_weight", None)
         refuse_fit_params(fit_params)
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        weights = read_weights(self.weight_bound, sample_weight, n_samples)
         if self.classes is not None:
             classes = check_classes("classes", self.classes)
-            return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes))
+            return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes), *weights)
         report_classes_read(self)
         labels = check_labels(y, n_samples)
         classes = classes_of(labels)
-        return _Labels(classes, encode_labels(labels, classes))
+        return _Labels(classes, encode_labels(labels, classes), *weights)
 
     def _learn(self, plan: ReleasePlan, rows: NDArray[Any], targets: _Labels) -> str:
         """See `PrivateEstimator`."""
         n_classes, d = len(targets.classes), rows.shape[1]
-        self.bounds_ = self._check_bounds(d)
-        noisy = plan.release(sum_of_rows(rows, targets.codes, n_classes, self.bounds_))
+        self.bounds_, n = self._check_bounds(d), self._public_n_samples(len(rows))
+        given = targets.weights, targets.to_bound, plan.mechanism.noise_multiplier, n
+        self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
+        weights = np.broadcast_to(np.asarray(weights, np.float64), len(rows))
+        noisy = plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))
         self._set_moments(noisy, plan.mechanism.standard_deviation)
         self.classes_, self.noise_multiplier_ = targets.classes, plan.mechanism.noise_multiplier
         self._set_price(plan.price)
@@ -246,7 +274,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         squares = noisy[:, 1 + d :] / counts[:, None] + 0.5
         least = np.maximum(deviation / counts, LEAST_VARIANCE)[:, None]
         half = 0.5 * self.bounds_[:, 1] - 0.5 * self.bounds_[:, 0]
-        self.class_count_, self.class_prior_ = counts, counts / counts.sum()
+        self.class_count_, self.class_prior_ = counts * self.weight_bound_, counts / counts.sum()
         self.theta_ = np.clip(self.bounds_[:, 0] + half * (means + 1.0), *self.bounds_.T)
         self.var_ = np.minimum(np.maximum(squares - means**2, least), np.maximum(1.0, least)) * half**2
 
@@ -348,16 +376,20 @@ def scale_rows(X: NDArray[Any], bounds: Doubles) -> Doubles:
     return np.clip((np.clip(X, low, high) - low) / half - 1.0, -1.0, 1.0)
 
 
-def sum_of_rows(X: NDArray[Any], codes: NDArray[np.int64], n_classes: int, bounds: Doubles) -> Doubles:
-    """Return weighted count, sum of t and sum of t**2 - 1/2 of each class, of shape (n_classes, 1 + 2 d)."""
+def sum_of_rows(
+    X: NDArray[Any], codes: NDArray[np.int64], weights: Doubles, n_classes: int, bounds: Doubles
+) -> Doubles:
+    """Return k times the count, sum of t and sum of t**2 - 1/2 of each class, of shape (n_classes, 1 + 2 d).
+
+    What a row adds is multiplied by its weight, a number in [0, 1].
+    """
     d = X.shape[1]
     total = np.zeros((n_classes, 1 + 2 * d))
     for start in range(0, len(X), _ROWS):
         scaled = scale_rows(X[start : start + _ROWS], bounds)
-        part = codes[start : start + _ROWS]
-        places = np.arange(len(part))
-        chosen = sp.csr_array((np.ones(len(part)), (part, places)), shape=(n_classes, len(part)))
-        total[:, 0] += math.sqrt(COUNT_SHARE * d) * np.bincount(part, minlength=n_classes)
+        part, shares = codes[start : start + _ROWS], weights[start : start + _ROWS]
+        chosen = sp.csr_array((shares, (part, np.arange(len(part)))), shape=(n_classes, len(part)))
+        total[:, 0] += math.sqrt(COUNT_SHARE * d) * np.bincount(part, shares, minlength=n_classes)
         total[:, 1 : 1 + d] += chosen @ scaled
         total[:, 1 + d :] += chosen @ (scaled**2 - 0.5)
     return total

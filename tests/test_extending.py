@@ -52,6 +52,14 @@ def centroid(page, **parameters):
     return page["DPNearestCentroid"]([0, 1], **{"delta": 1e-5, **parameters})
 
 
+def test_a_search_refuses_weights_that_the_estimator_does_not_take(page):
+    ledger = PrivacyAccountant()
+    search = DPGridSearchCV(centroid(page, accountant=ledger), {"data_norm": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"\Asample_weight is not taken by DPNearestCentroid: leave it out\.\Z"):
+        search.fit(X, Y, sample_weight=np.ones(300))
+    assert not ledger.history
+
+
 def test_the_estimator_charges_before_it_learns_and_once(page):
     accountant = PrivacyAccountant(1.0, 1e-5)
     model = centroid(page, accountant=accountant).fit(X, Y)

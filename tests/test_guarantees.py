@@ -33,7 +33,7 @@ from skdp._training.one_hot import OneHotModel
 from skdp._training.plan import DPSGDPlan
 from skdp._training.wide_linear import WideLinearModel
 from skdp.base import PrivateEstimator
-from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import GaussianMechanism
 from skdp.naive_bayes import DPGaussianNB
@@ -302,6 +302,10 @@ SENTENCES = {
             "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
             "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
         ],
     },
     PrivateGenerator: {
@@ -748,6 +752,66 @@ SENTENCES = {
             "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
         ],
         "They have 3 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+        ],
+        "`feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.": [
+            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
+        ],
+    },
+    DPRandomTreesRegressor: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is "
+        "given and `random_state` is None.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/test_random_trees.py::test_instalments_have_noise_of_their_own",
+        ],
+        "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+        ],
+        "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
+            "tests/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+        ],
+        "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
+        "steps done.": [
+            "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
+            "tests/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
+        ],
+        "Input that is refused (cells that cannot be read, NaN as a target, negative weights) is refused before any "
+        "charge.": [
+            "tests/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+        ],
+        "Such a refusal depends on the data and is not covered.": [
+            "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
+        ],
+        "`embedding_` is a function of the schema, of the seed of the trees, and of counts of people in the cells of "
+        "each column, which are released once, with noise, before the first step.": [
+            "tests/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
+            "tests/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
+            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+        ],
+        "They have 3 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+        ],
+        "`target_center_` and `target_scale_` are functions of `y_bounds`, and of the sums of weights, targets and squared "
+        "targets, which are released once, with noise, before the first step.": [
+            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
+            "tests/test_random_trees.py::test_units_are_mean_and_spread_of_the_targets",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "`intercept_` is that of the last step and the mean error of its model, a function of the sums of weights and of "
+        "weighted errors, which are released once, with noise, after the last step.": [
+            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
+            "tests/test_random_trees.py::test_an_offset_is_the_mean_error_unless_noise_may_have_made_it",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
             "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],

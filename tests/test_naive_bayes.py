@@ -126,7 +126,12 @@ def test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it(adjacency, d)
     rows = np.concatenate([np.ones((1, d)), -np.ones((1, d)), np.zeros((1, d)), rng.uniform(-1, 1, (40, d))])
     rows = np.concatenate([rows, np.sign(rows), rows**3])
     bounds = np.array([(-1.0, 1.0)] * d)
-    added = [naive_bayes.sum_of_rows(row[None], np.array([code]), 2, bounds).ravel() for row in rows for code in (0, 1)]
+    added = [
+        naive_bayes.sum_of_rows(row[None], np.array([code]), np.array([weight]), 2, bounds).ravel()
+        for row in rows
+        for code in (0, 1)
+        for weight in (1.0, 0.3, 0.0)
+    ]
     stated = naive_bayes.sensitivity(d, adjacency)
     if adjacency == "replace_one":
         moved = max(np.linalg.norm(one - other) for one in added for other in added) / 2
@@ -330,6 +335,7 @@ PUBLISHED = {
     "theta_": "post-processing of the release",
     "var_": "post-processing of the release",
     "bounds_": "the parameter `bounds`",
+    "weight_bound_": "the parameter `weight_bound`, or post-processing of a release",
     "n_features_in_": "the schema is public",
     "feature_names_in_": "the schema is public",
     "epsilon_": "function of the event",

@@ -98,12 +98,12 @@ OF_WEIGHTS = {
     "network of targets": regressor(lambda: DPMLPRegressor(y_bounds=(-1, 1), **SMALL, **SEED)),
     "trees": classifier(lambda: DPRandomTreesClassifier(classes=[0, 1], **TREES, **BOUNDS)),
     "trees of targets": regressor(lambda: DPRandomTreesRegressor(y_bounds=(-1, 1), **TREES, **BOUNDS)),
+    "naive Bayes": classifier(lambda: DPGaussianNB(classes=[0, 1], **BOUNDS)),
     "ridge": regressor(lambda: DPRidge(y_bounds=(-1, 1), **SEED)),
     "least squares": regressor(lambda: DPLinearRegression(y_bounds=(-1, 1), adjacency="replace_one", **SEED)),
 }
 FITS = {
     **OF_WEIGHTS,
-    "naive Bayes": without_weights(lambda: DPGaussianNB(classes=[0, 1], **BOUNDS)),
     "components": rows_alone(lambda: DPPCA(2, data_norm=2.0, **SEED)),
     "components, normalized": rows_alone(lambda: DPPCA(2, normalize=True, center=False, **SEED)),
     "scaler": rows_alone(lambda: DPStandardScaler(**BOUNDS)),

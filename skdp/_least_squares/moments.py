@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -31,10 +30,8 @@ from skdp._gram import Doubles, Moments, MomentSum, UnitBall, sensitivity
 from skdp._training.linear import clipped_scores
 from skdp._training.threads import Crew
 from skdp._validation import check_real
-from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
-from skdp.preprocessing.purchase import event_with
-from skdp.preprocessing.weight_bound import WeightPurchase
+from skdp.preprocessing.weight_bound import ReleaseWeights
 
 INTERCEPT = 0.2
 """The entry of the intercept, where a row of norm `data_norm` has norm 1."""
@@ -138,7 +135,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
-        return StepPlan(self._event_at(), {})
+        return StepPlan(self._weights().event_at, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -150,16 +147,10 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
         """See `PrivateEstimator`."""
-        return self._plan_release(terms, sensitivity(0.0, self.adjacency), self._event_at())
+        return self._plan_release(terms, sensitivity(0.0, self.adjacency), self._weights().event_at)
 
-    def _event_at(self) -> Callable[[float], DpEvent]:
-        """Return what a fit costs at a noise multiplier."""
-        purchase = self._purchase()
-        return GaussianDpEvent if purchase is None else partial(event_with, (purchase,), GaussianDpEvent)
-
-    def _purchase(self) -> WeightPurchase | None:
-        """Return what buys the bound on weights, None where it is public."""
-        return WeightPurchase.beside_one_release(self.adjacency) if is_bought(self.weight_bound) else None
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
 
     def _check_rows(self, X: Any) -> Any:
         """See `PrivateEstimator`."""
@@ -181,7 +172,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
         n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
-        weights = self._weights_of(plan, targets, n)
+        given = targets.weights, targets.to_bound, plan.mechanism.noise_multiplier, n
+        self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         intercept = INTERCEPT if self.fit_intercept else 0.0
         scale = TargetScale.of(targets.bounds, self.fit_intercept)
         by_position = self.adjacency != "add_remove"
@@ -204,16 +196,6 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         self._set_alpha(least, radius)
         self._set_price(plan.price)
         return ""
-
-    def _weights_of(self, plan: ReleasePlan, targets: BoundedTargets, n: int) -> Any:
-        """Return weights as shares of their bound, which is bought here if it is."""
-        purchase, reader = self._purchase(), WeightReader.of(self.weight_bound)
-        if purchase is None:
-            self.weight_bound_ = reader.bound
-            return targets.weights
-        stream = plan.stream_of("weight bound")
-        self.weight_bound_ = purchase.buy(targets.to_bound, plan.mechanism.noise_multiplier, n, stream)
-        return WeightReader(self.weight_bound_).shares(targets.to_bound)
 
     def _set_alpha(self, least: float, radius: float) -> None:
         """Publish the ridge, where there is one."""

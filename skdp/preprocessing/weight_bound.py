@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from skdp._fitting.weights import WeightReader, is_bought
 from skdp._random import SecretStream
-from skdp.accounting import DpEvent
-from skdp.preprocessing.purchase import Purchase, noise_ratio
+from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.preprocessing.purchase import Purchase, event_with, noise_ratio
 
 SHARE = 0.05
 """Part of mu^2 of a fit that the bound gets. The rest of the fit then has 2.5 % less of mu."""
@@ -81,4 +84,51 @@ class WeightPurchase:
         return float(min(max(bought.bounds[0][1], _LEAST), _MOST))
 
 
-__all__ = ["SHARE", "WeightPurchase"]
+@dataclass(frozen=True)
+class ReleaseWeights:
+    """Weights of an estimator that makes one Gaussian release.
+
+    Parameters
+    ----------
+    weight_bound : float, "private" or None
+        The parameter of the estimator.
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+    """
+
+    weight_bound: Any
+    adjacency: str
+
+    @property
+    def _purchase(self) -> WeightPurchase | None:
+        return WeightPurchase.beside_one_release(self.adjacency) if is_bought(self.weight_bound) else None
+
+    @property
+    def event_at(self) -> Callable[[float], DpEvent]:
+        """What a fit costs at a noise multiplier: its release, and the bound if it is bought."""
+        purchase = self._purchase
+        return GaussianDpEvent if purchase is None else partial(event_with, (purchase,), GaussianDpEvent)
+
+    def shares(
+        self, weights: Any, to_bound: Any, noise_multiplier: float, n_public: int, stream: SecretStream
+    ) -> tuple[float, Any]:
+        """Return the bound, which is bought here if it is, and weights as shares of it.
+
+        Parameters
+        ----------
+        weights, to_bound : ndarray of shape (n,), 1.0 or None
+            Private, of `read_weights`.
+        noise_multiplier : float
+            As of `event_at`, whose event was charged.
+        n_public : int
+            Public number of rows.
+        stream : SecretStream
+            Of the purchase alone.
+        """
+        purchase, reader = self._purchase, WeightReader.of(self.weight_bound)
+        if purchase is None:
+            return reader.bound, weights
+        bound = purchase.buy(to_bound, noise_multiplier, n_public, stream)
+        return bound, WeightReader(bound).shares(to_bound)
+
+
+__all__ = ["SHARE", "ReleaseWeights", "WeightPurchase"]

@@ -53,11 +53,27 @@ MUTANTS = [
         "naive Bayes: released without noise",
         (
             NAIVE_BAYES,
-            "noisy = plan.release(sum_of_rows(rows, targets.codes, n_classes, self.bounds_))",
-            "noisy = sum_of_rows(rows, targets.codes, n_classes, self.bounds_)",
+            "noisy = plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))",
+            "noisy = sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_)",
         ),
         tests="naive_bayes",
         select=BY_PROPERTY,
+    ),
+    mutant(
+        "naive Bayes: weights that are not cut",
+        (
+            NAIVE_BAYES,
+            "weights = read_weights(self.weight_bound, sample_weight, n_samples)",
+            "weights = sample_weight, None",
+        ),
+        tests="weights",
+        select="naive and toggling",
+    ),
+    mutant(
+        "naive Bayes: counts without weights",
+        (NAIVE_BAYES, "np.bincount(part, shares, minlength=n_classes)", "np.bincount(part, minlength=n_classes)"),
+        tests="weights",
+        select="naive and population",
     ),
     mutant(
         "naive Bayes: classes read in silence",
