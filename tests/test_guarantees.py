@@ -799,14 +799,14 @@ SENTENCES = {
             "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
-        "`target_center_` and `target_scale_` are functions of `y_bounds`, and of the sums of weights, targets and squared "
-        "targets, which are released once, with noise, before the first step.": [
+        "`target_center_` and `target_scale_` are functions of `y_bounds`, and of the sums of weights, targets and "
+        "squared targets, which are released once, with noise, before the first step.": [
             "tests/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
             "tests/test_random_trees.py::test_units_are_mean_and_spread_of_the_targets",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
-        "`intercept_` is that of the last step and the mean error of its model, a function of the sums of weights and of "
-        "weighted errors, which are released once, with noise, after the last step.": [
+        "`intercept_` is that of the last step and the mean error of its model, a function of the sums of weights and "
+        "of weighted errors, which are released once, with noise, after the last step.": [
             "tests/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
             "tests/test_random_trees.py::test_an_offset_is_the_mean_error_unless_noise_may_have_made_it",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
