@@ -25,6 +25,7 @@ class Table(NamedTuple):
     """A table and what is public of it.
 
     `schema` is what `skdp.preprocessing.TableSchema` takes, and complete. One of `classes` and `y_bounds` is None.
+    Where rows stand for others, `weights` says for how many, and `weight_bound` for how many at most.
     """
 
     X: pd.DataFrame
@@ -33,6 +34,8 @@ class Table(NamedTuple):
     classes: list[int] | None
     y_bounds: tuple[float, float] | None
     delta: float
+    weights: NDArray[np.float64] | None = None
+    weight_bound: float | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -75,6 +78,10 @@ def _held_out_path(name: str) -> Path:
 
 def _labelled(table: pd.DataFrame, y: NDArray[Any], schema: dict[str, Any], delta: float = 1e-5) -> Table:
     return Table(table[list(schema)], y.astype(int), schema, [0, 1], None, delta)
+
+
+def _classified(table: pd.DataFrame, y: NDArray[Any], schema: dict[str, Any], n_classes: int) -> Table:
+    return Table(table[list(schema)], y.astype(int), schema, list(range(n_classes)), None, 1e-5)
 
 
 def _log(low: float, high: float) -> dict[str, Any]:
@@ -127,6 +134,14 @@ def _adult(folder: Path) -> Table:
     return _labelled(table, (table["income"] == ">50K").to_numpy(), schema, 1e-6)
 
 
+def _adult_weighted(folder: Path) -> Table:
+    """The same people, each of whom stands for as many as the survey says: one in a hundred for more than half a million."""
+    table = _adult(folder)
+    schema = {name: entry for name, entry in table.schema.items() if name != "fnlwgt"}
+    weights = table.X["fnlwgt"].to_numpy(float)
+    return table._replace(X=table.X[list(schema)], schema=schema, weights=weights, weight_bound=500_000.0)
+
+
 # --- Census -----------------------------------------------------------------------------------------------------------
 
 _FULTON: dict[str, Any] = {
@@ -151,6 +166,22 @@ def _fulton(folder: Path, label: str = "married", without: tuple[str, ...] = ("d
 def _fulton_employed(folder: Path) -> Table:
     """Who is employed, from all that `skdp.datasets.load_pums` has: without income, which says it, and area."""
     return _fulton(folder, "employed", ("income", "puma"))
+
+
+def _fulton_status(folder: Path) -> Table:
+    """Married, divorced or neither."""
+    table = pd.read_csv(folder / "pums_fulton_ga.csv.gz")
+    schema = _FULTON | dict.fromkeys(_FULTON_FLAGS.split(), "flag")
+    kept = {name: entry for name, entry in schema.items() if name not in ("married", "divorced")}
+    y = np.where(table["married"] == 1, 0, np.where(table["divorced"] == 1, 1, 2))
+    return _classified(table, y, kept, 3)
+
+
+def _colorado_status(folder: Path) -> Table:
+    """Married, widowed, divorced, separated (one in 60) or never married."""
+    table = _colorado(folder)
+    schema = {name: entry for name, entry in table.schema.items() if name != "MAR"}
+    return _classified(table.X, table.X["MAR"].to_numpy() - 1, schema, 5)
 
 
 def _colorado(folder: Path) -> Table:
@@ -282,6 +313,9 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     "fulton_employed": _fulton_employed,
     "colorado": _colorado,
     "credit": _credit,
+    "adult_weighted": _adult_weighted,
+    "fulton_status": _fulton_status,
+    "colorado_status": _colorado_status,
     "housing": _housing,
     "wine": _wine,
     "elevators": _elevators,
@@ -289,7 +323,10 @@ TABLES: dict[str, Callable[[Path], Table]] = {
     **{f"california_{target}": partial(_california_number, target=target) for target in _CENSUS_TARGETS},
 }
 _ROWS_OF = {
+    "adult_weighted": "adult",
     "fulton_employed": "fulton",
+    "fulton_status": "fulton",
+    "colorado_status": "colorado",
     **{f"fulton_{target}": "fulton" for target in _CENSUS_TARGETS},
     **{f"california_{target}": "california" for target in _CENSUS_TARGETS},
 }

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from benchmark_tables import Table, held_out, load, read_entry
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 Rows = NDArray[np.int64]
 
@@ -30,7 +30,8 @@ class Model(NamedTuple):
     """A contestant.
 
     `make` takes the table and epsilon. `home` is the environment with its library. `is_encoded` ones are given
-    what `DPTableVectorizer` makes, numbers scaled to [-1, 1]; the others take the raw table.
+    what `DPTableVectorizer` makes, numbers scaled to [-1, 1]; the others take the raw table. `weighs` are those that
+    take weights of rows.
     """
 
     make: Callable[[Table, float], Any]
@@ -38,10 +39,13 @@ class Model(NamedTuple):
     tasks: str = "both"
     is_private: bool = True
     is_encoded: bool = False
+    weighs: bool = True
+    most_classes: int = 100
 
     def takes(self, table: Table) -> bool:
-        """Whether this model is for the label of the table."""
-        return self.tasks in ("both", "numbers" if table.is_regression else "classes")
+        """Whether this model is for the label of the table, and for its weights."""
+        fits = self.tasks in ("both", "numbers" if table.is_regression else "classes")
+        return fits and (self.weighs or table.weights is None) and len(table.classes or ()) <= self.most_classes
 
 
 # --- Ours -------------------------------------------------------------------------------------------------------------
@@ -58,7 +62,7 @@ def _told(table: Table, epsilon: float, schema: dict[str, Any] | None, estimator
 
     label = {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}
     default = "regressor" if table.is_regression else "classifier"
-    given = {"schema": schema, "epsilon": epsilon, "delta": table.delta}
+    given = {"schema": schema, "epsilon": epsilon, "delta": table.delta, "weight_bound": table.weight_bound}
     return tabular_pipeline(default if estimator is None else estimator, **given, **label)
 
 
@@ -194,11 +198,15 @@ MODELS: dict[str, Model] = {
     "logistic": Model(_logistic, tasks="classes"),
     "network": Model(_network),
     "ridge": Model(_ridge, tasks="numbers"),
-    "DP-EBM": Model(_ebm, home="ebm"),
-    "DP-EBM, lists": Model(functools.partial(_ebm, with_lists=True), home="ebm"),
-    "DP-EBM, lists, .01": Model(functools.partial(_ebm, with_lists=True, bin_budget_frac=0.01), home="ebm"),
-    "DP-EBM, lists, .3": Model(functools.partial(_ebm, with_lists=True, bin_budget_frac=0.3), home="ebm"),
-    "diffprivlib": Model(_diffprivlib, home="diffprivlib", is_encoded=True),
+    "DP-EBM": Model(_ebm, home="ebm", most_classes=2),
+    "DP-EBM, lists": Model(functools.partial(_ebm, with_lists=True), home="ebm", most_classes=2),
+    "DP-EBM, lists, .01": Model(
+        functools.partial(_ebm, with_lists=True, bin_budget_frac=0.01), home="ebm", most_classes=2
+    ),
+    "DP-EBM, lists, .3": Model(
+        functools.partial(_ebm, with_lists=True, bin_budget_frac=0.3), home="ebm", most_classes=2
+    ),
+    "diffprivlib": Model(_diffprivlib, home="diffprivlib", is_encoded=True, weighs=False),
     "share": Model(_share, tasks="classes", is_private=False),
     "linear, not private": Model(_linear, is_private=False),
     "boosted trees, not private": Model(_boosted, is_private=False),
@@ -230,34 +238,57 @@ def thinned(rows: Rows, y: NDArray[Any], share: float, seed: int) -> Rows:
     return np.sort(np.concatenate([others, kept]))
 
 
-def score(table: Table, model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any]:
-    """AUROC and what probabilities are worth, or R squared. Predictions are moved into the bounds of the target."""
+def score(
+    table: Table, model: Any, X: Any, y: NDArray[Any], weights: NDArray[np.float64] | None = None
+) -> dict[str, Any]:
+    """AUROC and what probabilities are worth, or R squared. Predictions are moved into the bounds of the target.
+
+    Of several classes it is the mean AUROC of each against the others, and what the probability of the rarest is worth.
+    """
     if table.is_regression:
-        return {"score": float(r2_score(y, np.clip(model.predict(X), *table.y_bounds)))}
-    probability = np.asarray(model.predict_proba(X)[:, 1], np.float64)
-    return {"score": float(roc_auc_score(y, probability)), **beliefs(y, probability)}
+        return {"score": float(r2_score(y, np.clip(model.predict(X), *table.y_bounds), sample_weight=weights))}
+    probabilities = np.asarray(model.predict_proba(X), np.float64)
+    if len(table.classes or ()) == 2:
+        probability = probabilities[:, 1]
+        auroc = roc_auc_score(y, probability, sample_weight=weights)
+        return {"score": float(auroc), **beliefs(y, probability, weights)}
+    rarest = np.bincount(y, weights).argmin()
+    found = beliefs((y == rarest).astype(int), probabilities[:, rarest], weights)
+    errors = ((probabilities - np.eye(probabilities.shape[1])[y]) ** 2).sum(axis=1)
+    kept = np.maximum(probabilities, 1e-12)
+    found["log_loss"] = float(log_loss(y, kept / kept.sum(axis=1, keepdims=True), sample_weight=weights))
+    found["brier"] = float(np.average(errors, weights=weights))
+    auroc = roc_auc_score(y, probabilities, sample_weight=weights, multi_class="ovr")
+    return {**found, "score": float(auroc)}
 
 
-def beliefs(y: NDArray[Any], probability: NDArray[np.float64]) -> dict[str, Any]:
+def beliefs(
+    y: NDArray[Any], probability: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> dict[str, Any]:
     """Log loss, Brier score, mean probability over share of the class, calibration error, and its curve.
 
-    The expected calibration error is over ten bins of equal mass, less what calibrated probabilities would show on as
-    many rows (the mean of 50 draws of labels). The curve has the mean probability and the share of the class of each.
+    The expected calibration error is over ten bins of as many rows, less what calibrated probabilities would show on
+    the same rows (the mean of 50 draws of labels). The curve has the mean probability and the share of the class of
+    each. All means are of weighted rows, where there are weights.
     """
+    weights = np.ones(len(y)) if weights is None else weights
     order, draws = np.argsort(probability, kind="stable"), np.random.default_rng(0)
     bins = np.array_split(order, 10)
 
+    def mean(values: NDArray[Any], rows: Any = slice(None)) -> float:
+        return float(np.average(values[rows], weights=weights[rows]))
+
     def error(labels: NDArray[Any]) -> float:
-        gaps = [len(each) * abs(labels[each].mean() - probability[each].mean()) for each in bins]
-        return float(sum(gaps) / len(labels))
+        gaps = [weights[each].sum() * abs(mean(labels, each) - mean(probability, each)) for each in bins]
+        return float(sum(gaps) / weights.sum())
 
     calibrated = [error(draws.random(len(y)) < probability) for _ in range(50)]
     return {
-        "log_loss": float(log_loss(y, np.clip(probability, 1e-12, 1 - 1e-12))),
-        "brier": float(np.mean((probability - y) ** 2)),
-        "ratio": float(probability.mean() / y.mean()),
+        "log_loss": float(log_loss(y, np.clip(probability, 1e-12, 1 - 1e-12), sample_weight=weights)),
+        "brier": mean((probability - y) ** 2),
+        "ratio": mean(probability) / mean(y),
         "ece": error(y) - float(np.mean(calibrated)),
-        "curve": [[float(values[each].mean()) for each in bins] for values in (probability, y)],
+        "curve": [[mean(values, each) for each in bins] for values in (probability, y)],
     }
 
 
@@ -288,10 +319,18 @@ class Worker:
         begin = time.process_time()
         model = self.model.make(self.table, epsilon)
         start = time.process_time()
-        model.fit(X, self.table.y[train])
+        model.fit(X, self.table.y[train], **self._weights_of(model, train))
         end = time.process_time()
         first, self.first = {"first": end - begin} if self.first else {}, False
-        return {**score(self.table, model, X_test, self.table.y[test]), "seconds": end - start, **first}
+        weights = None if self.table.weights is None else self.table.weights[test]
+        return {**score(self.table, model, X_test, self.table.y[test], weights), "seconds": end - start, **first}
+
+    def _weights_of(self, model: Any, rows: Rows) -> dict[str, Any]:
+        """Weights as `fit` takes them: pipelines of scikit-learn hand them to the step that is named."""
+        if self.table.weights is None:
+            return {}
+        of_step = f"{model.steps[-1][0]}__" if type(model) is Pipeline else ""
+        return {f"{of_step}sample_weight": self.table.weights[rows]}
 
 
 def main() -> None:

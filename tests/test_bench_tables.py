@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.preprocessing import DPTableVectorizer, TableSchema
@@ -37,6 +38,7 @@ tables_report = module("tables_report")
 bench_tables = module("bench_tables")
 SIZES = {
     "adult": 32_561, "fulton": 25_766, "fulton_employed": 25_766, "colorado": 31_306, "credit": 30_000,
+    "adult_weighted": 32_561, "fulton_status": 25_766, "colorado_status": 31_306,
     "housing": 20_640, "wine": 6_497, "elevators": 16_499,
     **{f"fulton_{target}": 25_766 for target in ("income", "log_income", "age", "educ")},
     **{f"california_{target}": 10_000 for target in ("income", "log_income", "age", "educ")},
@@ -73,7 +75,12 @@ def test_sizes_and_labels(named):
         low, high = table.y_bounds
         assert np.mean((table.y < low) | (table.y > high)) < 0.06  # houses are capped at a dollar above
     else:
-        assert set(table.y) == set(table.classes) == {0, 1}
+        several = {"fulton_status": 3, "colorado_status": 5}
+        assert set(table.y) == set(table.classes) == set(range(several.get(name, 2)))
+    assert (table.weights is not None) == (table.weight_bound is not None) == (name == "adult_weighted")
+    if table.weights is not None:
+        assert table.weights.shape == table.y.shape
+        assert 0 < np.mean(table.weights > table.weight_bound) < 0.02
 
 
 def test_the_schema_is_complete_and_names_every_category(named):
@@ -115,6 +122,10 @@ def test_every_task_has_its_models():
         table = tables.Table(None, None, {}, [0, 1] if name == "classes" else None, None, 1e-5)
         taken = {model for model, each in contestants.MODELS.items() if each.takes(table)}
         assert taken == set(contestants.MODELS) - ({"ridge", "trees"} if name == "classes" else {"logistic", "share"})
+    several = tables.Table(None, None, {}, [0, 1, 2], None, 1e-5)
+    weighted = tables.Table(None, None, {}, [0, 1], None, 1e-5, np.ones(3), 1.0)
+    assert [contestants.MODELS["DP-EBM"].takes(table) for table in (several, weighted)] == [False, True]
+    assert [contestants.MODELS["diffprivlib"].takes(table) for table in (several, weighted)] == [True, False]
     assert list(tables_report.NAMES) == list(contestants.MODELS)
     assert set(tables_report.LEGEND) < set(tables_report.COLOURS) < set(tables_report.NAMES)
     assert list(tables_report.TITLES) == list(SIZES)
@@ -178,6 +189,52 @@ def test_beliefs_by_hand():
     )
     assert found["curve"][0] == [0.25] * 5 + [0.75] * 5
     assert found["curve"][1] == [0.0, *[0.5] * 8, 1.0]
+
+
+def test_beliefs_of_weighted_rows_are_those_of_rows_repeated():
+    rng = np.random.default_rng(0)
+    y, probability, weights = rng.integers(0, 2, 500), rng.uniform(0.05, 0.95, 500), rng.integers(1, 5, 500)
+    found = contestants.beliefs(y, probability, weights.astype(float))
+    repeated = contestants.beliefs(np.repeat(y, weights), np.repeat(probability, weights))
+    for name in ("log_loss", "brier", "ratio"):
+        assert found[name] == pytest.approx(repeated[name], rel=1e-12)
+    assert found["ratio"] != pytest.approx(contestants.beliefs(y, probability)["ratio"], rel=1e-4)
+
+
+class Known:
+    """Says what it was made with."""
+
+    def __init__(self, probabilities):
+        self.probabilities = probabilities
+
+    def predict_proba(self, X):
+        return self.probabilities
+
+
+def test_several_classes_are_scored_one_against_the_others():
+    y = np.repeat([0, 1, 2], [60, 30, 10])
+    rng = np.random.default_rng(1)
+    probabilities = rng.dirichlet([1.0, 1.0, 1.0], 100)
+    table = tables.Table(None, y, {}, [0, 1, 2], None, 1e-5)
+    found = contestants.score(table, Known(probabilities), None, y)
+    ranks = [roc_auc_score(y == c, probabilities[:, c]) for c in range(3)]
+    assert found["score"] == pytest.approx(np.mean(ranks), rel=1e-12)
+    assert found["log_loss"] == pytest.approx(-np.mean(np.log(probabilities[np.arange(100), y])), rel=1e-12)
+    assert found["brier"] == pytest.approx(np.mean(((probabilities - np.eye(3)[y]) ** 2).sum(axis=1)), rel=1e-12)
+    assert found["ratio"] == pytest.approx(probabilities[:, 2].mean() / 0.1, rel=1e-12)  # of the rarest
+
+
+def test_weights_reach_the_model_and_the_score(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(-1, 1, 2000), "b": rng.integers(0, 2, 2000)})
+    y = (rng.random(2000) < 0.3).astype(int)
+    weights = np.where(y == 1, 90.0, 10.0)
+    table = tables.Table(X, y, {"a": (-1, 1), "b": "flag"}, [0, 1], None, 1e-5, weights, 100.0)
+    monkeypatch.setattr(contestants, "load", lambda name, folder: table)
+    monkeypatch.setattr(contestants, "split", lambda *given: (np.arange(1500), np.arange(1500, 2000)))
+    for name in ("default", "logistic", "linear, not private", "boosted trees, not private", "share"):
+        found = contestants.Worker("made up", name, "").fit("splits", 8.0, 0)
+        assert found["ratio"] == pytest.approx(1.0, abs=0.1), name  # without weights it would be .4
 
 
 def test_a_class_is_thinned_to_its_share():
