@@ -88,12 +88,11 @@ class SecretStream:
 
     Notes
     -----
-    **Guarantees.** A stream gives no number twice. Whoever draws takes the state away in one step, and puts it back
-    afterwards. A second caller in between (a thread, the handler of a signal) is refused, and so is every caller after
-    an interrupt or an error in the middle of a draw. A forked process is refused too, since its parent draws the same
-    numbers.
-
-    A stream is never pickled, printed or stored on an estimator: its state would reveal the noise that it made.
+    **Guarantees.** A stream gives no number twice, unless `seek` takes it back, which seeded runs alone do. Whoever
+    draws takes the state away in one step, and puts it back afterwards. A second caller in between (a thread, the
+    handler of a signal) is refused, and so is every caller after an interrupt or an error in the middle of a draw. A
+    forked process is refused too, since its parent draws the same numbers. A stream is never pickled, printed or stored
+    on an estimator: its state would reveal the noise that it made.
     """
 
     def __init__(self, key: bytes) -> None:

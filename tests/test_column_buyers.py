@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from replay import leaves, recording
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -91,6 +92,29 @@ def test_the_noise_that_is_added_is_the_noise_that_is_paid(name, monkeypatch):
     model = BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
     priced = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
     assert sorted(used) == sorted(priced)
+
+
+@by_name
+def test_every_fit_draws_noise_of_its_own(name):
+    """As the releases of a fit do among themselves."""
+    drawn = []
+    for _ in range(2):
+        with recording([]) as seen:
+            BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
+        drawn += [((each.noisy - each.exact).ravel()[:3] / each.sensitivity).round(9).tolist() for each in seen]
+    numbers = [number for noise in drawn for number in noise]
+    assert len(set(numbers)) == len(numbers) >= 6
+
+
+@pytest.mark.parametrize("name", ["binner", "binner-bounds"])
+def test_noise_grows_with_the_root_of_the_number_of_columns(name):
+    deviations = []
+    for width in (1, 9):
+        with recording([]) as seen:
+            model = BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name, width=width))
+        priced = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
+        deviations.append(sorted(noise * each.sensitivity for noise, each in zip(priced, seen, strict=True)))
+    np.testing.assert_allclose(deviations[1], 3.0 * np.array(deviations[0]), rtol=1e-12)
 
 
 def test_a_threshold_takes_its_part_of_delta():
@@ -197,6 +221,24 @@ def test_the_null_row_of_zero_out_is_a_row_of_gaps(name, replay):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
+    """Or nothing where it has a gap, and the sensitivity is that of d such counts."""
+    rows = np.array([[1.0, -70.0, 0.0, 1e300], [1.0, np.nan, -np.inf, np.nan], [np.nan] * 4])
+    found = []
+    for n in (1, 2, 3):
+        with recording([]) as seen:
+            dp_bounds(rows[:n], adjacency=adjacency, n_samples_public=3)
+        (release,) = seen
+        assert release.sensitivity == (math.sqrt(2.0) if adjacency == "replace_one" else 2.0)
+        found.append(release.exact.reshape(4, -1))
+    for before, after, added in zip(found, found[1:], ([1, 0, 1, 0], [0, 0, 0, 0]), strict=False):
+        change = after - before
+        assert change.sum(axis=1).tolist() == added
+        assert set(change.ravel()) <= {0.0, 1.0}
+    assert found[0].sum(axis=1).tolist() == [1.0] * 4
+
+
 # --- refusals and charges ---
 
 
@@ -225,6 +267,35 @@ def test_bad_tables_are_refused_without_a_charge(name, rows):
         BUYERS[name](accountant=accountant).fit(rows)
     assert "\n" not in str(caught.value)
     assert not accountant.history
+
+
+@by_name
+@pytest.mark.parametrize("cell", [["SECRET"], {"SECRET": 1}, 7654321.0 + 1j], ids=["list", "dict", "complex"])
+def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
+    accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    cells = np.ones((9, 3), dtype=object)
+    cells[4, 1] = cell
+    for rows in (cells, cells.tolist(), pd.DataFrame(cells)):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            BUYERS[name](accountant=accountant).fit(rows)
+        assert not [each for each in ("SECRET", "7654321", "\n") if each in str(caught.value)]
+        assert caught.value.__cause__ is caught.value.__context__ is None
+    assert not accountant.history
+
+
+@by_name
+def test_the_charge_stands_before_noise_is_drawn(name, monkeypatch):
+    accountant, charges = PrivacyAccountant(epsilon=5.0, delta=1e-5), []
+    add = GaussianMechanism._add_noise
+
+    def watched(mechanism, value, stream):
+        charges.append([charge.event for charge in accountant.history])
+        return add(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "_add_noise", watched)
+    model = BUYERS[name](accountant=accountant).fit(table(name))
+    assert charges
+    assert all(each == [model.privacy_event_] for each in charges)
 
 
 @pytest.mark.parametrize("name", sorted(set(BUYERS) - WORDS))
@@ -329,6 +400,67 @@ def test_one_hot_categories():
     assert list(frame.columns) == names
 
 
+def test_a_category_of_a_type_that_no_row_has_changes_nothing():
+    words = np.random.default_rng(0).choice(["a", "b"], 500)
+    found = []
+    for categories in (["a", "b"], ["0", "a", "b", "z"]):
+        with recording([]) as seen:
+            encoder = DPOneHotEncoder(delta=0.1, threshold_share=0.99, random_state=0)
+            encoder.fit(pd.DataFrame({"w": pd.Categorical(words, categories)}))
+        found.append(([each.exact.tolist() for each in seen], [each.tolist() for each in encoder.categories_]))
+    assert found[0] == found[1]
+    assert found[0][1] == [["a", "b"]]
+
+
+TRANSFORMERS = {
+    **{name: make for name, make in BUYERS.items() if name != "bounds"},
+    "imputer-constant": lambda **p: DPSimpleImputer("constant", fill_value=3.0, **p),
+}
+
+
+def dense(rows):
+    return rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+
+
+@pytest.mark.parametrize("cell", [np.nan, np.inf, -1e300, 0.0, 2.5])
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_one_row_changes_its_own_output_and_nothing_else(name, cell):
+    rows = table(name)
+    fitted = TRANSFORMERS[name](random_state=0).fit(rows)
+    made = dense(fitted.transform(rows))
+    changed = rows.copy()
+    changed[7] = cell
+    np.testing.assert_array_equal(np.delete(dense(fitted.transform(changed)), 7, 0), np.delete(made, 7, 0))
+    np.testing.assert_array_equal(dense(fitted.transform(rows[7:8])), made[7:8])
+
+
+@pytest.mark.parametrize("name", ["encoder", "imputer-most-frequent"])
+def test_a_gap_changes_the_output_of_no_other_row(name):
+    """Though it makes a column of whole numbers one of floats."""
+    whole = pd.DataFrame({"code": np.arange(2000) % 3, "word": ["x", "y"] * 1000})
+    gap = whole.astype({"code": float})
+    gap.loc[7] = [np.nan, None]
+    fitted = TRANSFORMERS[name](random_state=0, epsilon=4.0).fit(whole)
+    one, other = (np.delete(dense(fitted.transform(each)), 7, 0) for each in (whole, gap))
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [DPOneHotEncoder, lambda **p: DPQuantileBinner(4, **p), lambda **p: DPQuantileBinner(4, bounds=(-1, 1), **p)],
+)
+def test_rows_of_bins_and_categories_have_one_1_for_each_column(make):
+    """Of other words, of gaps and of numbers beyond the bounds too; and the norm is handed on."""
+    fitted = make(random_state=0).fit(table("binner"))
+    rows = fitted.transform(np.array([[0.0, np.nan, np.inf], [-1e300, 77.0, 1.0], [np.nan] * 3]))
+    columns = [each.partition("=")[0] for each in fitted.get_feature_names_out()]
+    cells = dense(rows)
+    assert set(cells.ravel()) == {0.0, 1.0}
+    for column in ("x0", "x1", "x2"):
+        assert cells[:, [each == column for each in columns]].sum(axis=1).tolist() == [1.0] * 3
+    assert row_norm_of(rows) == pytest.approx(math.sqrt(3))
+
+
 def test_one_gap_changes_no_category():
     whole = pd.DataFrame({"code": np.arange(2000) % 3})
     gap = whole.astype(float)
@@ -389,6 +521,15 @@ def test_a_constant_costs_nothing_and_reads_no_cell():
         DPSimpleImputer("constant", fill_value="none").fit(words[["b"]])
     with pytest.raises(ValueError, match="fill_value"):
         DPSimpleImputer("constant", fill_value=math.nan).fit(words)
+
+
+def test_a_constant_is_the_same_whatever_the_cells_are():
+    tables = [
+        pd.DataFrame({"a": np.array(a, dtype=object), "b": b})
+        for a, b in ((["x", None], [1.0, np.nan]), ([3, 4.5], [np.inf, 0.0]), ([None, ["nested"]], [5e-324, 1e300]))
+    ]
+    states = [list(leaves(vars(DPSimpleImputer("constant").fit(each)))) for each in tables]
+    assert states[0] == states[1] == states[2]
 
 
 def test_bounds_are_powers_of_two_that_hold_nearly_all():

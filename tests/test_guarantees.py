@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
 
 import pytest
 
+import skdp
 from skdp import (
     DPPCA,
     DPGridSearchCV,
@@ -14,12 +17,19 @@ from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
+    DPOneHotEncoder,
+    DPQuantileBinner,
     DPRidge,
+    DPSimpleImputer,
+    DPStandardScaler,
     privacy_report,
 )
 from skdp._distributed.lots import lots_of_step
 from skdp._distributed.model import DistributedModel
+from skdp._fitting.weights import WeightReader
 from skdp._gram import MomentSum
+from skdp._kernels.losses import clip_residuals
+from skdp._random import SecretStream
 from skdp._search.plan import SearchPlan
 from skdp._search.scores import Errors, PrivateScore
 from skdp._streaming.memory_map import MappedModel
@@ -27,6 +37,7 @@ from skdp._streaming.model import StreamedModel
 from skdp._training.columns import ColumnModel
 from skdp._training.convolutions import ConvolutionalModel
 from skdp._training.critic import CriticModel, PairModel
+from skdp._training.grouped import GroupedModel
 from skdp._training.linear import LinearModel
 from skdp._training.network import Clip
 from skdp._training.one_hot import OneHotModel
@@ -34,13 +45,17 @@ from skdp._training.plan import DPSGDPlan
 from skdp._training.wide_linear import WideLinearModel
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.ensemble.offset import sum_errors
+from skdp.ensemble.people import count_people
+from skdp.ensemble.target_units import sum_targets
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import GaussianMechanism
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
-from skdp.preprocessing import DPTableVectorizer
+from skdp.preprocessing import DPTableVectorizer, dp_bounds
+from skdp.preprocessing.weight_bound import WeightPurchase
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 from skdp.synthesis.class_measurement import ClassMeasurement
 from skdp.synthesis.generator import PrivateGenerator
@@ -1052,6 +1067,333 @@ SENTENCES = {
             "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
         ],
     },
+    DPStandardScaler: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
+        "is None.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
+        ],
+        "All that is fitted is a function of noisy counts and sums and of public quantities.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
+        ],
+        "Proofs are in `skdp.preprocessing.sums.sums_sensitivity` and, for bounds, in "
+        "`skdp.preprocessing.purchase.Purchase`.": [
+            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/test_column_buyers.py::test_sums_are_exact_in_any_order",
+            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/test_purchase.py::test_the_bound_is_attained",
+        ],
+        "A gap adds nothing to any count or sum.": [
+            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+        ],
+        "``transform`` treats rows one by one.": [
+            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
+        ],
+        "A table that is refused is refused before any charge, in one line without a cell.": [
+            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/test_column_buyers.py::test_columns_of_dates_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_no_number_makes_a_fit_fail_after_its_charge",
+        ],
+    },
+    DPSimpleImputer: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
+        "is None.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
+        ],
+        'With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.': [
+            "tests/test_column_buyers.py::test_a_constant_is_the_same_whatever_the_cells_are",
+            "tests/test_column_buyers.py::test_a_constant_costs_nothing_and_reads_no_cell",
+        ],
+        "All that is fitted is a function of noisy counts and sums and of public quantities.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_cell_of_words_moves_the_releases_and_nothing_else",
+        ],
+        "Proofs are in `skdp.preprocessing.purchase.Purchase` and, for means, in "
+        "`skdp.preprocessing.sums.sums_sensitivity`.": [
+            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/test_purchase.py::test_the_bound_is_attained",
+            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/test_column_buyers.py::test_sums_are_exact_in_any_order",
+        ],
+        "A gap adds nothing to any count or sum.": [
+            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+        ],
+        "``transform`` treats rows one by one.": [
+            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_gap_changes_the_output_of_no_other_row",
+        ],
+        "A table that is refused is refused before any charge, in one line without a cell.": [
+            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/test_column_buyers.py::test_columns_of_dates_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_no_number_makes_a_fit_fail_after_its_charge",
+        ],
+    },
+    DPOneHotEncoder: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
+        "is None.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
+        ],
+        "`delta_` covers the threshold: of all columns of a row together, not of each.": [
+            "tests/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
+            "tests/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
+            "tests/test_column_buyers.py::test_a_threshold_takes_its_part_of_delta",
+        ],
+        "All that is fitted is a function of one joint release of noisy counts, of a threshold and of public "
+        "quantities.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_replay.py::test_one_cell_of_words_moves_the_releases_and_nothing_else",
+            "tests/test_purchase.py::test_the_event_of_words_alone",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+        ],
+        "Sensitivity, threshold and proof are those of `skdp.preprocessing.purchase.Purchase`.": [
+            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/test_purchase.py::test_the_bound_is_attained",
+            "tests/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
+        ],
+        "Named categories are sorted, and do not depend on the order of rows.": [
+            "tests/test_purchase.py::test_words_are_named_sorted_whatever_their_order",
+            "tests/test_purchase.py::test_the_order_of_rows_and_of_keys_changes_nothing",
+            "tests/test_column_buyers.py::test_the_order_of_rows_changes_nothing",
+        ],
+        "Categories of a pandas type that no row has are not counted.": [
+            "tests/test_column_buyers.py::test_a_category_of_a_type_that_no_row_has_changes_nothing",
+            "tests/test_purchase.py::test_a_word_that_nobody_has_is_not_counted",
+        ],
+        "A gap adds nothing to any count.": [
+            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+            "tests/test_purchase.py::test_a_gap_is_counted_nowhere",
+        ],
+        "``transform`` treats rows one by one.": [
+            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_gap_changes_the_output_of_no_other_row",
+        ],
+        "A table that is refused is refused before any charge, in one line without a cell.": [
+            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/test_column_buyers.py::test_no_word_makes_a_fit_fail_after_its_charge",
+        ],
+        "Each row of the output has exactly one 1 for each column, so its norm is the root of the number of columns.": [
+            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/test_column_buyers.py::test_one_hot_categories",
+        ],
+        "It is handed on: a private estimator that comes next uses it where ``data_norm=None``.": [
+            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/test_column_buyers.py::test_a_pipeline_has_one_budget",
+        ],
+    },
+    DPQuantileBinner: {
+        "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
+        "is None.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "All that is fitted is a function of noisy counts, released for all columns together, and of public "
+        "quantities.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
+            "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+        ],
+        "Releases, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`.": [
+            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/test_purchase.py::test_the_bound_is_attained",
+            "tests/test_purchase.py::test_noise_is_that_of_the_event",
+        ],
+        "The price does not depend on the number of columns: they share it, and the noise grows with its root.": [
+            "tests/test_column_buyers.py::test_the_price_does_not_depend_on_the_number_of_columns",
+            "tests/test_column_buyers.py::test_noise_grows_with_the_root_of_the_number_of_columns",
+        ],
+        "A gap adds nothing to any count.": [
+            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+            "tests/test_purchase.py::test_a_gap_is_counted_nowhere",
+        ],
+        "``transform`` treats rows one by one.": [
+            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
+        ],
+        "A table that is refused is refused before any charge, in one line without a cell.": [
+            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/test_column_buyers.py::test_columns_of_dates_are_refused_without_a_charge",
+            "tests/test_column_buyers.py::test_no_number_makes_a_fit_fail_after_its_charge",
+        ],
+        "With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of "
+        "columns.": [
+            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/test_column_buyers.py::test_bins_of_bought_edges",
+        ],
+        "It is handed on: a private estimator that comes next uses it where ``data_norm=None``.": [
+            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/test_column_buyers.py::test_a_pipeline_has_one_budget",
+        ],
+    },
+    dp_bounds: {
+        "The result is (epsilon, delta)-differentially private for one row, if `random_state` is None.": [
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
+            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+        ],
+        "A row adds 1 to one count of each of d columns, or nothing where it has a gap: the sensitivity of all "
+        "counts is sqrt(d), and sqrt(d / 2), half of the largest change, under ``replace_one``.": [
+            "tests/test_column_buyers.py::test_a_row_adds_1_to_one_count_of_bounds_of_each_column",
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/test_purchase.py::test_the_bound_is_attained",
+        ],
+        "The noise is normal; everything else is post-processing.": [
+            "tests/test_mechanisms.py::test_noise_has_the_standard_deviation_that_is_priced",
+            "tests/test_random.py::test_noise_is_normal",
+            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+        ],
+        "The accountant is charged before the noise is drawn.": [
+            "tests/test_column_buyers.py::test_the_charge_stands_before_noise_is_drawn",
+        ],
+    },
+    WeightReader: {
+        "A share is a number in [0, 1], a function of the weight of its own row and of the bound.": [
+            "tests/test_weights.py::test_shares_are_weights_divided_by_the_bound_and_cut_at_it",
+            "tests/test_weights.py::test_shares_of_any_two_numbers_lie_between_0_and_1",
+            "tests/test_weights.py::test_a_share_depends_on_no_other_weight",
+        ],
+        "It multiplies what the row adds to a sum, which was clipped before.": [
+            "tests/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_losses.py::test_weights_act_after_the_clip",
+            "tests/test_linear_kernels.py::test_a_weight_scales_a_gradient_after_its_clip",
+        ],
+        "So no weight raises what a row may change, and a row of weight 0 is the null record.": [
+            "tests/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_weights.py::test_what_a_row_of_weight_0_holds_changes_no_bit",
+        ],
+        "Weights that are all equal to the bound have shares of exactly 1, and give the model of no weights.": [
+            "tests/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights",
+            "tests/test_weights.py::test_weights_equal_to_the_bound_search_as_without_weights",
+        ],
+    },
+    WeightPurchase: {
+        "The bound is a function of what a `skdp.preprocessing.purchase.Purchase` of one column releases, and of "
+        "public numbers.": [
+            "tests/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
+        ],
+        "What it costs is part of the event of the fit, which is charged before the weights are counted.": [
+            "tests/test_weights.py::test_a_bought_bound_is_part_of_the_price",
+            "tests/test_weights.py::test_the_charge_stands_before_weights_are_counted",
+        ],
+        "A row of weight 0, the null record, is a gap there and adds nothing to any count; so one row changes the "
+        "counts by no more than the sensitivity that `Purchase` proves.": [
+            "tests/test_weights.py::test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase",
+            "tests/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
+        ],
+        "The sums of the fit are those of a fit whose public bound is the one that was bought (adaptive "
+        "composition).": [
+            "tests/test_weights.py::test_sums_beside_a_bought_bound_are_those_of_a_public_one",
+        ],
+    },
+    count_people: {
+        "A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null "
+        "record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is "
+        "replaced.": [
+            "tests/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
+            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+        ],
+        "All counts are one Gaussian release.": [
+            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+        ],
+        "Shares of the cells, and the trees that are grown from them, follow from it and from what is public.": [
+            "tests/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+        ],
+    },
+    sum_targets: {
+        "A row of weight w in [0, 1] and target y in [-1, 1] adds (w, w y, w y^2), whose norm is at most sqrt(3); a "
+        "row of weight 0, the null record, adds nothing.": [
+            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
+        ],
+        "The sums are one Gaussian release.": [
+            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+        ],
+        "The units of the targets follow from it and from what is public.": [
+            "tests/test_random_trees.py::test_units_follow_from_the_noisy_sums",
+        ],
+    },
+    sum_errors: {
+        "The predictions are those of a model that is released.": [
+            "tests/test_random_trees.py::test_errors_are_those_of_the_published_model",
+        ],
+        "A row of weight w in [0, 1] and error e, cut to [-1, 1] in units of `LARGEST_ERROR`, adds (w, w e), whose "
+        "norm is at most sqrt(2); a row of weight 0, the null record, adds nothing.": [
+            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
+        ],
+        "The sums are one Gaussian release.": [
+            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+        ],
+    },
+    GroupedModel: {
+        "Up to rounding, a step has the very distribution that it has on all rows.": [
+            "tests/test_grouped.py::test_a_full_batch_has_the_sum_of_all_rows",
+            "tests/test_grouped.py::test_a_lot_has_the_sum_of_its_rows",
+            "tests/test_grouped.py::test_lots_have_the_sums_of_poisson_lots",
+            "tests/test_grouped.py::test_noise_and_divisor_are_those_of_all_rows",
+            "tests/test_binomial.py::test_copies_are_in_at_the_rate_of_the_event_and_independently",
+            "tests/test_binomial.py::test_counts_have_the_binomial_law",
+        ],
+    },
+    clip_residuals: {
+        "What is left has a norm of at most C (1 + 8 u) / length over the outputs, u = 2**-53.": [
+            "tests/test_losses.py::test_no_residual_passes_the_clip_in_exact_arithmetic",
+            "tests/test_losses.py::test_no_residual_passes_the_clip",
+        ],
+    },
+    SecretStream: {
+        "A stream gives no number twice, unless `seek` takes it back, which seeded runs alone do.": [
+            "tests/test_random.py::test_keystream_is_aes_in_counter_mode",
+            "tests/test_random.py::test_cutting_normals_changes_nothing",
+            "tests/test_random.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
+            "tests/test_random.py::test_threads_share_no_number",
+            "tests/test_checkpoint.py::test_without_a_seed_the_noise_is_fresh",
+            "tests/test_checkpoint.py::test_no_state_of_a_generator_in_the_file_unless_seeded",
+        ],
+        "Whoever draws takes the state away in one step, and puts it back afterwards.": [
+            "tests/test_random.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
+        ],
+        "A second caller in between (a thread, the handler of a signal) is refused, and so is every caller after an "
+        "interrupt or an error in the middle of a draw.": [
+            "tests/test_random.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
+            "tests/test_random.py::test_an_interrupt_between_any_two_lines_brings_no_number_back",
+            "tests/test_random.py::test_an_error_in_the_middle_of_a_draw_ends_the_stream",
+            "tests/test_random.py::test_threads_share_no_number",
+        ],
+        "A forked process is refused too, since its parent draws the same numbers.": [
+            "tests/test_random.py::test_a_forked_child_draws_nothing_from_the_streams_of_its_parent",
+        ],
+        "A stream is never pickled, printed or stored on an estimator: its state would reveal the noise that it "
+        "made.": [
+            "tests/test_random.py::test_streams_are_not_copied",
+            "tests/test_random.py::test_repr_does_not_hold_the_key",
+            "tests/test_replay.py::test_no_fitted_estimator_holds_a_stream",
+        ],
+    },
     PrivacyUtilityDisplay.from_estimator: {
         "Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of "
         "them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.": [
@@ -1077,6 +1419,37 @@ SENTENCES = {
         ],
     },
 }
+
+
+def documented(thing):
+    """A class or function, and all that is written in it: methods, properties and classes."""
+    yield thing
+    for each in vars(thing).values() if isinstance(thing, type) else ():
+        each = getattr(each, "fget", getattr(each, "func", getattr(each, "__func__", each)))
+        if hasattr(each, "__qualname__") and each.__qualname__.startswith(f"{thing.__qualname__}."):
+            yield from documented(each)
+
+
+def name_of(thing):
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def written_guarantees():
+    """Names of all that has guarantees in its docstring, compiled and private functions too."""
+    names = [module.name for module in pkgutil.walk_packages(skdp.__path__, "skdp.")]
+    for module in map(importlib.import_module, (name for name in names if not name.endswith("__main__"))):
+        own = [each for each in vars(module).values() if getattr(each, "__module__", None) == module.__name__]
+        for thing in own:
+            for each in documented(thing) if hasattr(thing, "__qualname__") else ():
+                if "**Guarantees.**" in (each.__doc__ or ""):
+                    yield name_of(each)
+
+
+def test_all_guarantees_that_are_written_are_in_the_table(request):
+    found = set(written_guarantees())
+    assert found == {name_of(subject) for subject in SENTENCES}
+    sources = (request.config.rootpath / "skdp").rglob("*.py")  # a second look, at what no module might lead to
+    assert sum(path.read_text().count("**Guarantees.**") for path in sources) == len(SENTENCES)
 
 
 @pytest.mark.parametrize("subject", SENTENCES, ids=lambda subject: subject.__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -211,6 +212,25 @@ def test_no_residual_passes_the_clip(n_outputs, size, length, clip, seed):
     with np.errstate(over="ignore"):
         short = (np.array([math.hypot(*column) for column in given_.T]) * lengths < 0.999 * 10.0**clip) & kept.all(0)
     np.testing.assert_array_equal(found[:, short], given_[:, short])
+
+
+@pytest.mark.parametrize("name", ["squared_error", "logistic"])
+@pytest.mark.parametrize("n_outputs", [1, 2, 40])
+def test_no_residual_passes_the_clip_in_exact_arithmetic(n_outputs, name):
+    """|r| |u| <= C (1 + 8 u) in fractions, for residuals that end on the clip or are just as long, whatever w is."""
+    rng, most = np.random.default_rng(8), Fraction(0)
+    code, edge = LOSSES[name][0], 1 + 8 * Fraction(1, 2**53)
+    for clip in (0.1, 1 / 3, 1e-30, 7e29):
+        lengths, weights = 10.0 ** rng.uniform(-9, 9, 300), rng.choice([1.0, 1.0 - 2**-53, 0.3], 300)
+        directions = rng.normal(size=(n_outputs, 300))
+        directions *= clip / lengths / np.linalg.norm(directions, axis=0)
+        found = directions * rng.choice([1.0, 1.0 + 1e-15, 1.0 - 1e-15, 1.7, 1e9], 300)
+        _losses.clip_residuals(code, found, lengths, weights, clip)
+        for column, length in zip(found.T.tolist(), lengths.tolist(), strict=True):
+            square = sum(Fraction(each) ** 2 for each in column) * Fraction(length) ** 2 / Fraction(clip) ** 2
+            assert square <= edge**2
+            most = max(most, square)
+    assert most > 1 - Fraction(1, 10**10)  # the clip is reached
 
 
 @pytest.mark.parametrize("lost", [np.nan, np.inf, -np.inf])

@@ -305,6 +305,21 @@ def test_an_interrupt_between_any_two_lines_brings_no_number_back(draw):
     assert refused >= 3
 
 
+def test_an_error_in_the_middle_of_a_draw_ends_the_stream():
+    """Numbers may have been made of the words that it took."""
+    source = stream("errors")
+    source.normal(10)
+    with pytest.raises(MemoryError):
+        source.words(10**17)
+    uses = (
+        lambda: source.normal(5), lambda: source.words(5), lambda: source.poisson_rows(100, 0.5),
+        lambda: source.position, lambda: source.seek((0, 0)),
+    )  # fmt: skip
+    for use in uses:
+        with pytest.raises(RuntimeError, match="another caller, or a draw was interrupted"):
+            use()
+
+
 def test_threads_share_no_number():
     source, given = stream("threads"), []
 

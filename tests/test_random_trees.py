@@ -15,6 +15,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 from interrupts import interrupt_after
+from replay import recording
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -34,7 +35,7 @@ from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.offset import ERRORS_SENSITIVITY, LARGEST_ERROR, offset_of, sum_errors
 from skdp.ensemble.people import count_people
-from skdp.ensemble.target_units import SUMS_SENSITIVITY, sum_targets
+from skdp.ensemble.target_units import SUMS_SENSITIVITY, sum_targets, units_of_targets
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import TableSchema
 from skdp.preprocessing.blocks import Block
@@ -766,6 +767,25 @@ def test_a_row_moves_the_counts_by_their_sensitivity_at_most(adjacency, monkeypa
     assert moved == pytest.approx(1.0)
 
 
+def test_counts_and_sums_are_one_gaussian_release():
+    """Bit for bit that of sums by hand, which are dyadic. A row of weight 0 adds nothing to them, whatever it is."""
+    mechanism, weights = GaussianMechanism(3.0, 1.0), np.array([1.0, 0.25, 0.0, 0.5])
+    schema = TableSchema({"x": (0, 32), "word": ["a", "b"]})
+    blocks = [Block(name, j, column, "bins", 16) for j, (name, column) in enumerate(schema.items())]
+    cells = np.zeros(33 + blocks[1].width)
+    cells[[0, 5, 32, 33, 34]] = [1.0, 0.25, 0.5, 1.25, 0.5]
+    codes = [np.array([0.5, 5.5, 9.5, np.nan]), np.array([0, 0, 1, 1], np.int32)]
+    targets, errors = np.array([1.0, -0.5, 1.0, -7.0]), LARGEST_ERROR * np.array([0.5, 1e300, -np.inf, -0.25])
+    released = [
+        (cells, lambda stream: count_people(blocks, codes, weights, mechanism, stream)),
+        (np.array([1.75, 0.375, 1.5625]), lambda stream: sum_targets(targets, weights, mechanism, stream)),
+        (np.array([1.75, 0.625]), lambda stream: sum_errors(errors, weights, mechanism, stream)),
+    ]
+    for exact, release in released:
+        expected = mechanism.release(exact, SecretStream.from_random_state(0)).tolist()
+        assert release(SecretStream.from_random_state(0)) == expected
+
+
 def test_marginals_of_many_rows_are_their_shares():
     X, y = people(60_000)
     found = model_of(5, epsilon=8.0, max_iter=1, random_state=0).fit(X, y).embedding_.marginals
@@ -817,6 +837,19 @@ def test_units_are_mean_and_spread_of_the_targets():
     assert without.target_scale_ * 0.45 == pytest.approx(np.sqrt(np.mean(y**2)), rel=0.1)
 
 
+def test_units_follow_from_the_noisy_sums():
+    X, y = numbers(4000)
+    model = regressor_of(max_iter=2, epsilon=8.0, random_state=0)
+    with recording([]) as seen:
+        model.fit(X, y)
+    (sums,) = [each for each in seen if each.exact.shape == (3,)]
+    sigma = model.noise_multiplier_
+    mechanism = model._purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
+    center, unit = units_of_targets(sums.noisy.tolist(), mechanism, fit_intercept=True)
+    assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
+    assert unit != 1.0
+
+
 def test_units_are_those_of_the_bounds_where_noise_rules():
     X, y = numbers(60)
     model = regressor_of(epsilon=0.05, random_state=0).fit(X, y)
@@ -863,6 +896,21 @@ def test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most(adjacency):
         moved = max(moved, move)
         assert move <= sensitivity * (1 + 1e-9)
     assert moved > 0.7 * sensitivity
+
+
+def test_errors_are_those_of_the_published_model():
+    """Without what they bought: the intercept is that of the model before plus a function of the noisy sums."""
+    X, y = numbers(400)
+    model = regressor_of(max_iter=20, epsilon=8.0, random_state=0)
+    with recording([]) as seen:
+        model.fit(X, y)
+    bought = seen[-1]
+    sigma = model.noise_multiplier_
+    mechanism = model._purchases(sampling_at(1.0), 20)["offset"].mechanism(ERRORS_SENSITIVITY, sigma)
+    model.intercept_ = model.intercept_ - offset_of(bought.noisy.tolist(), mechanism)
+    errors = (y - model.predict(X)) / model.target_scale_ / LARGEST_ERROR
+    np.testing.assert_allclose(bought.exact, [400.0, np.clip(errors, -1.0, 1.0).sum()], rtol=0, atol=1e-9)
+    assert abs(bought.exact[1]) > 1.0
 
 
 def test_an_offset_is_the_mean_error_unless_noise_may_have_made_it():

@@ -5,7 +5,9 @@ A new estimator joins by a line in `FITS`; `test_every_estimator_is_replayed` as
 
 from __future__ import annotations
 
+import gc
 import importlib
+import types
 import warnings
 from typing import NamedTuple
 
@@ -38,6 +40,7 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
+from skdp._random import SecretStream
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
 
@@ -249,6 +252,29 @@ def test_settings_of_arithmetic_reveal_no_row_by_public_steps(method):
             warnings.simplefilter("error")
             assert getattr(fitted, method)(near).shape[0] == N
             assert not hasattr(fitted, "score_samples")
+
+
+def held_by(thing):
+    """All objects that can be reached from one, but by its code."""
+    found, left = {}, [thing]
+    while left:
+        each = left.pop()
+        if id(each) not in found and not isinstance(each, type | types.ModuleType | types.FunctionType):
+            found[id(each)] = each
+            left += gc.get_referents(each)
+    return found.values()
+
+
+@pytest.mark.parametrize("name", [*FITS, *WORDS])
+def test_no_fitted_estimator_holds_a_stream(name):
+    """Nor one that has released, transformed or sampled since."""
+    table = people() if name in FITS else People(pd.DataFrame({"w": ["a", "b"] * 60}), None, None)
+    fitted = (FITS | WORDS)[name](table)
+    if hasattr(fitted, "sample"):
+        fitted.sample(5)
+    assert not [each for each in held_by(fitted) if isinstance(each, SecretStream)]
+    fitted.stream_ = [{"noise": SecretStream.from_random_state(0)}]
+    assert [each for each in held_by(fitted) if isinstance(each, SecretStream)]
 
 
 def test_every_estimator_is_replayed():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from interrupts import interrupt_after
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, moves, recording, replay, run
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -51,6 +51,7 @@ REGRESSORS = {
     "ridge": (DPRidge, {}),
     "least squares": (DPLinearRegression, {}),
 }
+N_ROUNDS = 3  # releases of a purchase of a bound
 ONE_RELEASE = ("ridge", "least squares", "naive Bayes")
 KINDS = {**CLASSIFIERS, **REGRESSORS}
 
@@ -98,6 +99,15 @@ def test_shares_of_any_two_numbers_lie_between_0_and_1():
             assert (found >= 0.0).all()
             assert (found <= 1.0).all()
             assert (np.diff(found) >= 0.0).all()
+
+
+def test_a_share_depends_on_no_other_weight():
+    reader, weights = WeightReader.of(200.0), np.random.default_rng(0).uniform(0.0, 300.0, 50)
+    shares = reader(weights, 50)
+    for other in (0.0, 5e-324, 1e308):
+        changed = weights.copy()
+        changed[7] = other
+        np.testing.assert_array_equal(np.delete(reader(changed, 50), 7), np.delete(shares, 7))
 
 
 @pytest.mark.parametrize("bound", [0, -1.0, np.inf, np.nan, 1e31, "largest", True, [1.0]])
@@ -219,6 +229,23 @@ def test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else(k
     assert longest > 0.05
 
 
+@pytest.mark.parametrize("bound", [200.0, "private"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_row_of_weight_0_holds_changes_no_bit(kind, bound):
+    """It is the null record in every release of a fit."""
+
+    def fit(table):
+        return make(kind, weight_bound=bound).fit(table.X, table.y, sample_weight=table.weight)
+
+    table = people(kind)
+    table.weight[ROW] = 0.0
+    rows, targets = table.X.copy(), table.y.copy()
+    rows[ROW], targets[ROW] = [-1.0, 1e6, 0.0], 1 - table.y[ROW]
+    one, other = replay(fit, table, table._replace(X=rows, y=targets))
+    assert max(moves(one, other)) == 0.0
+    assert_all_else_is_equal(one, other)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_warning_says_that_weights_are_cut_at_1(kind):
     """To every fit with weights and without a bound, whatever they are, and to no other."""
@@ -271,6 +298,50 @@ def test_a_bought_bound_is_part_of_the_price(kind):
     public = make(kind, weight_bound=300.0, **parameters).fit(table.X, table.y, sample_weight=table.weight)
     assert ledger.history[-1].event == bought.privacy_event_
     assert bought.epsilon_ == get_epsilon(bought.privacy_event_, 1e-5) > public.epsilon_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_charge_stands_before_weights_are_counted(kind, monkeypatch):
+    table, ledger, charges, buy = people(kind), PrivacyAccountant(), [], WeightPurchase.buy
+
+    def watched(self, *arguments):
+        charges.append([charge.event for charge in ledger.history])
+        return buy(self, *arguments)
+
+    monkeypatch.setattr(WeightPurchase, "buy", watched)
+    model = make(kind, weight_bound="private", accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
+    assert charges == [[model.privacy_event_]]
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase(adjacency):
+    purchase, found = WeightPurchase.beside_one_release(adjacency), []
+    for weights in (np.array([0.5, 3.0, 70.0]), np.array([0.0, 0.5, 0.0, 3.0, 70.0, 0.0])):
+        with recording([]) as seen:
+            purchase.buy(weights, 3.0, 100, SecretStream.from_random_state(0))
+        found.append([each.exact for each in seen])
+    np.testing.assert_array_equal(found[0][0].sum(), 3.0)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_beside_a_bought_bound_are_those_of_a_public_one(kind):
+    """Bit for bit, with the noisy sums of the first fit in the second: what follows has the bound and no more of it."""
+    table, bounds = people(kind), []
+
+    def fit(table):
+        bound = bounds[0] if bounds else "private"
+        model = make(kind, weight_bound=bound, epsilon=None, noise_multiplier=0.3, delta=1e-5)
+        bounds.append(model.fit(table.X, table.y, sample_weight=table.weight).weight_bound_)
+        return model
+
+    bought = run(fit, table)
+    public = run(fit, table, bought.releases[N_ROUNDS:])
+    assert bounds[0] == bounds[1] != 1.0
+    assert len(bought.releases) == len(public.releases) + N_ROUNDS
+    for one, other in zip(bought.releases[N_ROUNDS:], public.releases, strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact)
 
 
 def test_a_purchase_beside_full_batches_costs_its_share():

@@ -56,7 +56,8 @@ def count_people(
     -----
     **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null
     record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced.
-    All counts are one Gaussian release. What follows sees the cells of rows through it alone.
+    All counts are one Gaussian release. Shares of the cells, and the trees that are grown from them, follow from it and
+    from what is public.
     """
     counts = [_count(block, each, weights) for block, each in zip(blocks, codes, strict=True)]
     return [each for column in released(mechanism, counts, stream) for each in column.tolist()]

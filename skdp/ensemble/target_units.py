@@ -54,8 +54,8 @@ def sum_targets(
     Notes
     -----
     **Guarantees.** A row of weight w in [0, 1] and target y in [-1, 1] adds (w, w y, w y^2), whose norm is at most
-    sqrt(3); a row of weight 0, the null record, adds nothing. The sums are one Gaussian release. What follows sees the
-    scale of the targets through it alone.
+    sqrt(3); a row of weight 0, the null record, adds nothing. The sums are one Gaussian release. The units of the
+    targets follow from it and from what is public.
     """
     values = np.clip(values, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
     sums = np.array([weights.sum(), weights @ values, weights @ values**2])

@@ -96,9 +96,8 @@ class DPOneHotEncoder(ColumnBuyer):
       are not counted.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
-
-    Each row of the output has exactly one 1 for each column, so its norm is the root of the number of columns. It is
-    handed on: a private estimator that comes next uses it where ``data_norm=None``.
+    - Each row of the output has exactly one 1 for each column, so its norm is the root of the number of columns. It is
+      handed on: a private estimator that comes next uses it where ``data_norm=None``.
 
     Examples
     --------

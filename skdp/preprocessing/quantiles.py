@@ -104,14 +104,13 @@ class DPQuantileBinner(ColumnBuyer):
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - All that is fitted is a function of a joint release of noisy counts and of public quantities. Releases,
-      sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`.
+    - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
+      Releases, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
-
-    With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of columns. It
-    is handed on: a private estimator that comes next uses it where ``data_norm=None``.
+    - With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of columns.
+      It is handed on: a private estimator that comes next uses it where ``data_norm=None``.
 
     Examples
     --------

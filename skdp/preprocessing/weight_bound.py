@@ -32,11 +32,11 @@ class WeightPurchase:
 
     Notes
     -----
-    **Guarantees.** The bound is a function of a `skdp.preprocessing.purchase.Purchase` of one column, and of public
-    numbers. What it costs is part of the event of the fit, which is charged before the weights are read. A row of
-    weight 0, the null record, is a gap there and adds nothing to any count; so one row changes the counts by no more
-    than the sensitivity that `Purchase` proves. What follows sees weights through the bound alone: the sums of the
-    fit are those of a fit whose public bound is the one that was bought (adaptive composition).
+    **Guarantees.** The bound is a function of what a `skdp.preprocessing.purchase.Purchase` of one column releases, and
+    of public numbers. What it costs is part of the event of the fit, which is charged before the weights are counted. A
+    row of weight 0, the null record, is a gap there and adds nothing to any count; so one row changes the counts by no
+    more than the sensitivity that `Purchase` proves. The sums of the fit are those of a fit whose public bound is the
+    one that was bought (adaptive composition).
     """
 
     adjacency: str
