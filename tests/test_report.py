@@ -499,7 +499,7 @@ def test_the_record_survives_pickling_and_not_cloning():
         privacy_report(clone(model))
 
 
-def test_states_of_earlier_versions_have_no_record_and_say_so():
+def test_a_state_without_a_record_says_so():
     model = fit(linear())
     del model._fitted_leaks
     report = privacy_report(model)
