@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import skdp._moved  # noqa: F401  (names that old pickles hold)
-
 __version__ = "0.1.0"
 
 _PUBLIC = {

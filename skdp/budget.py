@@ -135,10 +135,7 @@ def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
 def _spent(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
     spent: dict[str, Any] = {"delta": read.delta if delta is None else delta, "plans_fixed_in_advance": None}
     if spent["delta"] is not None:
-        try:
-            spent["plans_fixed_in_advance"] = _finite(read.get_epsilon(spent["delta"]))
-        except (TypeError, ValueError) as error:  # an earlier version admitted what no method prices together
-            spent["plans_fixed_in_advance"] = str(error)
+        spent["plans_fixed_in_advance"] = _finite(read.get_epsilon(spent["delta"]))
     if read.epsilon is None:
         adaptive = None if delta is None else _finite(read.get_epsilon(delta, adaptive=True))
         spent["charges_chosen_adaptively"] = adaptive

@@ -370,9 +370,7 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         self._fitted_start_noise = start
 
     def _noise_before_the_run(self, *, resumed: bool) -> float:
-        """Standard deviation of a coefficient that the run starts from, NaN if an earlier version fitted it."""
-        if not hasattr(self, "coef_noise_"):
-            return math.nan
+        """Standard deviation of a coefficient that the run starts from."""
         return self._fitted_start_noise if resumed else float(self.coef_noise_[0, 0])
 
     def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:

@@ -14,12 +14,8 @@ import skdp
 from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from skdp.accounting.ledger import store as _store
-from skdp.accounting.ledger import tables as _tables
-from skdp.accounting.ledger.serial import charge_to_fields
 from skdp.exceptions import BudgetExceededError, BudgetFileError
 
-NEWER = ("kind", "rule")
-"""Columns of entries that schema 1 did not have."""
 ROOT = pathlib.Path(skdp.__file__).parents[1]
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
 FIT = SelfComposedDpEvent(STEP, 200)
@@ -147,19 +143,6 @@ def tampered(path, *statements):
     triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for each in (*(f"DROP TRIGGER {name}" for name, _ in triggers), *statements, *(sql for _, sql in triggers)):
         connection.execute(each)
-    connection.close()
-
-
-def older(path, schema, accountant):
-    """The ledger of `accountant` in a file as this earlier schema had it, with the journal of its time."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.executescript(_tables.script(schema))
-    ledger = accountant._log.read()
-    head = _store._insert(connection, "header", ledger.terms.to_dict())
-    for seq, entry in enumerate(ledger.entries, start=1):
-        row = charge_to_fields(entry, seq, head)
-        head = _store._insert(connection, "charges", {k: v for k, v in row.items() if schema > 1 or k not in NEWER})
-    connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
 
 

@@ -441,6 +441,8 @@ def test_json_round_trip():
     [
         (lambda text: "{", "not JSON"),
         (lambda text: text.replace('"schema": 3', '"schema": 4'), "schema=4"),
+        (lambda text: text.replace('"schema": 3', '"schema": 2'), "schema=2 is not known; give a log of schema 3"),
+        (lambda text: text.replace('"version": 2', '"version": 1'), "version=1 is not known"),
         (lambda text: text.replace('"label": "counts"', '"label": "other"'), "charge 2 of the log"),
         (lambda text: text.replace('"epsilon": 3.0', '"epsilon": 4.0'), "charge 1 of the log"),
         (lambda text: text.replace('"head": "', '"head": "0'), "head="),

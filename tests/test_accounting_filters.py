@@ -6,10 +6,8 @@ import itertools
 import json
 import math
 import os
-import pathlib
 import pickle
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -44,7 +42,6 @@ from skdp.accounting.ledger.filters import (
     Filter,
     Rule,
     failures_of,
-    first_rule,
     rule_for,
     total_cost,
 )
@@ -53,7 +50,6 @@ from skdp.accounting.releases import releases
 from skdp.accounting.tries import NumberOfTries
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
 
-LEDGERS = pathlib.Path(__file__).parent / "ledgers"
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))
 FIT = SelfComposedDpEvent(STEP, 200)
 GAUSS = GaussianDpEvent(20.0)
@@ -480,15 +476,6 @@ def test_what_cannot_be_raised():
         pickle.loads(pickle.dumps(accountant)).raise_ceiling(9.0)
 
 
-def test_a_raise_opens_a_dead_end_of_the_first_version(tmp_path):
-    path = shutil.copy(LEDGERS / "gaussian.budget", tmp_path)
-    accountant = PrivacyAccountant.open(path)
-    refused(accountant, FIT, "raise the ceiling")
-    accountant.raise_ceiling(4.0)
-    accountant.spend(FIT)
-    assert accountant.spent <= 4.0
-
-
 def test_nothing_is_affordable_where_no_release_has_room():
     accountant = PrivacyAccountant(1.0, 1e-5)
     accountant.spend(SelfComposedDpEvent(GaussianDpEvent(1e8), 10**12))
@@ -806,106 +793,6 @@ def test_delta_falls_back_as_epsilon_does():
         accountant.get_delta(1.0, method="pld")
 
 
-def test_a_file_that_holds_such_charges_still_opens(tmp_path, capsys):
-    from skdp.budget import main
-
-    path = shutil.copy(LEDGERS / "unpriced.budget", tmp_path)
-    accountant = PrivacyAccountant.open(path)
-    assert accountant.verify() == 2
-    for text in (accountant.table(1e-5), str(accountant), repr(accountant)):
-        assert "2" in text
-    assert "no method prices these charges together" in accountant.table(1e-5)
-    for more in ([], ["--json"], ["--delta", "1e-5"], ["--delta", "1e-5", "--json"]):
-        assert main(["show", path, *more]) == 0
-    capsys.readouterr()
-    with pytest.raises((TypeError, ValueError)):
-        accountant.spend(GAUSS)
-
-
-# --- ledgers of the first version ---------------------------------------------------------------------------
-
-
-def opened(name, how, tmp_path):
-    """A ledger of the first version: its file, its JSON, its pickle."""
-    if how == "file":
-        _store._STORES.clear()
-        return PrivacyAccountant.open(shutil.copy(LEDGERS / f"{name}.budget", tmp_path))
-    if how == "json":
-        return PrivacyAccountant.from_json((LEDGERS / f"{name}.json").read_text(), resume=True)
-    return pickle.loads((LEDGERS / f"{name}.pickle").read_bytes())
-
-
-@pytest.mark.parametrize("how", ["file", "json", "pickle"])
-def test_a_ledger_of_the_first_version_keeps_its_rule(tmp_path, how):
-    """The counts are those that the first version itself told of these ledgers."""
-    gaussian = opened("gaussian", how, tmp_path)
-    assert gaussian.remaining(GAUSS) == 27
-    assert gaussian.remaining(GaussianDpEvent(500.0)) == 17060
-    assert gaussian.remaining(STEP) == 0
-    sampled = opened("sampled", how, tmp_path)
-    assert sampled.remaining(GAUSS) == 72
-    assert sampled.remaining(FIT) == 5
-    assert sampled.remaining(STEP) == 1185
-    assert sampled.remaining(LaplaceDpEvent(50.0)) == 457
-    assert sampled.unit == "person"
-    assert [charge.label for charge in sampled.history] == ["charge 1", "charge 2"]
-    assert "of version 1" in str(sampled)
-    if how == "pickle":
-        with pytest.raises(AccountantDetachedError):
-            sampled.spend(GAUSS)
-        return
-    head = gaussian.head
-    gaussian.spend(GaussianDpEvent(500.0))
-    refused(gaussian, STEP, "of a kind that this ledger does not admit")
-    assert gaussian.remaining(GaussianDpEvent(500.0)) == 17059
-    assert gaussian.history[-1].rule == Rule((), 1e-5, 0.0, 0.0)  # from now on it is written down
-    assert gaussian.verify(head=head) == 3
-    again = PrivacyAccountant.from_json(gaussian.to_json())
-    assert again.remaining(GAUSS) == gaussian.remaining(GAUSS)
-    assert exhaust(sampled, FIT) == 5
-    assert sampled.history[2].rule.renyi == 1e-5
-
-
-def test_an_order_of_the_first_version_is_kept_though_prices_fell():
-    """216.44 is the order that the first version computed; by the prices of today it would be 317.23."""
-    event = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(20034, 18, GaussianDpEvent(15.5)), 7)
-    rule = first_rule(releases(event), 0.05, 1e-6, True, "auto")
-    assert rule.orders == pytest.approx((216.44,), rel=1e-4)
-    assert rule_for(releases(event), 0.05, 1e-6, True, "renyi").orders != rule.orders
-    assert rule == Rule(rule.orders, 0.0, 1e-6, 0.0)
-    search = RepeatAndSelectDpEvent(event, 2.0, 0.0)  # the first version's order is not known: nothing follows
-    assert first_rule(releases(search), 1.0, 1e-6, True, "auto") == Rule((), 0.0, 0.0, 0.0)
-
-
-def test_the_json_of_the_first_version_becomes_a_file(tmp_path):
-    text = (LEDGERS / "gaussian.json").read_text()
-    moved = PrivacyAccountant.from_json(text, resume=True, path=tmp_path / "moved.budget")
-    assert moved.verify(head=json.loads(text)["head"]) == 2
-    assert moved.remaining(GAUSS) == 27
-    moved.spend(GAUSS)
-    assert moved.history[-1].rule == Rule((), 1e-5, 0.0, 0.0)
-    _store._STORES.clear()
-    assert PrivacyAccountant.open(moved.path).verify() == 3
-
-
-def test_an_old_file_without_charges_gets_the_new_rule(tmp_path):
-    accountant = opened("empty", "file", tmp_path)
-    accountant.spend(GAUSS)
-    accountant.spend(SelfComposedDpEvent(PoissonSampledDpEvent(0.02, GaussianDpEvent(4.0)), 30))
-    assert accountant.history[0].rule.gaussian == 0.5e-5
-    _store._STORES.clear()
-    again = PrivacyAccountant.open(accountant.path)
-    assert again.verify() == 2
-    assert again.remaining(FIT) == accountant.remaining(FIT)
-
-
-def test_reading_an_old_file_does_not_touch_it(tmp_path):
-    accountant = opened("sampled", "file", tmp_path)
-    before = pathlib.Path(accountant.path).read_bytes()
-    repr(accountant), str(accountant), accountant.remaining(), accountant.to_json(), accountant.verify()
-    assert pathlib.Path(accountant.path).read_bytes() == before
-
-
 @pytest.mark.parametrize(
     "rule",
     [
@@ -928,14 +815,3 @@ def test_the_price_of_a_charge_under_a_ceiling_is_that_of_its_parts():
     assert _filters.add_upwards([0.1] * 3) >= 0.3
     assert _filters.share(1.0, 1.0) <= 1.0 < _filters.share(math.nextafter(1.0, 2.0), 1.0)
     assert _filters.share(math.nextafter(1.9999999, 2.0), 1.9999999) > 1.0
-
-
-def test_a_ledger_of_the_first_version_gets_no_order_that_it_could_not_have():
-    """Sampled Laplace had no Rényi divergence then: an order of today would be chosen after outputs were seen."""
-    for first in (
-        SAMPLED_LAPLACE,
-        compose([GAUSS, SAMPLED_LAPLACE]),
-        RepeatAndSelectDpEvent(SAMPLED_LAPLACE, 2.0, 1.0),
-    ):
-        assert _filters.first_rule(releases(first), 2.0, 1e-5, False, "auto") == Rule((), 0.0, 0.0, 0.0)
-    assert _filters.first_rule(releases(FIT), 2.0, 1e-5, False, "auto").orders

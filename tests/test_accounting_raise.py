@@ -233,14 +233,6 @@ def test_null_in_an_entry_of_json_is_refused(name):
         PrivacyAccountant.from_json(json.dumps(content))
 
 
-@pytest.mark.parametrize("name", ["unit", "filter_family"])
-def test_null_in_json_of_the_first_schema_is_refused(name):
-    content = {"schema": 1, "epsilon": 2.0, "delta": 1e-5, "unit": "row", "filter_family": "auto", "charges": []}
-    assert PrivacyAccountant.from_json(json.dumps(content)).unit == "row"
-    with pytest.raises(ValueError, match=f"'{name}' is missing, null"):
-        PrivacyAccountant.from_json(json.dumps({**content, name: None}))
-
-
 def test_a_ledger_without_a_ceiling_has_null_for_it():
     accountant = PrivacyAccountant()
     accountant.spend(DiscreteGaussianDpEvent(20.0))

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from ledger_files import FIT, GAUSS, ROOT, STEP, THIRD, THREE, admitted, fresh, model, one_line
+from ledger_files import FIT, ROOT, STEP, THIRD, THREE, admitted, fresh, model, one_line
 from sklearn.base import clone
 
 import skdp
@@ -171,19 +171,6 @@ def test_a_bill_moves_from_memory_to_a_file(path, rows):
     with pytest.raises(ValueError, match="exists, and a budget is not written over"):
         PrivacyAccountant.from_json(text, resume=True, path=path)
     assert fresh(path).verify() == 3
-
-
-def test_the_json_of_schema_1_can_still_be_read():
-    charge = {"label": "a", "adjacency": "zero_out", "unit": "row", "event": {"event": "GaussianDpEvent"}}
-    charge["event"]["noise_multiplier"] = 20.0
-    content = {"schema": 1, "epsilon": 2.0, "delta": 1e-5, "unit": "row", "filter_family": "auto", "charges": [charge]}
-    read = PrivacyAccountant.from_json(json.dumps(content), resume=True)
-    assert read.event == GAUSS
-    read.spend(GAUSS)
-    assert len(PrivacyAccountant.from_json(read.to_json()).history) == 2
-    charge["unit"] = "person"
-    with pytest.raises(ValueError, match="unit 'row'"):
-        PrivacyAccountant.from_json(json.dumps(content))
 
 
 # --- how it is kept ---------------------------------------------------------------------------------------------------

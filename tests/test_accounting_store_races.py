@@ -46,7 +46,7 @@ def test_nothing_is_priced_while_a_lock_is_held(path, monkeypatch, in_file):
     ):
         watched(module, name)
     watched(_affordable, "joint_price")
-    for cached in (_filters._renyi_cost, _filters.rule_for, _filters.first_rule, _filters._filters, _methods._epsilon):
+    for cached in (_filters._renyi_cost, _filters.rule_for, _filters._filters, _methods._epsilon):
         cached.cache_clear()
     accountant = PrivacyAccountant(3.0, 1e-5, path=path if in_file else None)
     for event in (GAUSS, FIT, LaplaceDpEvent(40.0)):

@@ -293,30 +293,6 @@ def test_a_part_of_another_run_takes_no_place(tmp_path, monkeypatch):
         assert json.loads(bytes(file["header"]))["n_done"] <= 7
 
 
-def test_a_file_of_the_first_version_is_resumed(tmp_path, monkeypatch):
-    """It named the number of earlier steps and not their events: without any there is no doubt."""
-    path, whole = tmp_path / "run.npz", make("sampled").fit(X, Y)
-    stopped(make("sampled", path), 20, SystemError("killed"), monkeypatch)
-
-    def as_of_old(n_earlier):
-        with np.load(path) as file:
-            leaves = {name: file[name] for name in file.files}
-        header = json.loads(bytes(leaves["header"]))
-        header["run"] = {name: header["run"][name] for name in header["run"] if name != "earlier events"}
-        header["run"]["earlier steps"] = n_earlier
-        leaves["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        with open(path, "wb") as file:
-            np.savez(file, **leaves)
-
-    as_of_old(0)
-    content = path.read_bytes()
-    np.testing.assert_array_equal(make("sampled", path).fit(X, Y).coef_, whole.coef_)
-    path.write_bytes(content)
-    as_of_old(40)
-    with pytest.raises(ValueError, match="its earlier events differs"):
-        make("sampled", path).fit(X, Y)
-
-
 SCRIPT = """
 import signal, sys
 import numpy as np

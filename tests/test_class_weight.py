@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import warnings
 
 import numpy as np
@@ -142,13 +140,3 @@ def test_it_does_what_it_does_in_scikit_learn():
     assert abs(model.predict_proba(X)[:, 1].mean() - peer.predict_proba(X)[:, 1].mean()) < 0.02
     assert abs(np.mean(model.predict(X)[y == 1]) - np.mean(peer.predict(X)[y == 1])) < 0.03
     assert np.mean(plain.predict(X)[y == 1]) < 0.3 < 0.7 < np.mean(model.predict(X)[y == 1])
-
-
-@either
-def test_an_estimator_of_an_earlier_version_has_none(make):
-    model = make(classes=[0, 1])
-    del model.__dict__["class_weight"]
-    again = pickle.loads(pickle.dumps(model))
-    assert again.get_params()["class_weight"] is None
-    assert "class_weight" not in repr(again)
-    copy.copy(again).fit(np.eye(30), np.arange(30) % 2)

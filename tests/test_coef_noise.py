@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -120,15 +119,6 @@ def test_a_resumed_instalment_counts_its_start_once(tmp_path):
     assert model.n_steps_ == 60
     assert model.coef_noise_[0, 0] == pytest.approx(math.sqrt(2.0) * before, rel=1e-12)
     assert is_explained(model)
-
-
-def test_a_state_of_an_earlier_version_has_noise_that_is_not_known():
-    model = model_of().fit(*null_records())
-    for name in ("coef_noise_", "_fitted_start_noise"):
-        del model.__dict__[name]
-    again = pickle.loads(pickle.dumps(model)).partial_fit(*null_records())
-    assert np.isnan(again.coef_noise_).all()
-    assert np.isfinite(again.fit(*null_records()).coef_noise_).all()
 
 
 @pytest.mark.parametrize("average", [False, True])

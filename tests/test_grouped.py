@@ -463,15 +463,6 @@ def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
     assert len(accountant.history) == 0
 
 
-def test_an_old_pickle_groups_by_itself(draw):
-    X, y = repeated(draw)
-    model = seeded(**FULL).fit(X, y)
-    del model.__dict__["group_rows"]
-    again = pickle.loads(pickle.dumps(model))
-    assert again.group_rows == again.get_params()["group_rows"] == "auto"
-    again.fit(X, y)
-
-
 # --- order, interrupts, files ---
 
 
@@ -543,22 +534,6 @@ def test_a_file_does_not_tell_how_rows_repeat(draw, group_rows, tmp_path, monkey
     assert len(grouped_fits) == (3 if group_rows is True else 0)
     assert headers[0]["n_done"] == 12
     assert (headers[0]["positions"][0] == [0, 0]) == (group_rows is True)
-
-
-def test_a_file_from_before_there_were_groups_resumes(draw, tmp_path, monkeypatch):
-    X, y = repeated(draw)
-    path = tmp_path / "run.npz"
-    with monkeypatch.context() as patch:
-        patch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
-        with pytest.raises(SystemError):
-            seeded(checkpoint=path, **FULL).fit(X, y)
-    with np.load(path) as file:
-        parts = dict(file)
-    header = json.loads(bytes(parts["header"]))
-    del header["run"]["group_rows"]
-    parts["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(path, **parts)
-    np.testing.assert_array_equal(seeded(checkpoint=path, **FULL).fit(X, y).coef_, seeded(**FULL).fit(X, y).coef_)
 
 
 def test_threads_change_no_bit(draw):

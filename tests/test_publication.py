@@ -167,15 +167,14 @@ def test_a_state_that_was_pickled_keeps_what_it_depends_on(kind):
     assert (copied.epsilon_, copied.privacy_event_) == (model.epsilon_, model.privacy_event_)
 
 
-def test_a_pickle_without_releases_still_has_its_price():
-    """As pickled before releases were kept: the next instalment adds to the event."""
-    model = classifier(warm_start=True).fit(X, Y)
-    first = model.privacy_event_
-    for name in ("_fitted_releases", "_fitted_before"):
-        del model.__dict__[name]
-    model.fit(X, Y)
-    assert model.privacy_event_ == compose([first, first])
-    assert model.epsilon_ == get_epsilon(compose([first, first]), DELTA)
+def test_a_state_without_releases_is_not_continued():
+    """The next instalment would be priced as if it were the first."""
+    accountant = PrivacyAccountant()
+    model = classifier(warm_start=True, accountant=accountant).fit(X, Y)
+    del model.__dict__["_fitted_releases"]
+    with pytest.raises(ValueError, match="does not tell its releases: fit a clone"):
+        model.fit(X, Y)
+    assert len(accountant.history) == 1
 
 
 def test_a_subclass_that_does_more_in_fit_is_refused():

@@ -499,7 +499,7 @@ def test_the_record_survives_pickling_and_not_cloning():
         privacy_report(clone(model))
 
 
-def test_states_of_earlier_versions_have_no_record_and_say_so():
+def test_a_state_without_a_record_says_so():
     model = fit(linear())
     del model._fitted_leaks
     report = privacy_report(model)
@@ -508,16 +508,6 @@ def test_states_of_earlier_versions_have_no_record_and_say_so():
     assert "not, or not always, recorded" in section_of(str(report), "Summary")
     model.partial_fit(X, Y)
     assert facts_of(model)["noise"]["source"] == "not recorded"
-
-
-@pytest.mark.parametrize("name", ["logistic", "network", "pca", "pipeline", "search"])
-def test_saved_models_of_an_earlier_version_have_a_report(name):
-    model = pickle.loads((ROOT / "tests" / "saved" / f"{name}.pickle").read_bytes())
-    model = model[0] if isinstance(model, tuple) else model
-    facts = facts_of(model)
-    assert facts["guarantee"]["epsilon"] == model.epsilon_
-    assert facts["unpaid"]["recorded"] is False
-    assert str(PrivacyReport(facts))
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------------

@@ -31,10 +31,9 @@ def releases_of(fitted: Any) -> tuple[Release, ...]:
     Its own releases come first; there are none before a fit. A part that was fitted on its own later, for example by
     ``partial_fit``, adds the releases that the whole does not include.
     """
-    own = fitted.__dict__.get("_fitted_releases")
-    if own is None:  # pickled before releases were kept
-        event = fitted.__dict__.get("privacy_event_")
-        own = () if event is None else (Release(f"of {id(fitted)}", event, fitted.__dict__["adjacency_"]),)
+    own = fitted.__dict__.get("_fitted_releases", ())
+    if not own and "privacy_event_" in fitted.__dict__:
+        raise ValueError(f"this {type(fitted).__name__} does not tell its releases: fit a clone of it.")
     if not own:
         return ()
     # A joint release of the whole stands for those of its parts at that time, which must not be counted again.

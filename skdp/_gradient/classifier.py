@@ -69,7 +69,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     their `Targets` are numbers of classes, of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
     """
 
-    class_weight: Any = None  # also of estimators that were pickled before there was one
+    class_weight: Any
 
     _outputs_parameter = "classes"
     _takes_labels = False  # several labels per row, as columns of y

@@ -72,8 +72,8 @@ class GradientEstimator(PrivateEstimator):
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
     _outputs_parameter = ""  # that names the outputs
 
-    group_rows: Any = "auto"  # also of estimators that were pickled before there was one
-    weight_bound: Any = None  # likewise
+    group_rows: Any
+    weight_bound: Any
     _starts_anew = True  # while a run is planned: whether it is the first one
 
     n_steps_: int
@@ -363,16 +363,9 @@ class GradientEstimator(PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._describe_outputs(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
-            **self._describe_clip(run, outputs),
             **self._describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)
-
-    def _describe_clip(self, run: Run, outputs: Any) -> dict[str, str]:
-        """Return how rows are clipped, where that is not as it was in the first files: these are not resumed then."""
-        if self._loss_of(outputs)[0] != "logistic" or outputs.n_outputs > 1:
-            return {}
-        return {"clip": f"{run.plan.max_grad_norm!r}, by the longer gradient of both labels"}
 
     def _is_seeded(self) -> bool:
         return isinstance(self.random_state, int | np.integer)

@@ -82,7 +82,7 @@ class _Solution(NamedTuple):
 class MomentsRegressor(RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
-    weight_bound: Any = None  # also of estimators that were pickled before there was one
+    weight_bound: Any
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""

@@ -126,7 +126,7 @@ def _unit(model: Any) -> str | None:
 
 
 def _n_public(model: Any) -> int | None:
-    found = model.__dict__.get("_fitted_n_public", model.__dict__.get("n_samples_"))
+    found = model.__dict__.get("_fitted_n_public")
     return None if found is None else int(found)
 
 

@@ -98,7 +98,7 @@ def noise(facts: Facts) -> str:
     return {
         "secret": "Secret: drawn with a key from the operating system, which was not kept.",
         "seeded": "Seeded: drawn from a given random_state. Whoever knows it can subtract the noise.",
-        "not recorded": "Not recorded by the version or class that fitted this model.",
+        "not recorded": "Not recorded by the class that fitted this model.",
     }[facts["noise"]["source"]]
 
 

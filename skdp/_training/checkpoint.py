@@ -87,7 +87,7 @@ class Checkpoint:
         if self.begun:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
-        self.bought: dict[str, list[float]] = dict(self._header.get("bought", {}))
+        self.bought: dict[str, list[float]] = dict(self._header["bought"]) if self.begun else {}
         if self.continues(earlier):
             earlier = earlier[:-1]
         self._run["earlier events"] = [repr(release.event) for release in earlier]
@@ -101,7 +101,7 @@ class Checkpoint:
         self._run["table"] = repr(table)
         if not self.begun:
             return
-        found, wanted = _upgrade_run(self._header["run"]), json.loads(json.dumps(self._run))
+        found, wanted = self._header["run"], json.loads(json.dumps(self._run))
         if self._header["schema"] != _SCHEMA or found != wanted:
             raise ValueError(
                 f"checkpoint={str(self.path)!r} is of another run ({_describe_difference(found, wanted)}): give the "
@@ -212,9 +212,9 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
         with np.load(path, allow_pickle=False) as file:  # a pickle could run code
             header = json.loads(bytes(file["header"]))
             leaves = [file[f"leaf_{number}"] for number in range(len(file.files) - 1)]
-        for name in ("schema", "run", "receipt", "n_done"):
+        for name in ("schema", "run", "receipt", "n_done", "positions"):
             header[name]
-        for found in header.setdefault("bought", {}).values():
+        for found in header["bought"].values():
             if not (isinstance(found, list) and np.isfinite(np.array(found, np.float64)).all()):
                 raise ValueError("what was bought is no list of numbers")
         return header, leaves
@@ -241,22 +241,6 @@ def _keep_the_latest(path: Path) -> None:
 def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether a file holds later steps of the same run."""
     return bool(header["receipt"] == other["receipt"] and header["n_done"] > other["n_done"])
-
-
-def _upgrade_run(run: Any) -> Any:
-    """Convert the description of a run in old files: no class weights and no bound on weights, earlier steps as a
-    number and not as events.
-
-    Rows were not grouped either: to resume with "auto" releases the steps that are left, however rows are grouped.
-    """
-    if not isinstance(run, dict):
-        return run
-    run = {"group_rows": repr("auto"), "weight_bound": "None", **run}
-    if "classes" in run:
-        run = {"class_weight": "None", **run}
-    if run.get("earlier steps") == 0:
-        return {**{name: run[name] for name in run if name != "earlier steps"}, "earlier events": []}
-    return run
 
 
 def _describe_difference(found: Any, wanted: dict[str, Any]) -> str:

@@ -37,7 +37,6 @@ class PrivacyAccountant(Figures):
         Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
         any order. "gaussian" or "renyi": that filter alone, with all of delta. Left out: "auto", or what the file has.
-        A ledger that an earlier version charged keeps the rule it had.
     path : str or path-like, optional
         A file of SQLite; created where there is none. Other parameters must not contradict the file.
 

@@ -54,8 +54,7 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
         return entry
     if not ledger.admits(entry.event, entry.adjacency):
         raise _explain_excess(ledger, entry, found)
-    known = ledger.raised or ledger.rule is not None
-    return entry if known else replace(entry, rule=ledger.rule_with(found, entry.adjacency))
+    return entry if ledger.rule is not None else replace(entry, rule=ledger.rule_with(found, entry.adjacency))
 
 
 def _check_raise(ledger: Ledger, entry: Charge) -> Charge:

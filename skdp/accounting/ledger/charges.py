@@ -28,6 +28,7 @@ __all__ = [
 ENTRY_KINDS = ("charge", "refusal", "raise")
 """Of entries: a charge has a price; a refusal of rows has none; a raise of the ceiling has the new one as parameter."""
 
+_VERSION = 2  # of the rules by which ledgers admit charges
 _MOST_VALUES = 64  # of a sequence that is written out
 _DEEPEST = 4
 
@@ -78,7 +79,7 @@ class Charge:
 class Terms:
     """What an accountant was opened with, and never changes: its ceiling, its unit, the family of its filter.
 
-    `version` is that of skdp's ledgers when it was begun; `id` tells two logs begun with the same terms apart.
+    `id` tells two logs begun with the same terms apart.
     """
 
     epsilon: float | None
@@ -87,7 +88,6 @@ class Terms:
     family: str = "auto"
     created: str = ""
     id: str = ""
-    version: int = 2
 
     @classmethod
     def create(cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None) -> Terms:
@@ -109,12 +109,14 @@ class Terms:
         """Terms by the names that `to_dict` gives them, each of them checked."""
         checked = cls.create(content["epsilon"], content["delta"], content["unit"], content["filter_family"])
         created, identity = (check_text(name, content[name]) for name in ("created", "id"))
-        return replace(checked, created=created, id=identity, version=int(content["version"]))
+        if content["version"] != _VERSION:
+            raise ValueError(f"version={show(content['version'])} is not known; use the skdp that wrote the ledger.")
+        return replace(checked, created=created, id=identity)
 
     def to_dict(self) -> dict[str, Any]:
         """The terms by the names that the JSON and the file give them."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "filter_family": self.family}
-        return {"version": self.version, "id": self.id, "created": self.created, **named}
+        return {"version": _VERSION, "id": self.id, "created": self.created, **named}
 
 
 def now() -> str:

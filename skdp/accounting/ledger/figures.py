@@ -48,18 +48,11 @@ def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
         return [("spent", "give a delta, as in table(delta=1e-5)")]
     if delta is None or (ledger.epsilon is not None and delta == ledger.delta):
         return found
-    found.append(("spent, valid for plans fixed in advance", _show_price(ledger, delta)))
+    found.append(("spent, valid for plans fixed in advance", f"epsilon={ledger.price(delta):.6g} at delta={delta:g}"))
     if ledger.epsilon is None:
         adaptive = f"epsilon={ledger.adaptive_price(delta):.6g} at delta={delta:g}"
         found.append(("spent, valid for charges chosen adaptively", adaptive))
     return found
-
-
-def _show_price(ledger: Ledger, delta: float) -> str:
-    try:
-        return f"epsilon={ledger.price(delta):.6g} at delta={delta:g}"
-    except (TypeError, ValueError):  # an earlier version admitted such charges
-        return "no method prices these charges together"
 
 
 def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:

@@ -72,13 +72,12 @@ A raised ceiling was chosen after seeing outputs and is no filter; see `odometer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from ..gaussian import gaussian_mu
-from ..rdp.mechanisms import without_replacement_rdp
 from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 from ..releases import PlainGaussian, Releases, without_failures
 
@@ -90,7 +89,6 @@ __all__ = [
     "Rule",
     "add_upwards",
     "failures_of",
-    "first_rule",
     "rule_for",
     "share",
     "total_cost",
@@ -106,8 +104,6 @@ MOST_FAILURES = 0.5
 
 Counts = Sequence[tuple[Releases, int]]
 """Charges and how often each was made."""
-
-RenyiCost = Callable[[Releases, float, bool], float]
 
 
 def add_upwards(parts: Sequence[float]) -> float:
@@ -156,27 +152,6 @@ def _fails_by_thresholds(found: Releases) -> bool:
 @lru_cache(maxsize=1 << 14)
 def _renyi_cost(found: Releases, order: float, replace_one: bool) -> float:
     return rdp(_pure(found), order, replace_one=replace_one)
-
-
-def _first_cost(found: Releases, order: float, replace_one: bool) -> float:
-    """What the first version of skdp took as the cost: that of samples of fixed size has fallen since."""
-    change = 2.0 if replace_one else 1.0
-    fixed = (
-        count * without_replacement_rdp(order, share, change / noise, first_version=True)
-        for share, noise, count in found.without_replacement
-    )
-    return _renyi_cost(replace(found, without_replacement=()), order, replace_one) + sum(fixed)
-
-
-def _has_pairs(found: Releases) -> bool:
-    """Whether there is something of which the first version of skdp had no Rényi divergence."""
-    return bool(found.paired) or any(_has_pairs(run) for selection in found.selected for run in selection.runs)
-
-
-def _selects_fixed(found: Releases) -> bool:
-    """Whether something is selected among runs with samples of fixed size."""
-    runs = [run for selection in found.selected for run in selection.runs]
-    return any(bool(run.without_replacement) or _selects_fixed(run) for run in runs)
 
 
 @dataclass(frozen=True)
@@ -296,15 +271,13 @@ def _filters(rule: Rule, epsilon: float, replace_one: bool) -> tuple[Filter, ...
     return tuple(found)
 
 
-def _best_order(
-    found: Releases, epsilon: float, delta: float, replace_one: bool, price: RenyiCost = _renyi_cost
-) -> float | None:
+def _best_order(found: Releases, epsilon: float, delta: float, replace_one: bool) -> float | None:
     """The order at which releases could be repeated most often; None where they have no Rényi price in the budget."""
     if not Filter(2.0, 0.0, replace_one).covers(found):
         return None
     best, chosen = 0.0, None
     for order in ORDERS:
-        cost = price(found, order, replace_one)
+        cost = _renyi_cost(found, order, replace_one)
         often = _often(cost, order, epsilon, delta)
         if often > best:
             best, chosen = often, order
@@ -376,27 +349,3 @@ def _kept_for_failures(first: Releases, epsilon: float, shared: float, delta: fl
         return FAILURES * delta
     often = math.ceil(_repeats(first, order, epsilon, shared - most, replace_one))
     return max(FAILURES * delta, min(most, failures_of([(first, often)]) * (1.0 + 1e-12)))
-
-
-@lru_cache(maxsize=256)
-def first_rule(first: Releases, epsilon: float, delta: float, replace_one: bool, family: str) -> Rule:
-    """The rule of a ledger that the first version of skdp began, which stored none.
-
-    One filter with the whole delta: Gaussian if the first charge is plain Gaussian, otherwise Rényi. It keeps it:
-    another rule would be chosen after outputs were seen. So the order is chosen by the prices of that version; where
-    it is not known, as for selections among runs with samples of fixed size, nothing further is admitted.
-
-    Parameters
-    ----------
-    first, epsilon, delta, replace_one, family
-        As of `rule_for`.
-
-    Returns
-    -------
-    Rule
-    """
-    if first.plain and family != "renyi":
-        return Rule((), delta, 0.0, 0.0)
-    unknown = failures_of([(first, 1)]) > 0.0 or _selects_fixed(first) or _has_pairs(first)
-    order = None if unknown else _best_order(first, epsilon, delta, replace_one, _first_cost)
-    return Rule((), 0.0, 0.0, 0.0) if family == "gaussian" or order is None else Rule((order,), 0.0, delta, 0.0)

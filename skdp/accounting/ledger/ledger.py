@@ -12,7 +12,7 @@ from ..events import DpEvent, SelfComposedDpEvent
 from ..methods import check_epsilon
 from ..releases import Releases, releases
 from .charges import ENTRY_KINDS, Charge, Terms, joint_price, methods_for
-from .filters import FAILURES, Counts, Rule, failures_of, first_rule, rule_for, share
+from .filters import FAILURES, Counts, Rule, failures_of, rule_for, share
 from .odometer import odometer_epsilon
 
 __all__ = ["Ledger"]
@@ -114,6 +114,10 @@ class Ledger:
         self.adjacency = charge.adjacency
         if found.empty:
             return
+        if self.rule is None and charge.rule is None and self.epsilon is not None:
+            raise ValueError(
+                "rule=None with the first charge under a ceiling, which fixes it; use the skdp that wrote it."
+            )
         self.rule, self.shape = self.rule or charge.rule, self.shape if found.selected else event
         self._counts[found] = self._counts.get(found, 0) + 1
         self._size += _size(event)
@@ -136,9 +140,7 @@ class Ledger:
         """The rule in force, which a first charge of `found` would fix."""
         if self.rule is not None:
             return self.rule
-        replace_one, first = adjacency == "replace_one", next(iter(self._counts), None)
-        make, first = (rule_for, found) if first is None else (first_rule, first)
-        return make(first, self.epsilon or 0.0, self.delta, replace_one, self.terms.family)
+        return rule_for(found, self.epsilon or 0.0, self.delta, adjacency == "replace_one", self.terms.family)
 
     def admits(self, event: DpEvent, adjacency: str, count: int = 1) -> bool:
         """Whether the ceiling admits `count` further charges of an event that has a price. No slack."""

@@ -129,7 +129,6 @@ class MemoryLog:
         return {"terms": self.terms, "_ledger": self.read(), "_process": self._process}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.terms, self._process = state["terms"], state["_process"]
-        self._ledger = state.get("_ledger") or state["_bill"]  # its name in version 0.1.0
+        self.terms, self._ledger, self._process = state["terms"], state["_ledger"], state["_process"]
         self._detached = True
         self._turn = Turn()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -32,7 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 JSON_SCHEMA = 3
-"""Of the JSON. 1 had neither time, parameters, note nor hashes, 2 neither kinds of entries nor rules."""
+"""Of the JSON; no other one is read."""
 
 _KNOWN: dict[str, type[DpEvent]] = {
     name: each
@@ -117,7 +116,7 @@ def link(fields_of_entry: dict[str, Any]) -> str:
 def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
     """An entry by the names that the file gives its fields, event, parameters and rule as text, without its hash.
 
-    Kind and rule are None where an entry has none, and an entry of the first version is written as it was.
+    The kind is None of a charge, the rule of what fixes none.
     """
     return {
         "seq": seq,
@@ -202,25 +201,14 @@ def _content(text: Any) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
-    if schema not in range(1, JSON_SCHEMA + 1):
-        raise ValueError(
-            f"schema={schema!r} is not known; give a log of schema 1 to {JSON_SCHEMA}, as to_json returns."
-        )
-    names = ["unit", "filter_family", "charges"] + ([] if schema == 1 else ["version", "id", "created", "head"])
+    if schema != JSON_SCHEMA:
+        raise ValueError(f"schema={schema!r} is not known; give a log of schema {JSON_SCHEMA}, as to_json returns.")
+    names = ("unit", "filter_family", "charges", "version", "id", "created", "head")
     missing = [name for name in names if content.get(name) is None]
     missing += [name for name in ("epsilon", "delta") if name not in content]  # null: without a ceiling
     if missing or not isinstance(content["charges"], list):
         raise ValueError(f"{(missing or ['charges'])[0]!r} is missing, null or not a list; give what to_json returned.")
-    return _from_schema_1(content) if schema == 1 else content
-
-
-def _from_schema_1(content: dict[str, Any]) -> dict[str, Any]:
-    for each in content["charges"]:
-        if not isinstance(each, dict) or each.get("unit") != content["unit"]:
-            raise ValueError(f"charge={each!r} is not of unit {content['unit']!r}; give what to_json returned.")
-    added = {"time": "", "parameters": {}, "note": ""}
-    charges = [{**added, **each} for each in content["charges"]]
-    return {**content, "version": 1, "id": secrets.token_hex(8), "created": "", "charges": charges}
+    return content
 
 
 def ledger_from_json(text: Any) -> tuple[Terms, list[Charge]]:
@@ -238,13 +226,12 @@ def ledger_from_json(text: Any) -> tuple[Terms, list[Charge]]:
     content = _content(text)
     terms = Terms.read(content)
     charges = [_charge(each, terms) for each in content["charges"]]
-    if content["schema"] != 1:
-        written = [each.get("hash") for each in content["charges"]]
-        for seq, (computed, found) in enumerate(zip(chain(terms, charges)[1:], written, strict=True), start=1):
-            if computed != found:
-                raise ValueError(f"charge {seq} of the log is not what was written; give what to_json returned.")
-        if content["head"] != chain(terms, charges)[-1]:
-            raise ValueError(f"head={content['head']!r} is not that of the last charge; give what to_json returned.")
+    heads, written = chain(terms, charges), [each.get("hash") for each in content["charges"]]
+    for seq, (computed, found) in enumerate(zip(heads[1:], written, strict=True), start=1):
+        if computed != found:
+            raise ValueError(f"charge {seq} of the log is not what was written; give what to_json returned.")
+    if content["head"] != heads[-1]:
+        raise ValueError(f"head={content['head']!r} is not that of the last charge; give what to_json returned.")
     return terms, charges
 
 

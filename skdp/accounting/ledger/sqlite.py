@@ -106,7 +106,7 @@ class _Opened:
         connection.execute("PRAGMA fullfsync = ON")
         if begin != "BEGIN":
             with contextlib.suppress(sqlite3.OperationalError):  # others have it open: one of the next charges does it
-                connection.execute("PRAGMA journal_mode = DELETE")  # an older file has a write-ahead log
+                connection.execute("PRAGMA journal_mode = DELETE")  # another program may have changed it
         connection.execute(begin)
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # takes the read lock now
         return connection

@@ -30,7 +30,7 @@ from .log import LOCK, Turn
 from .placing import absolute, publish, wait_until_made
 from .serial import charge_from_fields, charge_to_fields, link
 from .sqlite import JOURNALS, describe_damage, statements, transaction, translate_errors
-from .tables import BEGIN_LAST_ENTRY, FILE_SCHEMA, check_tables, migrate, read_last, script, version
+from .tables import BEGIN_LAST_ENTRY, SCRIPT, check_schema, check_tables, read_last
 
 __all__ = ["Store"]
 
@@ -38,7 +38,7 @@ _ATTEMPTS = 1000
 """To write an entry; each failed one means that somebody else has written theirs."""
 
 
-Fetched = tuple[list[dict[str, Any]], tuple[int, str] | None]
+Fetched = tuple[list[dict[str, Any]], tuple[int, str]]
 """Rows of entries, and the number and hash of the last one."""
 
 
@@ -144,7 +144,6 @@ class Store:
         self._catch_up(connection)
         if len(self._ledger.entries) != known:
             return None
-        migrate(self.path, connection)
         return _insert(connection, "charges", charge_to_fields(entry, len(self._heads), self._heads[-1]))
 
     def verify(self) -> list[str]:
@@ -221,7 +220,7 @@ def _hash(row: dict[str, Any]) -> str | None:
 
 def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
     """Terms of the file and the hash of its header, which has to be right."""
-    version(path, connection)
+    check_schema(path, connection)
     rows = _rows(connection, "SELECT * FROM header")
     written = rows[0].pop("hash", None) if len(rows) == 1 else None
     if written is None or written != _hash(rows[0]):
@@ -247,7 +246,7 @@ def _read_on(path: str, fetched: Fetched, ledger: Ledger, heads: list[str]) -> N
         except (KeyError, TypeError, ValueError) as error:
             raise describe_damage(path, f"entry {seq}: {error}") from error
         heads.append(written)
-    if last is not None and last != (len(heads) - 1, heads[-1]):
+    if last != (len(heads) - 1, heads[-1]):
         raise describe_damage(path, f"{len(heads) - 1} entries can be read, and {last[0]!r} were written")
 
 
@@ -283,7 +282,7 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("BEGIN")
-        for statement in statements(script(FILE_SCHEMA)):
+        for statement in statements(SCRIPT):
             connection.execute(statement)
         head = _insert(connection, "header", terms.to_dict())
         connection.execute(BEGIN_LAST_ENTRY)

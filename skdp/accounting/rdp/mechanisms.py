@@ -18,7 +18,6 @@ __all__ = ["laplace_rdp", "log_factorial_rounding", "log_poisson_delta", "pure_r
 
 # Of this power on, sampling without replacement is priced by the simpler of the two bounds: cost grows as its square.
 _MOST_DIFFERENCES = 512
-_MOST_AT_FIRST = 256  # in the first version of skdp, which left the better bound out altogether above this order
 _MAX_NODES = 1 << 16
 _LARGEST_ORDER = 1 << 16
 
@@ -111,7 +110,7 @@ def _log_power(order: int, mu: float) -> float:
 
 
 @lru_cache(maxsize=1 << 13)
-def _log_moment_without_replacement(alpha: int, share: float, mu: float, first_version: bool) -> float:
+def _log_moment_without_replacement(alpha: int, share: float, mu: float) -> float:
     """log A of a whole order, rounded up: Theorem 27 of Wang et al. 2019; its terms 0 and 1 are 1 and 0.
 
     Power by power the lesser of both bounds: those of high powers are needed for few of the records alone.
@@ -122,9 +121,6 @@ def _log_moment_without_replacement(alpha: int, share: float, mu: float, first_v
     choose = gammaln(alpha + 1.0) - gammaln(j + 1.0) - gammaln(alpha - j + 1.0)
     bounds = math.log(2.0) + 0.5 * j * (j - 1.0) * mu * mu
     last = min(alpha, _MOST_DIFFERENCES, int((_MAX_NODES / max(16.0, 2.5 * mu) - 28.0) / mu))
-    if first_version:
-        fits = alpha <= _MOST_AT_FIRST and (alpha * mu + 28.0) * max(16.0, 2.5 * mu) <= _MAX_NODES
-        last = alpha if fits else 0
     if last >= 2:
         even = [_log_difference(2 * k, mu) for k in range(1, (last + 1) // 2 + 1)]
         pairs = [math.log(4.0) + 0.5 * (even[n // 2 - 1] + even[(n + 1) // 2 - 1]) for n in range(2, last + 1)]
@@ -135,7 +131,7 @@ def _log_moment_without_replacement(alpha: int, share: float, mu: float, first_v
     return total + math.log1p(math.exp(-total)) if total > 0.0 else math.log1p(math.exp(total))
 
 
-def without_replacement_rdp(alpha: float, share: float, mu: float, *, first_version: bool = False) -> float:
+def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
     """Rényi divergence of a Gaussian on a sample of fixed size, one record replaced (Wang et al. 2019, Theorem 27).
 
     Parameters
@@ -147,8 +143,6 @@ def without_replacement_rdp(alpha: float, share: float, mu: float, *, first_vers
         Sample size / source size, in (0, 1).
     mu : float
         Shift between neighbours in units of the noise; of *replaced* records, so 2 / noise_multiplier.
-    first_version : bool
-        Whether to take the looser bound of the first version of skdp, by which its ledgers chose their order.
 
     Returns
     -------
@@ -159,9 +153,9 @@ def without_replacement_rdp(alpha: float, share: float, mu: float, *, first_vers
     if alpha > _LARGEST_ORDER:
         return unsampled
     low, high = math.floor(alpha), math.ceil(alpha)
-    value = _log_moment_without_replacement(high, share, mu, first_version)
+    value = _log_moment_without_replacement(high, share, mu)
     if low != high:
-        below = _log_moment_without_replacement(low, share, mu, first_version)
+        below = _log_moment_without_replacement(low, share, mu)
         value = (high - alpha) * below + (alpha - low) * value
     return min(unsampled, value / (alpha - 1.0))
 

@@ -178,7 +178,7 @@ MUTANTS = [
     ),
     mutant(
         "a run that resumes buys again",
-        (CHECKPOINT, 'self._header.get("bought", {})', "{}"),
+        (CHECKPOINT, 'dict(self._header["bought"]) if self.begun else {}', "{}"),
         tests="random_trees",
         select="resumes_has_what",
     ),

@@ -7,7 +7,6 @@ from paths import (
     CELLS_OF_PAIRS,
     DISCRETE_PAIRS,
     EVENT_CURVES,
-    FILTERS,
     GROUPED_PROFILES,
     GROUPS_OF_RECORDS,
     NOISE_EVENTS,
@@ -209,12 +208,6 @@ MUTANTS = [
         (DISCRETE_PAIRS, "lost = self.pair.infinite + math.exp(float(above[last - 1]))", "lost = 0.0"),
         tests=DOMINATING,
         select="statements",
-    ),
-    mutant(
-        "old ledgers given an order that they had not",
-        (FILTERS, " or _selects_fixed(first) or _has_pairs(first)", " or _selects_fixed(first)"),
-        tests="accounting_filters",
-        select="could_not_have",
     ),
     # --- groups and curves ---
     mutant(

@@ -3,7 +3,6 @@
 from mutant import mutant
 from paths import (
     BINOMIAL,
-    CHECKPOINT,
     GRADIENT,
     GROUPED,
     GROUPING_KERNEL,
@@ -211,12 +210,6 @@ MUTANTS = [
         ),
         tests="grouped",
         select="nothing_tells",
-    ),
-    mutant(
-        "old files that are refused for a new parameter",
-        (CHECKPOINT, '"group_rows": repr("auto"), "weight_bound"', '"weight_bound"'),
-        tests="grouped",
-        select="before_there_were_groups",
     ),
     mutant(
         "a report that is silent on time",

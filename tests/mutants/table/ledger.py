@@ -113,9 +113,15 @@ MUTANTS = [
     ),
     mutant(
         "definitions of tables taken as the file tells them",
-        (TABLES, "if _definitions(connection) != _made(version(path, connection)):", "if False:"),
+        (TABLES, "if _definitions(connection) != _made():", "if False:"),
         tests="accounting_store_damage accounting_store_faults",
         select="hid_charges or other_tables",
+    ),
+    mutant(
+        "files of other schemas read",
+        (TABLES, "if found != FILE_SCHEMA:", "if found > FILE_SCHEMA:"),
+        tests="accounting_store_faults",
+        select="another_schema",
     ),
     mutant(
         "pages of a file not compared with each other",
@@ -125,7 +131,7 @@ MUTANTS = [
     ),
     mutant(
         "a file that lost its last page of charges taken for whole",
-        (STORE, "if last is not None and last != (len(heads) - 1, heads[-1]):", "if False:"),
+        (STORE, "if last != (len(heads) - 1, heads[-1]):", "if False:"),
         tests="accounting_store_damage accounting_store_faults",
         select="another_moment or tampering",
     ),

@@ -136,9 +136,8 @@ MUTANTS = [
     mutant(
         "order chosen after outputs were seen",
         (LEDGER, "        if self.rule is not None:\n            return self.rule\n", ""),
-        (LEDGER, "(first_rule, first)", "(rule_for, found)"),
         tests="accounting_filters",
-        select="order or first_version",
+        select="order",
     ),
     mutant(
         "a rule that is not kept",
@@ -153,20 +152,10 @@ MUTANTS = [
         select="no_entry_in_part",
     ),
     mutant(
-        "the order of an old ledger by the prices of today",
-        (
-            FILTERS,
-            "_best_order(first, epsilon, delta, replace_one, _first_cost)",
-            "_best_order(first, epsilon, delta, replace_one)",
-        ),
-        tests="accounting_filters",
-        select="first_version",
-    ),
-    mutant(
-        "an old ledger under a new rule",
-        (LEDGER, "(first_rule, first)", "(rule_for, first)"),
-        tests="accounting_filters",
-        select="first_version",
+        "a first charge without its rule is read",
+        (LEDGER, "if self.rule is None and charge.rule is None and self.epsilon is not None:", "if False:"),
+        tests="accounting_store_faults",
+        select="without_its_rule",
     ),
     mutant(
         "failure probabilities that do not add up",

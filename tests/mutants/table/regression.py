@@ -4,7 +4,6 @@ from mutant import BY_PROPERTY, mutant
 from paths import (
     BASE,
     BOUNDED_TARGETS,
-    CHECKPOINT,
     LEAST_SQUARES,
     MLP_REGRESSOR,
     REGRESSOR,
@@ -204,11 +203,5 @@ class SumOfRows:""",
         (MLP_REGRESSOR, "if OUT_ACTIVATIONS[run.shape.architecture.loss] != self.out_activation_:", "if False:"),
         tests="mlp_regressor",
         select="do_not_fit",
-    ),
-    mutant(
-        "regressor: a run that never goes on from its file",
-        (CHECKPOINT, '    if "classes" in run:\n        run =', "    if True:\n        run ="),
-        tests="mlp_regressor",
-        select="goes_on",
     ),
 ]

@@ -79,7 +79,7 @@ MUTANTS = [
         "a state without a record taken for a clean one",
         (LEAKS, 'fitted.__dict__.get("_fitted_leaks", (NOT_KEPT,))', 'fitted.__dict__.get("_fitted_leaks", ())'),
         tests="report",
-        select="earlier_version",
+        select="without_a_record",
     ),
     mutant(
         "the record of a part left out of the whole",
