@@ -20,7 +20,8 @@ from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_form_of, row_norm_of
 from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, is_private, step_of
+from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, step_of
+from skdp._fitting.protocols import is_private
 from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
 from skdp._fitting.rows import check_labels, check_schema, check_table, encode_labels
 from skdp._fitting.sources import RowSource, refuse_rows_elsewhere

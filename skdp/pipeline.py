@@ -24,10 +24,11 @@ from skdp._fitting.findings import check_structure, find
 from skdp._fitting.joint_fit import Allocation, JointFit
 from skdp._fitting.leaks import note_leaks
 from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
-from skdp._fitting.public_steps import find_faults
+from skdp._fitting.private_step import PrivateStep, StepPlan, private_steps
+from skdp._fitting.protocols import is_private
+from skdp._fitting.public_steps import find_faults, passes_rows, value_refusals
 from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
-from skdp._fitting.running import passes_rows, table_shape, value_refusals
+from skdp._fitting.rows import table_shape
 from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._validation import check_real

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from skdp._fitting.private_step import is_private
-from skdp._fitting.running import takes_sparse
+from skdp._fitting.protocols import is_private
+from skdp._fitting.public_steps import takes_sparse
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor

@@ -133,6 +133,7 @@ FLOORS = {
             "made_up",
             "norms",
             "payment",
+            "protocols",
             "weights",
         ),
         ("private_step", "releases", "row_wise"),

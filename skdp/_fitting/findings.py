@@ -20,10 +20,18 @@ from skdp._fitting.compositions import (
     known_name,
     mixes_rows,
 )
-from skdp._fitting.private_step import is_private
+from skdp._fitting.protocols import is_private
 from skdp._fitting.public_rules import RULES
-from skdp._fitting.public_steps import Fault, find_faults, find_own_faults, is_ours, parts_of, walk
-from skdp._fitting.running import passes_rows, value_refusals
+from skdp._fitting.public_steps import (
+    Fault,
+    find_faults,
+    find_own_faults,
+    is_ours,
+    parts_of,
+    passes_rows,
+    value_refusals,
+    walk,
+)
 from skdp._fitting.totals import FitPrice, Total, add_fits
 
 _BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, step_of
+from skdp._fitting.private_step import PrivateStep, StepPlan, step_of
+from skdp._fitting.protocols import is_private
 from skdp._fitting.public_rules import takes_any_types
-from skdp._fitting.public_steps import check_types, output_of, rounds_by_place
+from skdp._fitting.public_steps import check_types, output_of, rounds_by_place, takes_sparse
+from skdp._fitting.rows import table_shape
 from skdp._fitting.running import (
     rehearse,
     run_after_the_charge,
     run_publicly,
-    table_shape,
-    takes_sparse,
     zero_wild_rows,
 )
 from skdp.accounting import DpEvent, compose, get_epsilon

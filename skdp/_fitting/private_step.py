@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp._fitting.norms import row_form_of
+from skdp._fitting.protocols import is_private
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
 
@@ -148,11 +149,6 @@ class PrivateStep:
         self.estimator._set_price(price, releases)
 
 
-def is_private(step: Any) -> bool:
-    """Whether a step pays for what it reads; one whose ``__private_step__`` returns None reads nothing as it is set."""
-    return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
-
-
 def step_of(estimator: Any) -> PrivateStep:
     """The private step that an estimator is."""
     step: PrivateStep = estimator.__private_step__()
@@ -168,4 +164,4 @@ def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateSt
     return found
 
 
-__all__ = ["FitTerms", "PrivateStep", "StepPlan", "is_private", "private_steps", "step_of"]
+__all__ = ["FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]

@@ -21,14 +21,17 @@ import joblib
 import numpy as np
 from sklearn import get_config
 from sklearn.compose import ColumnTransformer
-from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, SplineTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.utils import get_tags
 
 from skdp._config import silence
 from skdp._fitting.cells import shape_of
-from skdp._fitting.private_step import is_private
+from skdp._fitting.protocols import is_private
 from skdp._fitting.public_rules import COUNTERPARTS, RULES, find_not_plain
 from skdp._fitting.row_wise import RowWise
 
@@ -209,6 +212,38 @@ def check_types(X: Any, *, double: bool = False) -> None:
             )
 
 
+def passes_rows(step: Any) -> bool:
+    """Whether a step is None or "passthrough", so that rows pass unchanged."""
+    return step is None or isinstance(step, str)
+
+
+def takes_sparse(step: Any) -> bool:
+    """Whether a step takes sparse rows, by its tags; a function without validation is handed what there is."""
+    without_checks = type(step) is FunctionTransformer and not step.validate
+    return passes_rows(step) or without_checks or bool(get_tags(step).input_tags.sparse)
+
+
+def value_refusals(step: Any, name: str) -> Iterator[Fault]:
+    """Find the parts of a public step that refuse some values, which is not allowed after a private step."""
+    for path, part, _ in walk(step, name):
+        kind = type(part)
+        if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
+            yield Fault(
+                path,
+                kind.__name__,
+                "refuses some values, which behind a private step would cost the whole fit",
+                "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')",
+            )
+
+
+_REFUSING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)
+_REFUSING_WITH = (
+    (OneHotEncoder, "handle_unknown", "error"),
+    (OrdinalEncoder, "handle_unknown", "error"),
+    (SplineTransformer, "extrapolation", "error"),
+)
+
+
 __all__ = [
     "ANYTHING_ELSE",
     "COUNTERPARTS",
@@ -219,7 +254,10 @@ __all__ = [
     "is_ours",
     "output_of",
     "parts_of",
+    "passes_rows",
     "quietly",
     "rounds_by_place",
+    "takes_sparse",
+    "value_refusals",
     "walk",
 ]

@@ -38,6 +38,7 @@ from skdp._fitting.cells import (
     numbers_of,
     refuse,
     refuse_not_finite,
+    shape_of,
     typed_cells,
     values_of,
 )
@@ -441,6 +442,14 @@ def check_classes(name: str, classes: Any) -> NDArray[Any]:
     return distinct
 
 
+def table_shape(X: Any) -> tuple[int, int]:
+    """Rows and columns of a table of any kind."""
+    shape = shape_of("X", X)
+    if len(shape) == 0:
+        raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
+    return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+
+
 __all__ = [
     "check_classes",
     "check_labels",
@@ -451,4 +460,5 @@ __all__ = [
     "classes_of",
     "column_names",
     "encode_labels",
+    "table_shape",
 ]

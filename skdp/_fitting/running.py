@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.feature_extraction import FeatureHasher
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, SplineTransformer
-from sklearn.utils import get_tags
 
-from skdp._fitting.cells import shape_of
 from skdp._fitting.norms import row_norm_of, with_row_norm
 from skdp._fitting.public_rules import takes_any_types
-from skdp._fitting.public_steps import Fault, quietly, walk
+from skdp._fitting.public_steps import passes_rows, quietly
 from skdp._fitting.row_wise import RowWiseError
-
-
-def passes_rows(step: Any) -> bool:
-    """Whether a step is None or "passthrough", so that rows pass unchanged."""
-    return step is None or isinstance(step, str)
-
-
-def takes_sparse(step: Any) -> bool:
-    """Whether a step takes sparse rows, by its tags; a function without validation is handed what there is."""
-    without_checks = type(step) is FunctionTransformer and not step.validate
-    return passes_rows(step) or without_checks or bool(get_tags(step).input_tags.sparse)
-
-
-def table_shape(X: Any) -> tuple[int, int]:
-    """Rows and columns of a table of any kind."""
-    shape = shape_of("X", X)
-    if len(shape) == 0:
-        raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
-    return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+from skdp._fitting.rows import table_shape
 
 
 def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -88,27 +63,6 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
             f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
             f"({type(error).__name__}: {reason}): fix it, as behind a private step it is run after the charge."
         ) from None
-
-
-def value_refusals(step: Any, name: str) -> Iterator[Fault]:
-    """Find the parts of a public step that refuse some values, which is not allowed after a private step."""
-    for path, part, _ in walk(step, name):
-        kind = type(part)
-        if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
-            yield Fault(
-                path,
-                kind.__name__,
-                "refuses some values, which behind a private step would cost the whole fit",
-                "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')",
-            )
-
-
-_REFUSING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)
-_REFUSING_WITH = (
-    (OneHotEncoder, "handle_unknown", "error"),
-    (OrdinalEncoder, "handle_unknown", "error"),
-    (SplineTransformer, "extrapolation", "error"),
-)
 
 
 def zero_wild_rows(made: Any) -> Any:

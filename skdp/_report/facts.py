@@ -11,7 +11,7 @@ import sklearn
 
 import skdp
 from skdp._fitting.leaks import CLASSES, SEED, UNKNOWN, Leak, leaks_of
-from skdp._fitting.private_step import is_private
+from skdp._fitting.protocols import is_private
 from skdp._report.price import Priced, guess_at, guess_by_profile, price_of
 from skdp._report.releases import constant_rows, law_of, mechanism_rows
 from skdp._report.values import is_hidden, number, one_line, shown

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdp._fitting.joint_fit import Allocation, JointFit
-from skdp._fitting.private_step import PrivateStep, StepPlan, is_private, private_steps
+from skdp._fitting.private_step import PrivateStep, StepPlan, private_steps
+from skdp._fitting.protocols import is_private
 from skdp.accounting import DpEvent, calibrate_noise_multiplier
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 

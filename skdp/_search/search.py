@@ -25,12 +25,12 @@ from skdp._fitting.foreign_parameters import RefusesForeignParameters
 from skdp._fitting.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._fitting.norms import row_schema_of, with_row_schema
 from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import is_private, private_steps, step_of
+from skdp._fitting.private_step import private_steps, step_of
+from skdp._fitting.protocols import is_private
 from skdp._fitting.public_rules import takes_any_types
 from skdp._fitting.public_steps import check_types
 from skdp._fitting.releases import new_release, publish
-from skdp._fitting.rows import check_labels, check_targets, classes_of
-from skdp._fitting.running import table_shape
+from skdp._fitting.rows import check_labels, check_targets, classes_of, table_shape
 from skdp._fitting.sources import refuse_rows_elsewhere
 from skdp._fitting.totals import FitPrice
 from skdp._fitting.weights import WeightReader, check_weights, is_bought, warn_of_no_bound

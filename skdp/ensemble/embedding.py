@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.arithmetic import silent_arithmetic
 from skdp._fitting.norms import with_row_form, with_row_norm
-from skdp._fitting.private_step import is_private, step_of
+from skdp._fitting.private_step import step_of
+from skdp._fitting.protocols import is_private
 from skdp._fitting.public_rules import register
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema

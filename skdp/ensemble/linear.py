@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._fitting.norms import row_schema_of
-from skdp._fitting.private_step import is_private
+from skdp._fitting.protocols import is_private
 from skdp._fitting.rows import check_schema
 from skdp._gradient.one_hot import OneHotRuns
 from skdp._gradient.plan import Plan, Run, Targets

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._blas import single_threaded_blas
 from skdp._fitting.cells import NUMBER, numbers_of, values_of
-from skdp._fitting.private_step import is_private
+from skdp._fitting.protocols import is_private
 from skdp._fitting.releases import forget, publish
 from skdp._fitting.rows import check_schema, column_names
 from skdp._validation import check_choice, count_threads, show

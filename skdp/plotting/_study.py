@@ -15,8 +15,9 @@ from skdp._config import report_leak, silence
 from skdp._fitting.callers import report_foreign_fit
 from skdp._fitting.default_delta import check_delta, delta_for
 from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import is_private, private_steps
-from skdp._fitting.running import table_shape
+from skdp._fitting.private_step import private_steps
+from skdp._fitting.protocols import is_private
+from skdp._fitting.rows import table_shape
 from skdp._random import SecretStream
 from skdp._search.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp._validation import show

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._fitting.private_step import is_private, step_of
+from skdp._fitting.private_step import step_of
+from skdp._fitting.protocols import is_private
 from skdp._gram import Doubles
 from skdp._random import SecretStream
 from skdp._sampling import Sampling, sampling_at

@@ -150,7 +150,10 @@ ENGINE, GRAPHS = "skdp/_distributed/engine.py", "skdp/_distributed/graphs.py"
 LOTS, PARTITIONS = "skdp/_distributed/lots.py", "skdp/_distributed/partitions.py"
 MODEL_OF_DASK, ROWS_OF_DASK = "skdp/_distributed/model.py", "skdp/_distributed/rows.py"
 ARROW, FILES, MEMORY_MAP, PARQUET = (
-    f"skdp/_streaming/{name}.py" for name in ("arrow", "files", "memory_map", "parquet")
+    "skdp/_streaming/arrow.py",
+    "skdp/_streaming/files.py",
+    "skdp/_streaming/memory_map.py",
+    "skdp/_streaming/parquet.py",
 )
 STREAMED, ROW_BLOCKS, SOURCES = "skdp/_streaming/model.py", "skdp/_streaming/blocks.py", "skdp/_fitting/sources.py"
 COLUMN_KERNEL, BY_COLUMNS = "skdp/_kernels/columns.py", "skdp/_training/columns.py"

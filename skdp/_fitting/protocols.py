@@ -1,0 +1,13 @@
+"""What tells an estimator that pays for what it reads from one that reads nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_private(step: Any) -> bool:
+    """Whether a step pays for what it reads; one whose ``__private_step__`` returns None reads nothing as it is set."""
+    return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
+
+
+__all__ = ["is_private"]
