@@ -19,9 +19,9 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from skdp import DPLogisticRegression
-from skdp._random import SecretStream
-from skdp.accounting.gaussian import gaussian_mu
-from skdp.preprocessing.purchase import Purchase
+from skdp.accounting.formulas.gaussian import gaussian_mu
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import Purchase
 
 SHARE, DELTA, BINS = 0.15, 1e-6, 16
 

@@ -31,8 +31,8 @@ from synthesis_peers import PEERS
 
 from skdp import DPLogisticRegression, DPMarginalSynthesizer
 from skdp.ensemble import DPRandomTreesClassifier
-from skdp.metrics import marginal_error
 from skdp.preprocessing import DPTableVectorizer
+from skdp.synthesis.metrics import marginal_error
 
 HERE = Path(__file__).resolve().parent
 DELTA = 1e-5

@@ -26,7 +26,7 @@ from sklearn.neural_network import MLPClassifier
 
 from skdp import DPWGAN, DPClassMixtureGenerator
 from skdp.datasets import load_mnist
-from skdp.metrics import inception_score
+from skdp.synthesis.metrics import inception_score
 
 DELTA = 1e-5
 WGAN = {"weight_decay": 0.5, "generator_learning_rate_init": 4e-3, "n_latent": 24, "max_iter": 68}

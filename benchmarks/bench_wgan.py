@@ -17,12 +17,12 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier
 
 from skdp import DPWGAN
-from skdp._random import SecretStream
-from skdp._training.convolutions import ConvolutionalCritic, ConvolutionalModel
-from skdp._training.critic import CriticModel, CriticNetwork, Lot
-from skdp._training.generator import GeneratorNetwork, count_parameters, start_tables
 from skdp.datasets import load_mnist
-from skdp.metrics import inception_score
+from skdp.mechanisms.streams import SecretStream
+from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
+from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
+from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, start_tables
+from skdp.synthesis.metrics import inception_score
 
 BARS = {10.0: ".56 (aim .7), 5 minutes"}
 

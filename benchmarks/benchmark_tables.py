@@ -135,7 +135,7 @@ def _adult(folder: Path) -> Table:
 
 
 def _adult_weighted(folder: Path) -> Table:
-    """The same people, each of whom stands for as many as the survey says: one in a hundred for more than half a million."""
+    """The same people, each of whom stands for as many as the survey says: one in 90 for more than half a million."""
     table = _adult(folder)
     schema = {name: entry for name, entry in table.schema.items() if name != "fnlwgt"}
     weights = table.X["fnlwgt"].to_numpy(float)

@@ -29,7 +29,13 @@ from typing import Any
 from peers.tasks import TASKS, Task
 from peers.worker import pin
 
-MODULES = ("skdp._random", "skdp.mechanisms", "skdp._sampling", "skdp._training", "skdp._gradient.estimator")
+MODULES = (
+    "skdp.mechanisms.streams",
+    "skdp.mechanisms",
+    "skdp.mechanisms.sampling",
+    "skdp._training",
+    "skdp._training.estimator",
+)
 NUMPY = ("matmul", "multiply", "dot", "einsum", "add", "maximum", "tanh", "divide", "exp")
 PHASES = {
     "sampling": r"poisson|rows_from_words|draw_lot|\.rows$|counts|binomial",

@@ -35,7 +35,7 @@ from sklearn.neural_network import MLPClassifier
 
 from skdp import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 from skdp.datasets import load_mnist
-from skdp.metrics import inception_score
+from skdp.synthesis.metrics import inception_score
 
 EPSILONS, DELTA = (1.0, 10.0), 1e-5
 PICTURE = "generate_digits.png"

@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import DPMarginalSynthesizer, DPTableVectorizer, PrivacyLeakWarning, TableSchema, tabular_pipeline
 from skdp.datasets import make_census
-from skdp.metrics import marginal_error, membership_check, train_on_synthetic_test_on_real
+from skdp.synthesis.metrics import marginal_error, membership_check, train_on_synthetic_test_on_real
 
 parser = argparse.ArgumentParser(description="Synthetic census people.")
 parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of the file")

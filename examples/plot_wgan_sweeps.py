@@ -34,7 +34,7 @@ from sklearn.neural_network import MLPClassifier
 
 from skdp import DPWGAN
 from skdp.datasets import load_mnist
-from skdp.metrics import inception_score
+from skdp.synthesis.metrics import inception_score
 
 DELTA = 1e-5
 PICTURE = "wgan_sweeps.png"

@@ -31,7 +31,7 @@ _PUBLIC = {
     "DPStandardScaler": "skdp.preprocessing",
     "DPTableVectorizer": "skdp.preprocessing",
     "DPWGAN": "skdp.synthesis",
-    "Finding": "skdp._fitting.findings",
+    "Finding": "skdp._guard.findings",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
     "PrivacyReport": "skdp.report",
@@ -40,7 +40,7 @@ _PUBLIC = {
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._config",
     "privacy_report": "skdp.report",
-    "row_wise": "skdp._fitting.row_wise",
+    "row_wise": "skdp._guard.row_wise",
     "tabular_pipeline": "skdp.tabular",
 }
 _MODULES = (
@@ -53,7 +53,6 @@ _MODULES = (
     "image",
     "linear_model",
     "mechanisms",
-    "metrics",
     "model_selection",
     "naive_bayes",
     "neural_network",

@@ -11,25 +11,22 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.cells import shape_of
+from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leaks import SEEDED, begin_record, note_leaks
+from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import row_form_of, row_norm_of
+from skdp._checks.rows import check_labels, check_schema, check_table, encode_labels
+from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._config import receive, report_leak
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.callers import report_foreign_fit, settings_to_send
-from skdp._fitting.cells import shape_of
-from skdp._fitting.default_delta import check_delta, delta_for
-from skdp._fitting.foreign_parameters import RefusesForeignParameters
-from skdp._fitting.leaks import SEEDED, begin_record, note_leaks
-from skdp._fitting.norms import row_form_of, row_norm_of
-from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import FitTerms, PrivateStep, StepPlan, step_of
-from skdp._fitting.protocols import is_private
-from skdp._fitting.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
-from skdp._fitting.rows import check_labels, check_schema, check_table, encode_labels
-from skdp._fitting.sources import RowSource, refuse_rows_elsewhere
-from skdp._fitting.totals import FitPrice
-from skdp._random import SecretStream
-from skdp._report.reported import Reported
-from skdp._sampling import Sampling, sampling_at
-from skdp._validation import absolute_path, check_choice, check_count, check_real
+from skdp._fit.payment import Payment, charged
+from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan, step_of
+from skdp._fit.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
+from skdp._guard.foreign_fits import report_foreign_fit, settings_to_send
+from skdp._guard.foreign_parameters import RefusesForeignParameters
+from skdp._guard.totals import FitPrice
 from skdp.accounting import (
     ADJACENCIES,
     METHODS,
@@ -41,7 +38,10 @@ from skdp.accounting import (
     resolve_accountant,
 )
 from skdp.exceptions import FitInterruptedWarning, warn
-from skdp.mechanisms import GaussianMechanism, finite_value
+from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
+from skdp.mechanisms.sampling import Sampling, sampling_at
+from skdp.mechanisms.streams import SecretStream
+from skdp.report.reported import Reported
 
 
 class Budget(NamedTuple):

@@ -13,16 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._blas import blas_within_quota, single_threaded_blas
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.releases import new_release
-from skdp._fitting.rows import check_schema, check_table, read_cells
-from skdp._fitting.sources import RowSource, source_of, source_to_predict
-from skdp._gram import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
-from skdp._random import SecretStream
-from skdp._spectrum import FEW_COLUMNS, about_mean
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.rows import check_schema, check_table, read_cells
+from skdp._checks.sources import RowSource, source_of, source_to_predict
+from skdp._fit.releases import new_release
+from skdp._threads import blas_within_quota, single_threaded_blas
 from skdp._training.threads import Crew
-from skdp._validation import absolute_path, check_count, check_real
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
     FitTerms,
@@ -32,7 +29,10 @@ from skdp.base import (
     refuse_fit_params,
     warn_of_weak_delta,
 )
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.second_moments import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
+from skdp.mechanisms.streams import SecretStream
 
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
@@ -206,7 +206,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     is half of its root: (1 + w**2 / 2) / sqrt(2), or 1 / sqrt(2) without a mean.
 
     Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then .1 %
-    larger, to cover what rounding may add to the influence of a row (`skdp._gram.MomentSum`).
+    larger, to cover what rounding may add to the influence of a row (`skdp.mechanisms.second_moments.MomentSum`).
 
     **Edge of the noise.** The eigenvalues of s (G + G') / 2 lie within s sqrt(2 d) as d grows (Wigner's semicircle, of
     variance s**2 / 2 off the diagonal). ``n_components="auto"`` keeps eigenvalues above 1.1 times this edge. The noise

@@ -12,16 +12,16 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.inspections import report_inspection
-from skdp._fitting.leaks import report_classes_read
-from skdp._fitting.rows import check_classes, check_labels, check_table, classes_of, encode_labels
-from skdp._fitting.weights import WeightReader, read_weights, warn_of_no_bound
-from skdp._gram import Doubles
-from skdp._validation import absolute_path, show
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.leaks import report_classes_read
+from skdp._checks.parameters import absolute_path, show
+from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
+from skdp._checks.weights import WeightReader, read_weights, warn_of_no_bound
+from skdp._guard.inspections import report_inspection
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
-from skdp.preprocessing.buying import bounds_of_columns, check_bounds
-from skdp.preprocessing.weight_bound import ReleaseWeights
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights
+from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 
 COUNT_SHARE = 0.125
 """Squared weight of a row in the count of its class, divided by the number of columns."""

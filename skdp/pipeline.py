@@ -15,23 +15,23 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leaks import note_leaks
+from skdp._checks.parameters import check_real
+from skdp._checks.protocols import is_private
+from skdp._checks.rows import table_shape
+from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._config import report_leak
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.callers import report_foreign_fit
-from skdp._fitting.default_delta import check_delta, delta_for
-from skdp._fitting.findings import Finding as Finding
-from skdp._fitting.findings import check_structure, find
-from skdp._fitting.joint_fit import Allocation, JointFit
-from skdp._fitting.leaks import note_leaks
-from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import PrivateStep, StepPlan, private_steps
-from skdp._fitting.protocols import is_private
-from skdp._fitting.public_steps import find_faults, passes_rows, value_refusals
-from skdp._fitting.releases import PUBLICATION, ids_of, new_release, publish
-from skdp._fitting.rows import table_shape
-from skdp._fitting.sources import refuse_rows_elsewhere
-from skdp._fitting.totals import FitPrice
-from skdp._validation import check_real
+from skdp._fit.joint_fit import Allocation, JointFit
+from skdp._fit.payment import Payment, charged
+from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
+from skdp._fit.releases import PUBLICATION, ids_of, new_release, publish
+from skdp._guard.findings import Finding as Finding
+from skdp._guard.findings import check_structure, find
+from skdp._guard.foreign_fits import report_foreign_fit
+from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
+from skdp._guard.totals import FitPrice
 from skdp.accounting import DpEvent, calibrate_jointly
 from skdp.base import JointPrice, PrivateEstimator, warn_of_interrupt, warn_of_weak_delta
 
@@ -44,7 +44,7 @@ def check_pipeline(composition: Any) -> list[Finding]:
 
     The composition is walked at any depth, and nothing is fitted. A safe one consists of private estimators and of
     steps that learn nothing from their rows and transform them one by one. The latter are listed by class and
-    parameters (`skdp._fitting.public_steps`). Examples are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
+    parameters (`skdp._guard.public_steps`). Examples are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
     ``FunctionTransformer`` of an element-wise ufunc or of a function marked by `skdp.row_wise`, and unions of such
     steps. `allocate_budget` refuses a pipeline with any other step.
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from sklearn.base import clone
 
-from skdp._fitting.protocols import is_private
-from skdp._fitting.public_steps import takes_sparse
+from skdp._checks.protocols import is_private
+from skdp._guard.public_steps import takes_sparse
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
-from skdp.linear_model import DPLinearRegression, DPRidge
+from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer
-from skdp.preprocessing.matching import read_schema
+from skdp.preprocessing.schema.matching import read_schema
 
 _OF_THE_MODEL = ("adjacency", "n_samples_public", "random_state")
 """Parameters that the vectorizer shares with the model."""

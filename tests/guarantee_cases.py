@@ -12,9 +12,9 @@ from skdp import (
     DPMLPClassifier,
     DPMLPRegressor,
 )
-from skdp._training.linear import LinearModel
-from skdp._training.network import NetworkModel
-from skdp._training.one_hot import OneHotModel
+from skdp._training.models.linear import LinearModel
+from skdp._training.models.network import NetworkModel
+from skdp._training.models.one_hot import OneHotModel
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 
 FALSE_ALARM = 1e-6

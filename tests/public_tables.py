@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skdp._fitting.row_wise import row_wise
+from skdp._guard.row_wise import row_wise
 from skdp.image import PatchTransformer, ScatteringTransformer
 
 N, D = 40, 4

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from skdp._fitting.releases import Release
+from skdp._fit.releases import Release
 from skdp.mechanisms import GaussianMechanism
 
 

@@ -27,7 +27,7 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting.gaussian import gaussian_mu
+from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.rdp.sampled import log_moment
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
@@ -460,7 +460,7 @@ def test_broken_logs_are_refused_in_one_line(change, named):
 
 
 def test_every_event_can_be_written():
-    from skdp.accounting import events as all_events
+    from skdp.accounting.events import specifications as all_events
     from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 
     nested = [

@@ -26,7 +26,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.gaussian import gaussian_delta
+from skdp.accounting.formulas.gaussian import gaussian_delta
 
 
 @pytest.mark.parametrize("kind", ["remove", "replace"])

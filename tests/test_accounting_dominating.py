@@ -556,7 +556,7 @@ def test_events_are_written_charged_and_scaled(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_events_are_composed_and_reported_as_others_are(name):
-    from skdp._report.releases import mechanism_rows
+    from skdp.report.release_table import mechanism_rows
 
     make, adjacency = ALL[name]
     event, options = make(2.0), {"adjacency": adjacency, "method": method_of(name)}

@@ -24,7 +24,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.gaussian import gaussian_delta, gaussian_epsilon
+from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.lower_bounds import lower_epsilon
 from skdp.accounting.pld.reading import solve_directions

@@ -30,7 +30,8 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting.gaussian import gaussian_mu
+from skdp.accounting.formulas.gaussian import gaussian_mu
+from skdp.accounting.formulas.selection_law import NumberOfTries
 from skdp.accounting.ledger import charges as _charges
 from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
@@ -47,7 +48,6 @@ from skdp.accounting.ledger.filters import (
 )
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
-from skdp.accounting.tries import NumberOfTries
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError
 
 STEP = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_delta, get_epsilon
-from skdp.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 LOG_MU = st.floats(-6.0, 3.0)
 LOG_DELTA = st.floats(-15.0, -0.01)

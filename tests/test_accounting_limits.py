@@ -26,15 +26,15 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.accounting import methods as _methods
-from skdp.accounting.composition import MOST_RELEASES
-from skdp.accounting.gaussian import gaussian_epsilon
+from skdp.accounting.events.composition import MOST_RELEASES
+from skdp.accounting.formulas.gaussian import gaussian_epsilon
 from skdp.accounting.pld import directions as _directions
 from skdp.accounting.pld import interval as _interval
 from skdp.accounting.pld import resolution as _resolution
+from skdp.accounting.pld.choose_tilt import find_tilt
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.grid import compose_on_grid, deltas_of
 from skdp.accounting.pld.reading import _upper
-from skdp.accounting.pld.saddle import find_tilt
 from skdp.accounting.pld.tilting import window
 from skdp.accounting.releases import releases
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.accounting.numeric import Secant, bisect, least_delta, minimize
+from skdp.accounting.formulas.numeric import Secant, bisect, least_delta, minimize
 
 PLACES = st.floats(-1e3, 1e3)
 

@@ -22,7 +22,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.gaussian import gaussian_epsilon
+from skdp.accounting.formulas.gaussian import gaussian_epsilon
 
 
 def close(value: float, truth: float, rel: float = 1e-3, absolute: float = 1e-4) -> bool:

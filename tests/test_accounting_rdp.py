@@ -23,12 +23,12 @@ from skdp.accounting import (
     get_epsilon,
     to_dp_accounting,
 )
+from skdp.accounting.formulas.selection_law import halting_probability
 from skdp.accounting.rdp import sampled as _rdp_sampled
 from skdp.accounting.rdp.mechanisms import laplace_rdp, pure_rdp, without_replacement_rdp
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.rdp.sampled import log_moment
 from skdp.accounting.releases import releases
-from skdp.accounting.tries import halting_probability
 
 
 def series(alpha: int, q: float, sigma: float) -> float:

@@ -34,7 +34,7 @@ from skdp.accounting import (
     get_epsilon_bounds,
     to_dp_accounting,
 )
-from skdp.accounting.gaussian import gaussian_delta
+from skdp.accounting.formulas.gaussian import gaussian_delta
 from skdp.accounting.ledger.filters import rule_for
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.pld.profiles import Profile, ProfilePair, select_best

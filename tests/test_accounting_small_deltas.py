@@ -21,10 +21,10 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.accounting.formulas.quadrature import ERROR, MOST, lifted, nodes, rule
 from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
 from skdp.accounting.pld.pairs import Pair
 from skdp.accounting.pld.stick import hockey_stick
-from skdp.accounting.quadrature import ERROR, MOST, lifted, nodes, rule
 
 RNG = np.random.default_rng(12)
 

@@ -16,7 +16,7 @@ from ledger_files import FIT, ROOT, STEP, THIRD, THREE, admitted, fresh, model, 
 from sklearn.base import clone
 
 import skdp
-import skdp._gradient.estimator
+import skdp._training.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import LaplaceDpEvent
 from skdp.accounting.ledger import ledger as _ledger

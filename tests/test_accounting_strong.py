@@ -22,7 +22,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.response import randomised_response_epsilon
+from skdp.accounting.formulas.response import randomised_response_epsilon
 
 STATEMENTS = ("optimal_exact", "optimal", "strong", "naive")
 

@@ -16,10 +16,10 @@ from skdp import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from skdp._fitting.releases import new_release, releases_of
-from skdp._sampling import FullBatch, PoissonSampling
+from skdp._fit.releases import new_release, releases_of
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import Budget, PrivateEstimator
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.model_selection import DPGridSearchCV
 from skdp.pipeline import PrivatePipeline
 

@@ -281,7 +281,7 @@ def test_time_goes_to_the_function_that_spends_it_and_to_its_phase():
     now = Now()
     clock = profile_steps.Clock(now)
     product = clock.timed("numpy.matmul", lambda: now.spend(20.0))
-    helper = clock.timed("_training.network.helper", lambda: now.spend(3.0))  # counts for its caller's phase
+    helper = clock.timed("_training.models.network.helper", lambda: now.spend(3.0))  # counts for its caller's phase
 
     def gather_then_multiply():
         now.spend(1.0)
@@ -294,7 +294,7 @@ def test_time_goes_to_the_function_that_spends_it_and_to_its_phase():
         step()
         clock.tick()
     assert clock.per_step("own") == {
-        "numpy.matmul": 20.0, "_training.network.helper": 3.0, "_kernels.dense.gather_rows": 1.0,
+        "numpy.matmul": 20.0, "_training.models.network.helper": 3.0, "_kernels.dense.gather_rows": 1.0,
     }  # fmt: skip
     assert clock.per_step("phases") == {"products": 20.0, "gather": 4.0, "Python": 0.0}
     assert clock.steps[0]["phases"]["Python"] == 3.0
@@ -320,7 +320,7 @@ def test_time_of_other_threads_is_kept_aside():
      ("numpy.matmul", "products"), ("_kernels.dense.clip_factors", "clip"), ("numpy.einsum", "norms"),
      ("mechanisms.GaussianMechanism._add_noise", "noise"), ("_kernels.updates.momentum_update", "update"),
      ("_kernels.linear.add_some_rows", "fused kernel"), ("_random.SecretStream.words", ""),
-     ("_training.linear.LinearModel.clipped_gradient_sum", "")],
+     ("_training.models.linear.LinearModel.clipped_gradient_sum", "")],
 )  # fmt: skip
 def test_phases_are_told_by_names(name, phase):
     assert profile_steps.phase_of(name) == phase

@@ -10,8 +10,8 @@ import reference
 from scipy.stats import binom, chi2
 
 from skdp._kernels.binomial import LARGEST_POWER, add_counts, binomial_tables, distribution
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.streams import SecretStream
 
 FALSE_ALARM = 1e-6
 WHOLE = 2**128

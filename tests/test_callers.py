@@ -38,9 +38,9 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-import skdp._fitting.callers
-import skdp._search.search
+import skdp._guard.foreign_fits
 import skdp.base
+import skdp.model_selection.search
 import skdp.pipeline
 from skdp import (
     DPPCA,
@@ -51,7 +51,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._fitting.callers import report_foreign_fit
+from skdp._guard.foreign_fits import report_foreign_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (90, 4))
@@ -274,12 +274,12 @@ def test_what_is_paid_for_is_silent(name):
 def test_scikit_learns_own_checks_are_silent(estimator):
     """Whatever else fails there, no check is taken for a composition."""
     told_in = []
-    real = skdp._fitting.callers.report_leak
-    skdp._fitting.callers.report_leak = lambda message, **named: told_in.append(message) or real(message, **named)
+    real = skdp._guard.foreign_fits.report_leak
+    skdp._guard.foreign_fits.report_leak = lambda message, **named: told_in.append(message) or real(message, **named)
     try:
         check_estimator(estimator, on_fail=None, on_skip=None)
     finally:
-        skdp._fitting.callers.report_leak = real
+        skdp._guard.foreign_fits.report_leak = real
     assert told_in == []
 
 
@@ -430,6 +430,6 @@ def test_a_subclass_of_ours_that_is_cross_validated_in_its_own_fit():
 
 
 def test_a_child_process_has_a_lock_of_its_own():
-    before = skdp._fitting.callers._lock
-    skdp._fitting.callers._renew_lock()
-    assert skdp._fitting.callers._lock is not before
+    before = skdp._guard.foreign_fits._lock
+    skdp._guard.foreign_fits._renew_lock()
+    assert skdp._guard.foreign_fits._lock is not before

@@ -28,14 +28,14 @@ from skdp import (
     PrivacyAccountant,
     tabular_pipeline,
 )
-from skdp._fitting.cells import numbers_of, shape_of, values_of
-from skdp._fitting.public_steps import check_types
-from skdp._fitting.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
-from skdp._fitting.weights import check_weights
+from skdp._checks.cells import numbers_of, shape_of, values_of
+from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
+from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth
+from skdp._checks.weights import check_weights
+from skdp._guard.public_steps import check_types
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer
-from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers, as_truth
 
 NANOS = 123_456_789
 MOMENT, SPAN = "2020-01-01T03:04:05.123456789", 3 * 86_400 * 10**9 + NANOS

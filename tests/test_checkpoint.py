@@ -20,18 +20,13 @@ import numpy as np
 import pytest
 from interrupts import StopAfter
 
-import skdp._gradient.estimator
-from skdp import (
-    BudgetExceededError,
-    DPLogisticRegression,
-    DPMLPClassifier,
-    PrivacyAccountant,
-    _random,
-    mechanisms,
-)
-from skdp._random import SecretStream
+import skdp._training.estimator
+from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._training import loop
 from skdp.ensemble import DPRandomTreesClassifier
+from skdp.mechanisms import gaussian as mechanisms
+from skdp.mechanisms import streams as _random
+from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
@@ -442,14 +437,14 @@ def test_a_kill_between_the_first_file_and_the_charge_or_the_first_step(name, ch
 def test_a_charge_that_is_refused_at_the_last_moment_leaves_no_file(tmp_path, monkeypatch):
     """Others may charge between the check and the charge: this run never ran, and would be in the way of the next."""
     path, accountant = tmp_path / "run.npz", PrivacyAccountant(1.5, 1e-4)
-    begin = skdp._gradient.estimator.GradientEstimator._begin_file
+    begin = skdp._training.estimator.GradientEstimator._begin_file
 
     def and_others_charge(model, *given):
         begin(model, *given)
         make("sampled", accountant=accountant).fit(X, Y)
 
     with monkeypatch.context() as patch:
-        patch.setattr(skdp._gradient.estimator.GradientEstimator, "_begin_file", and_others_charge)
+        patch.setattr(skdp._training.estimator.GradientEstimator, "_begin_file", and_others_charge)
         with pytest.raises(BudgetExceededError):
             make("sampled", path, accountant=accountant).fit(X, Y)
     assert len(accountant.history) == 1

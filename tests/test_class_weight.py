@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, allocate_budget
-from skdp._fitting.class_weight import class_weights
-from skdp._gradient.classifier import Outputs
+from skdp._checks.class_weight import class_weights
+from skdp._training.outputs.classes import Outputs
 from skdp.ensemble import DPRandomTreesClassifier
 
 CLASSES = np.arange(3)

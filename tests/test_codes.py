@@ -19,7 +19,7 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
-from skdp._fitting.norms import row_norm_of, row_schema_of
+from skdp._checks.row_traits import row_norm_of, row_schema_of
 from skdp.accounting import compose
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import DPStandardScaler, DPTableVectorizer, TableSchema

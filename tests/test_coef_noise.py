@@ -11,7 +11,7 @@ from scipy import stats
 
 from skdp import DPLogisticRegression
 from skdp._training.averaging import last_iterate, tail_average
-from skdp._training.noise import carried
+from skdp._training.noise_kept import carried
 from skdp._training.optimizers import constant, momentum_sgd
 
 FALSE_ALARM = 1e-6

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
-from skdp._fitting.norms import row_norm_of
+from skdp._checks.row_traits import row_norm_of
 from skdp.accounting import GaussianDpEvent, NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
@@ -28,7 +28,7 @@ from skdp.preprocessing import (
     dp_bounds,
 )
 from skdp.preprocessing.bounds import ColumnBounds
-from skdp.preprocessing.sums import _sums, sums_sensitivity
+from skdp.preprocessing.histograms.sums import _sums, sums_sensitivity
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds
 

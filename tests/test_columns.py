@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import reference
 
-from skdp._training.columns import ColumnModel
-from skdp._training.linear import LinearGeometry
+from skdp._training.models.columns import ColumnModel
+from skdp._training.models.linear import LinearGeometry
 
 ROUNDOFF = 2.0**-53
 

@@ -7,10 +7,10 @@ import pytest
 import reference
 
 from skdp._kernels import critic as kernel
-from skdp._random import SecretStream
-from skdp._training.convolutions import ConvolutionalCritic, ConvolutionalModel, _patches, _spread
-from skdp._training.critic import Lot
-from skdp._training.generator import GeneratorNetwork, count_parameters, start_tables
+from skdp.mechanisms.streams import SecretStream
+from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel, _patches, _spread
+from skdp.synthesis.gan.critic import Lot
+from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, start_tables
 
 WIDE = 1e9  # a clip that clips nothing
 SHAPE = (7, 6)

@@ -8,12 +8,12 @@ import reference
 from scipy import stats
 
 from skdp._kernels import critic as kernel
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling
-from skdp._training.adversarial import GeneratorSteps, alternating
-from skdp._training.critic import CriticModel, CriticNetwork, Lot
-from skdp._training.generator import GeneratorNetwork, count_parameters, split_tables, start_tables
 from skdp._training.optimizers import constant, momentum_sgd
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.streams import SecretStream
+from skdp.synthesis.gan.adversarial import GeneratorSteps, alternating
+from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
+from skdp.synthesis.gan.generated_rows import GeneratorNetwork, count_parameters, split_tables, start_tables
 
 WIDE = 1e9  # a clip that clips nothing
 

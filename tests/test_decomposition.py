@@ -24,14 +24,15 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 import skdp.decomposition
-from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, _spectrum
-from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
-from skdp._spectrum import about_mean
+from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
 from skdp._training import threads
 from skdp._training.threads import Crew
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.decomposition import MEAN_SHARE
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms import spectrum as _spectrum
+from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp.mechanisms.spectrum import about_mean
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -17,7 +17,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._fitting.default_delta import check_delta, default_delta, delta_for
+from skdp._checks.default_delta import check_delta, default_delta, delta_for
 from skdp.accounting import get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
-from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training import defaults as rule
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.preprocessing import DPTableVectorizer
 
 PUBLIC = {"n", "n_parameters", "n_steps", "noise_multiplier", "lot_size", "max_grad_norm", "affordable"}

@@ -30,12 +30,15 @@ from skdp import (
     DPRidge,
     PrivacyAccountant,
 )
-from skdp._distributed import model
-from skdp._distributed.engine import in_a_tree
-from skdp._distributed.graphs import check_graph
-from skdp._distributed.lots import lots_of_step
-from skdp._distributed.model import DistributedModel, neighbours
-from skdp._distributed.partitions import (
+from skdp._checks.sources import BlockRecipe
+from skdp._checks.weights import WeightReader
+from skdp._training.dask import distributed_model as model
+from skdp._training.dask.dask_rows import source_of_rows
+from skdp._training.dask.distributed_model import DistributedModel, neighbours
+from skdp._training.dask.engine import in_a_tree
+from skdp._training.dask.graphs import check_graph
+from skdp._training.dask.lots import lots_of_step
+from skdp._training.dask.partitions import (
     BoundPartition,
     Layout,
     Refused,
@@ -44,18 +47,15 @@ from skdp._distributed.partitions import (
     merge_sums,
     sum_partition,
 )
-from skdp._distributed.rows import source_of_rows
-from skdp._fitting.sources import BlockRecipe
-from skdp._fitting.weights import WeightReader
-from skdp._gradient.classifier import ClassReader
-from skdp._gram import MomentSum
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling
-from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.models.linear import LinearGeometry, LinearModel
+from skdp._training.outputs.classes import ClassReader
 from skdp.datasets import TableRows
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.second_moments import MomentSum
+from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
@@ -212,7 +212,7 @@ class OneMachine(LinearModel):
 def fitted_here(model, X, y):
     """The model that a fit in lots gives when the same lots are drawn on one machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skdp.linear_model.LinearModel", OneMachine)
+        patch.setattr("skdp.linear_model.logistic.LinearModel", OneMachine)
         return model.fit(X, y)
 
 
@@ -228,7 +228,7 @@ def test_lots_of_partitions_are_the_lots_that_are_drawn_here_again():
 def test_many_parameters_are_sent_once(monkeypatch):
     X, y = make_people()
     here = classifier(max_iter=3).fit(split(X), split(y))
-    monkeypatch.setattr("skdp._distributed.model._SENT_WITH_A_TASK", 0)
+    monkeypatch.setattr("skdp._training.dask.distributed_model._SENT_WITH_A_TASK", 0)
     np.testing.assert_array_equal(classifier(max_iter=3).fit(split(X), split(y)).coef_, here.coef_)
 
 

@@ -15,10 +15,10 @@ from distributed import Client, LocalCluster
 from distributed.client import futures_of
 
 from skdp import DPPCA, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
-from skdp._distributed import engine
-from skdp._distributed import model as _model
-from skdp._distributed.model import DistributedModel
-from skdp._distributed.rows import source_of_rows
+from skdp._training.dask import distributed_model as _model
+from skdp._training.dask import engine
+from skdp._training.dask.dask_rows import source_of_rows
+from skdp._training.dask.distributed_model import DistributedModel
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = [
@@ -218,7 +218,7 @@ def test_second_moments_survive_a_restart(client, monkeypatch):
         client.restart()
         return engine.on_engine(what, lambda: client.gather(restarted[0]))
 
-    monkeypatch.setattr("skdp._distributed.rows.results", disturbed)
+    monkeypatch.setattr("skdp._training.dask.dask_rows.results", disturbed)
     np.testing.assert_array_equal(DPPCA(2, random_state=1).fit(split(X)).components_, calm.components_)
     assert restarted
 

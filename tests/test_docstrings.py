@@ -46,7 +46,7 @@ MODULES = (
     "skdp.image",
     "skdp.linear_model",
     "skdp.mechanisms",
-    "skdp.metrics",
+    "skdp.synthesis.metrics",
     "skdp.model_selection",
     "skdp.naive_bayes",
     "skdp.neural_network",

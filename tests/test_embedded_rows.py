@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
-from skdp._fitting.norms import row_form_of, row_norm_of
-from skdp._training.one_hot import Blocks, OneHotForm, rows_of_sparse
+from skdp._checks.row_traits import row_form_of, row_norm_of
+from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
 from skdp.accounting import get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism

@@ -24,11 +24,11 @@ from skdp import (
     check_pipeline,
     config_context,
 )
-from skdp._fitting.norms import row_norm_of
+from skdp._checks.row_traits import row_norm_of
 from skdp.ensemble import PublicTreesEmbedding, embedding
 from skdp.ensemble.trees import draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.blocks import Block
+from skdp.preprocessing.schema.blocks import Block
 
 FRAME = customers(200)
 Y = labels(FRAME)

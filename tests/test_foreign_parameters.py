@@ -26,7 +26,7 @@ from skdp import (
     DPRidge,
     allocate_budget,
 )
-from skdp._fitting.foreign_parameters import REPLACEMENTS
+from skdp._guard.foreign_parameters import REPLACEMENTS
 from skdp.base import PrivateEstimator
 
 OURS = {

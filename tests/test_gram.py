@@ -7,10 +7,10 @@ import pytest
 import reference
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp._blas import single_threaded_blas
-from skdp._gram import BLOCK_ROWS, MomentSum, UnitBall
+from skdp._threads import single_threaded_blas
 from skdp._training import threads
 from skdp._training.threads import Crew
+from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall
 
 ROWS = 40
 

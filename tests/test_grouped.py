@@ -14,24 +14,24 @@ from interrupts import StopAfter
 from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
-import skdp._gradient.estimator
-import skdp._training.groups
+import skdp._training.estimator
+import skdp._training.models.groups
 from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling, sampling_at
 from skdp._training.averaging import last_iterate
-from skdp._training.grouped import GroupedModel
-from skdp._training.groups import Groups, find_groups, taken
-from skdp._training.linear import LinearGeometry, LinearModel
 from skdp._training.loop import run_dpsgd
-from skdp._training.network import Architecture, Clip, NetworkModel
-from skdp._training.one_hot import OneHotModel
+from skdp._training.models.grouped import GroupedModel
+from skdp._training.models.groups import Groups, find_groups, taken
+from skdp._training.models.linear import LinearGeometry, LinearModel
+from skdp._training.models.network import Architecture, Clip, NetworkModel
+from skdp._training.models.one_hot import OneHotModel
+from skdp._training.models.wide_linear import WideLinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp._training.wide_linear import WideLinearModel
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling, sampling_at
+from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
@@ -122,7 +122,7 @@ def models_of(name):
     """The table of a case, its model of all rows, and that of its distinct rows."""
     form, n_classes, make = CASES[name]
     data = Table(form, n_classes)
-    groups = find_groups(data.rows, data.values, data.weights, skdp._training.groups.GroupLimit.none())
+    groups = find_groups(data.rows, data.values, data.weights, skdp._training.models.groups.GroupLimit.none())
     assert groups.first.tolist() == list(range(N_DISTINCT))
     np.testing.assert_array_equal(groups.copies, np.bincount(data.group))
     distinct = taken(data.rows, groups.first, data.rows.dtype)
@@ -361,7 +361,7 @@ def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(draw, kind, g
 @pytest.mark.parametrize("kind", ["linear", "trees", "network"])
 def test_neighbours_on_either_side_of_the_choice(draw, kind, grouped_fits, monkeypatch):
     """40 groups of 320 rows pay, 41 do not: the sums differ by one row, whichever way they are computed."""
-    monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
     X, y = repeated(draw, n_distinct=40)
     X[:40], y[:40] = draw(40)
     sums = []
@@ -422,7 +422,7 @@ def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
 def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(
     draw, kind, dtype, parameters, grouped, grouped_fits, monkeypatch
 ):
-    monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
     X, y = repeated(draw, dtype=dtype)
     seeded(kind=kind, **parameters).fit(X, y)
     assert grouped_fits == ([20] if grouped else [])
@@ -469,13 +469,13 @@ def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
 def test_rows_are_compared_after_the_charge(draw, monkeypatch):
     X, y = repeated(draw)
     accountant, charged = PrivacyAccountant(epsilon=1.5, delta=1e-5), []
-    find = skdp._gradient.estimator.find_groups
+    find = skdp._training.estimator.find_groups
 
     def recorded(*arguments):
         charged.append(len(accountant.history))
         return find(*arguments)
 
-    monkeypatch.setattr(skdp._gradient.estimator, "find_groups", recorded)
+    monkeypatch.setattr(skdp._training.estimator, "find_groups", recorded)
     model = seeded(accountant=accountant, group_rows=True, **FULL)
     model.fit(X, y)
     assert charged == [1]
@@ -491,7 +491,7 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._gradient.estimator, "find_groups", interrupted)
+    monkeypatch.setattr(skdp._training.estimator, "find_groups", interrupted)
     with pytest.warns(UserWarning, match="after 0 of 30 steps"):
         model = seeded(accountant=accountant, group_rows=True, **FULL).fit(X, y)
     assert len(accountant.history) == 1
@@ -518,7 +518,7 @@ def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path,
 @pytest.mark.parametrize("group_rows", [True, "auto"])
 def test_a_file_does_not_tell_how_rows_repeat(draw, group_rows, tmp_path, monkeypatch, grouped_fits):
     """Positions of the streams of a seeded, sampled run are the same; by itself such a run is not grouped."""
-    monkeypatch.setattr(skdp._training.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
     headers = []
     for n_distinct in (2, 20, 300):

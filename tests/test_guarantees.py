@@ -24,25 +24,19 @@ from skdp import (
     DPStandardScaler,
     privacy_report,
 )
-from skdp._distributed.lots import lots_of_step
-from skdp._distributed.model import DistributedModel
-from skdp._fitting.weights import WeightReader
-from skdp._gram import MomentSum
+from skdp._checks.weights import WeightReader
 from skdp._kernels.losses import clip_residuals
-from skdp._random import SecretStream
-from skdp._search.plan import SearchPlan
-from skdp._search.scores import Errors, PrivateScore
-from skdp._streaming.memory_map import MappedModel
-from skdp._streaming.model import StreamedModel
-from skdp._training.columns import ColumnModel
-from skdp._training.convolutions import ConvolutionalModel
-from skdp._training.critic import CriticModel, PairModel
-from skdp._training.grouped import GroupedModel
-from skdp._training.linear import LinearModel
-from skdp._training.network import Clip
-from skdp._training.one_hot import OneHotModel
+from skdp._training.dask.distributed_model import DistributedModel
+from skdp._training.dask.lots import lots_of_step
+from skdp._training.models.columns import ColumnModel
+from skdp._training.models.grouped import GroupedModel
+from skdp._training.models.linear import LinearModel
+from skdp._training.models.network import Clip
+from skdp._training.models.one_hot import OneHotModel
+from skdp._training.models.wide_linear import WideLinearModel
 from skdp._training.plan import DPSGDPlan
-from skdp._training.wide_linear import WideLinearModel
+from skdp._training.streamed.memory_map import MappedModel
+from skdp._training.streamed.streamed_model import StreamedModel
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.offset import sum_errors
@@ -50,19 +44,25 @@ from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.second_moments import MomentSum
+from skdp.mechanisms.streams import SecretStream
+from skdp.model_selection.scores import Errors, PrivateScore
+from skdp.model_selection.search_plan import SearchPlan
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
 from skdp.preprocessing import DPTableVectorizer, dp_bounds
-from skdp.preprocessing.weight_bound import WeightPurchase
+from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
-from skdp.synthesis.class_measurement import ClassMeasurement
+from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
+from skdp.synthesis.class_mixture.row_blocks import ClassRows
+from skdp.synthesis.class_mixture.row_sums import ClusterSums, GroupMoments
+from skdp.synthesis.gan.convolutions import ConvolutionalModel
+from skdp.synthesis.gan.critic import CriticModel, PairModel
 from skdp.synthesis.generator import PrivateGenerator
-from skdp.synthesis.measurement import Measurement
-from skdp.synthesis.row_blocks import ClassRows
-from skdp.synthesis.row_sums import ClusterSums, GroupMoments
-from skdp.synthesis.tables import TableSums
+from skdp.synthesis.marginals.contingency_tables import TableSums
+from skdp.synthesis.marginals.noisy_tables import Measurement
 
 SENTENCES = {
     PrivateEstimator: {
@@ -257,8 +257,8 @@ SENTENCES = {
             "tests/test_vectorizer.py::test_a_purchase_is_charged_once_at_the_price_that_is_stated",
             "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
         ],
-        "Its release, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`; everything else is "
-        "post-processing.": [
+        "Its release, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`; everything "
+        "else is post-processing.": [
             "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
             "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
         ],
@@ -694,7 +694,7 @@ SENTENCES = {
         ],
     },
     ColumnModel: {
-        "As of `skdp._training.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if its "
+        "As of `skdp._training.models.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if its "
         "weight is 0.": [
             "tests/test_columns.py::test_no_row_adds_more_than_the_clip",
             "tests/test_columns.py::test_sums_are_those_of_the_plain_reading",
@@ -1081,8 +1081,8 @@ SENTENCES = {
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
             "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
         ],
-        "Proofs are in `skdp.preprocessing.sums.sums_sensitivity` and, for bounds, in "
-        "`skdp.preprocessing.purchase.Purchase`.": [
+        "Proofs are in `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in "
+        "`skdp.preprocessing.histograms.purchase.Purchase`.": [
             "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
             "tests/test_column_buyers.py::test_sums_are_exact_in_any_order",
             "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
@@ -1121,8 +1121,8 @@ SENTENCES = {
             "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
             "tests/test_replay.py::test_one_cell_of_words_moves_the_releases_and_nothing_else",
         ],
-        "Proofs are in `skdp.preprocessing.purchase.Purchase` and, for means, in "
-        "`skdp.preprocessing.sums.sums_sensitivity`.": [
+        "Proofs are in `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in "
+        "`skdp.preprocessing.histograms.sums.sums_sensitivity`.": [
             "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
             "tests/test_purchase.py::test_the_bound_is_attained",
             "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
@@ -1163,7 +1163,7 @@ SENTENCES = {
             "tests/test_purchase.py::test_the_event_of_words_alone",
             "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
         ],
-        "Sensitivity, threshold and proof are those of `skdp.preprocessing.purchase.Purchase`.": [
+        "Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.": [
             "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
             "tests/test_purchase.py::test_the_bound_is_attained",
             "tests/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
@@ -1214,7 +1214,7 @@ SENTENCES = {
             "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
             "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
         ],
-        "Releases, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`.": [
+        "Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.": [
             "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
             "tests/test_purchase.py::test_the_bound_is_attained",
             "tests/test_purchase.py::test_noise_is_that_of_the_event",
@@ -1289,8 +1289,8 @@ SENTENCES = {
         ],
     },
     WeightPurchase: {
-        "The bound is a function of what a `skdp.preprocessing.purchase.Purchase` of one column releases, and of "
-        "public numbers.": [
+        "The bound is a function of what a `skdp.preprocessing.histograms.purchase.Purchase` of one column releases, "
+        "and of public numbers.": [
             "tests/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
         ],
         "What it costs is part of the event of the fit, which is charged before the weights are counted.": [

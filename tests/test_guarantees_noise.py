@@ -9,11 +9,9 @@ import pytest
 from guarantee_cases import FALSE_ALARM, seeded
 from scipy import stats
 
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
-from skdp._training.model import Model
+from skdp._training.models.bound_rows import Model
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp.accounting import (
@@ -23,6 +21,8 @@ from skdp.accounting import (
     flatten,
 )
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 

@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant, allocate_budget, check_pipeline
-from skdp._training.linear import LinearGeometry
-from skdp._training.wide_linear import WideLinearModel
+from skdp._training.models.linear import LinearGeometry
+from skdp._training.models.wide_linear import WideLinearModel
 from skdp.image import ScatteringTransformer
 from skdp.image.filters import low_pass, morlet
 from skdp.image.public_images import PUBLIC_IMAGES

@@ -18,9 +18,9 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from skdp._fitting.rows import check_classes, check_labels, check_table, encode_labels
-from skdp._fitting.weights import check_weights
-from skdp.preprocessing import columns
+from skdp._checks import table as columns
+from skdp._checks.rows import check_classes, check_labels, check_table, encode_labels
+from skdp._checks.weights import check_weights
 
 NAME, NUMBER = "Alice Smith", 424242.125
 SECRETS = NAME, "Alice", "424242"

@@ -31,8 +31,8 @@ from skdp import (
     check_pipeline,
     privacy_report,
 )
-from skdp._least_squares import moments
 from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.linear_model import normal_equations as moments
 from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPTableVectorizer, TableSchema

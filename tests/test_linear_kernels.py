@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 
 import skdp._kernels
-import skdp._training.linear
+import skdp._training.models.linear
 from skdp._kernels import bits as _bits
 from skdp._kernels import linear as _linear
-from skdp._training.linear import LinearGeometry, LinearModel, row_scales
+from skdp._training.models.linear import LinearGeometry, LinearModel, row_scales
 
 DTYPES = [np.float32, np.float64]
 EXP_ERROR = 1e-12  # the kernels promise an exponential to 4e-13 relative
@@ -30,7 +30,7 @@ EXP_ERROR = 1e-12  # the kernels promise an exponential to 4e-13 relative
 def layout(request):
     """Sums over all dense rows are over columns of them where these are few, and else over the rows as they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skdp._training.linear, "_FEW_COLUMNS", {"columns": 10_000, "rows": 0}[request.param])
+        patch.setattr(skdp._training.models.linear, "_FEW_COLUMNS", {"columns": 10_000, "rows": 0}[request.param])
         yield
 
 

@@ -23,7 +23,7 @@ from skdp import (
     config_context,
 )
 from skdp._training import progress
-from skdp._training.linear import LinearModel
+from skdp._training.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable

@@ -23,7 +23,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-import skdp._random
+import skdp.mechanisms.streams
 from skdp import (
     AccountantDetachedError,
     DPLogisticRegression,
@@ -260,13 +260,13 @@ def test_a_pickled_model_predicts_the_same_and_cannot_spend(table, tmp_path, thr
 @pytest.mark.parametrize("seed", [None, 0])
 def test_no_key_is_left_behind(table, seed, monkeypatch):
     keys = []
-    original = skdp._random.SecretStream.__init__
+    original = skdp.mechanisms.streams.SecretStream.__init__
 
     def remembering(self, key):
         keys.append(key)
         original(self, key)
 
-    monkeypatch.setattr(skdp._random.SecretStream, "__init__", remembering)
+    monkeypatch.setattr(skdp.mechanisms.streams.SecretStream, "__init__", remembering)
     model = binary(random_state=seed, **POISSON).fit(*table)
     assert len(keys) >= 3  # the root, sampling, noise
     places = pickle.dumps(model), repr(model).encode(), repr(model.get_params()).encode(), repr(vars(model)).encode()

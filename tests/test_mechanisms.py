@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import chi2
 
 from skdp import BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning, config_context
-from skdp._random import SecretStream
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
 
 FALSE_ALARM = 1e-6
 

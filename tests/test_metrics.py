@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skdp import PrivacyLeakWarning, config_context
-from skdp.metrics import (
+from skdp.synthesis.metrics import (
     frechet_distance,
     inception_score,
     marginal_error,

@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
 from sklearn.pipeline import make_pipeline
 
-import skdp._gradient.estimator
+import skdp._training.estimator
 from skdp import (
     DPPCA,
     BudgetExceededError,
@@ -33,7 +33,7 @@ from skdp import (
     check_pipeline,
     privacy_report,
 )
-from skdp._gradient import regressor as _regressor
+from skdp._training.outputs import bounded as _regressor
 from skdp.accounting import get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
@@ -333,7 +333,7 @@ def test_nothing_is_trained_above_the_ceiling(monkeypatch):
 @pytest.fixture
 def interrupted(monkeypatch):
     """A function that lets fits see Ctrl-C after so many steps; 0 lets them be."""
-    run = skdp._gradient.estimator.run_dpsgd
+    run = skdp._training.estimator.run_dpsgd
 
     def after(n_steps):
         def run_until(*arguments, on_step, **keywords):
@@ -343,7 +343,7 @@ def interrupted(monkeypatch):
 
             return run(*arguments, on_step=stop, **keywords)
 
-        monkeypatch.setattr(skdp._gradient.estimator, "run_dpsgd", run_until)
+        monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", run_until)
 
     return after
 

@@ -20,8 +20,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-import skdp._search.plan
-import skdp._search.search
+import skdp.model_selection.search
+import skdp.model_selection.search_plan
 from skdp import (
     DPPCA,
     BudgetExceededError,
@@ -34,8 +34,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._fitting.releases import new_release
-from skdp._random import SecretStream
+from skdp._fit.releases import new_release
 from skdp.accounting import (
     ComposedDpEvent,
     GaussianDpEvent,
@@ -47,6 +46,7 @@ from skdp.accounting import (
 )
 from skdp.base import Price, PrivateEstimator, StepPlan
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import SCORES, PrivateScore
 from skdp.pipeline import PrivatePipeline
 
@@ -512,9 +512,9 @@ def test_the_score_has_the_noise_of_its_price(scoring, monkeypatch):
     """The winner's score, less the exact one, over many searches is normal with the stated spread."""
     monkeypatch.setattr(NumberOfTries, "draw", lambda self, words: 1)
     plan = []
-    once = skdp._search.search.plan_search
+    once = skdp.model_selection.search.plan_search
     monkeypatch.setattr(
-        skdp._search.search, "plan_search", lambda *a: plan[0] if plan else plan.append(once(*a)) or plan[0]
+        skdp.model_selection.search, "plan_search", lambda *a: plan[0] if plan else plan.append(once(*a)) or plan[0]
     )
     exact = PrivateScore("level", lambda e, X, y: np.full(len(y), 0.6 * SCORES[scoring].bound), SCORES[scoring].bound)
     values = []
@@ -604,14 +604,14 @@ def test_a_step_inside_a_step_says_nothing_of_its_tries(capsys):
 
 
 def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
-    import skdp._gradient.estimator
+    import skdp._training.estimator
 
     accountant = PrivacyAccountant()
 
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._gradient.estimator, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", interrupted)
     made = search(model(accountant=accountant))
     with pytest.raises(KeyboardInterrupt):
         made.fit(X, Y)
@@ -620,7 +620,7 @@ def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
 
 
 def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch):
-    monkeypatch.setattr(skdp._search.plan, "LAWS", (math.inf,))
+    monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (math.inf,))
     accountant, events = PrivacyAccountant(), []
     for count in (0, 2):
         monkeypatch.setattr(NumberOfTries, "draw", lambda self, words, count=count: count)
@@ -637,21 +637,24 @@ def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch
 
 
 def test_poisson_is_not_drawn_without_a_refit(monkeypatch):
-    monkeypatch.setattr(skdp._search.plan, "LAWS", (math.inf, 1.0))
+    monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (math.inf, 1.0))
     assert search(refit=False).fit(X, Y).privacy_event_.shape == 1.0
 
 
 @pytest.mark.parametrize("n_candidates", [2, 6, 40])
 def test_laws_are_compared_at_an_equal_chance_to_try_a_good_candidate(n_candidates):
     missed = 1.0 - max(0.1, 1.0 / n_candidates)
-    means = {s: skdp._search.plan._mean_of_equal_chance(s, 8.0, n_candidates) for s in skdp._search.plan.LAWS}
+    means = {
+        s: skdp.model_selection.search_plan._mean_of_equal_chance(s, 8.0, n_candidates)
+        for s in skdp.model_selection.search_plan.LAWS
+    }
     assert means[math.inf] < means[1.0] == 8.0 < means[0.0]
     chances = [NumberOfTries(mean, shape).pgf(missed) for shape, mean in means.items()]
     assert max(chances) == pytest.approx(min(chances), rel=1e-4)
 
 
 def test_means_at_the_ends():
-    mean_of = skdp._search.plan._mean_of_equal_chance
+    mean_of = skdp.model_selection.search_plan._mean_of_equal_chance
     assert [mean_of(shape, 1.0, 6) for shape in (1.0, 0.0)] == [1.0, 1.0]
     assert math.exp(-mean_of(math.inf, 1.0, 6) / 6) == pytest.approx(5 / 6, rel=1e-5)
     assert mean_of(0.0, 1000.0, 40) is None  # too many to be drawn
@@ -662,8 +665,11 @@ def test_means_at_the_ends():
 
 def test_the_law_that_needs_least_noise_is_taken(monkeypatch):
     noises = {}
-    for shapes in (*((shape,) for shape in skdp._search.plan.LAWS), skdp._search.plan.LAWS):
-        monkeypatch.setattr(skdp._search.plan, "LAWS", shapes)
+    for shapes in (
+        *((shape,) for shape in skdp.model_selection.search_plan.LAWS),
+        skdp.model_selection.search_plan.LAWS,
+    ):
+        monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", shapes)
         noises[shapes] = search().fit(X, Y).score_noise_
     *alone, of_all = noises.values()
     assert of_all == min(alone)
@@ -736,13 +742,13 @@ BY_LEVEL = PrivateScore("level", lambda estimator, X, y: np.full(len(y), estimat
 def test_the_choice_has_its_exact_law(shape, monkeypatch):
     """Best of K draws of an even mixture of N(level, s): density of candidate j at x is f_j(x) phi'(F(x)) / 2."""
 
-    monkeypatch.setattr(skdp._search.plan, "LAWS", (shape,))
-    once, plans = skdp._search.search.plan_search, []
+    monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (shape,))
+    once, plans = skdp.model_selection.search.plan_search, []
     monkeypatch.setattr(
-        skdp._search.search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]
+        skdp.model_selection.search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]
     )
-    price = skdp._search.search.get_epsilon
-    monkeypatch.setattr(skdp._search.search, "get_epsilon", lambda *a, **k: 1.0)
+    price = skdp.model_selection.search.get_epsilon
+    monkeypatch.setattr(skdp.model_selection.search, "get_epsilon", lambda *a, **k: 1.0)
     made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_tries=3, scoring=BY_LEVEL)
     found = [made.fit(X, Y) and (made.best_index_, made.best_score_) for _ in range(2500)]
     chosen, values = np.array(found).T
@@ -788,7 +794,9 @@ def test_the_choice_is_as_private_as_its_price():
 
 def test_candidates_are_drawn_evenly():
     made, stream = search(), SecretStream.from_random_state(4)
-    plan = skdp._search.plan.SearchPlan([None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None, "zero_out")
+    plan = skdp.model_selection.search_plan.SearchPlan(
+        [None] * 6, [], 1.0, 1.0, NumberOfTries(10.0, 1.0), None, "zero_out"
+    )
     drawn = np.concatenate([made._numbers(plan, stream.spawn(i)) for i in range(2000)])
     assert stats.chisquare(np.bincount(drawn.astype(int), minlength=6)).pvalue > FALSE_ALARM
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp._training import linear
-from skdp._training.linear import LinearGeometry, LinearModel
+from skdp._training.models import linear
+from skdp._training.models.linear import LinearGeometry, LinearModel
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 LABELS = np.arange(20) % 2

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp._training import network as network_module
 from skdp._training import threads
-from skdp._training.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
+from skdp._training.models import network as network_module
+from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
 
 DTYPES = [np.float32, np.float64]
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}

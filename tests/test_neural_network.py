@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-import skdp.neural_network.network
+import skdp._training.recipes.network_recipe
 from skdp import (
     AccountantDetachedError,
     BudgetExceededError,
@@ -30,7 +30,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._training.network import NetworkModel
+from skdp._training.models.network import NetworkModel
 from skdp.accounting import compose, get_epsilon
 from skdp.datasets import make_census
 from skdp.mechanisms import GaussianMechanism
@@ -411,7 +411,7 @@ def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, floor
 def rates_of(table, monkeypatch, **parameters):
     """The step lengths that a fit of 20 steps uses."""
     rates = []
-    original = skdp.neural_network.network.momentum_sgd
+    original = skdp._training.recipes.network_recipe.momentum_sgd
 
     def watched(schedule, *arguments):
         def noted(step):
@@ -422,7 +422,7 @@ def rates_of(table, monkeypatch, **parameters):
 
     X, y, classes = table("classes")
     with monkeypatch.context() as patch:
-        patch.setattr(skdp.neural_network.network, "momentum_sgd", watched)
+        patch.setattr(skdp._training.recipes.network_recipe, "momentum_sgd", watched)
         given_noise(classes=classes, sampling_rate=0.5, max_iter=10, **parameters).fit(X, y)
     assert len(rates) == 20
     return rates
@@ -615,7 +615,7 @@ def interrupted(monkeypatch):
                 self.n_calls += 1
                 return super().clipped_gradient_sum(*arguments)
 
-        monkeypatch.setattr(skdp.neural_network.network, "NetworkModel", Interrupted)
+        monkeypatch.setattr(skdp._training.recipes.network_recipe, "NetworkModel", Interrupted)
         return pytest.warns(UserWarning, match=f"interrupted after {n_sums} of 20 steps: .* full charge")
 
     return at

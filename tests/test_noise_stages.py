@@ -9,13 +9,13 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPLogisticRegression, DPMLPClassifier, DPStandardScaler, PrivacyAccountant, allocate_budget
-from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.averaging import ema_average, last_iterate, tail_average
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 
 
 def kept_by_impulse(averaging, n_steps):

@@ -18,7 +18,7 @@ from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import one_hot as _one_hot
 from skdp._kernels.losses import HUBER, LOGISTIC, MULTINOMIAL, POISSON, SQUARED
-from skdp._training.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
+from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows, one_hot_scores
 
 U = 2.0**-53
 FORMS = {

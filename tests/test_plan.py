@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp.accounting import (
     GaussianDpEvent,
@@ -16,6 +15,7 @@ from skdp.accounting import (
     calibrate_noise_multiplier,
     get_epsilon,
 )
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 
 PLAN = DPSGDPlan(PoissonSampling(0.02), max_grad_norm=0.25, noise_multiplier=1.5, n_steps=30, expected_lot_size=20.0)
 

@@ -37,9 +37,9 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import all_estimators
 
 from skdp import DPPCA, DPLogisticRegression, allocate_budget
-from skdp._fitting.public_rules import RULES
-from skdp._fitting.public_steps import COUNTERPARTS, find_faults
-from skdp._fitting.row_wise import row_wise
+from skdp._guard.public_rules import RULES
+from skdp._guard.public_steps import COUNTERPARTS, find_faults
+from skdp._guard.row_wise import row_wise
 
 
 class Tagged(TransformerMixin, BaseEstimator):

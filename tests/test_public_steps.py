@@ -30,8 +30,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skdp._fitting.public_steps import check_types, find_faults, quietly, rounds_by_place
-from skdp._fitting.row_wise import RowWise, row_wise
+from skdp._guard.public_steps import check_types, find_faults, quietly, rounds_by_place
+from skdp._guard.row_wise import RowWise, row_wise
 
 # --- tables and their neighbours ---
 

@@ -10,15 +10,15 @@ import pytest
 from reference import best_partition, joint_estimate
 from scipy.stats import binom, norm
 
-from skdp._random import SecretStream
 from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
-from skdp.preprocessing.cells import Cells, count_cells
-from skdp.preprocessing.edges import _best_partition, equal_mass_edges, median_cell
-from skdp.preprocessing.octaves import OCTAVES, occupied_octaves
-from skdp.preprocessing.purchase import Purchase
-from skdp.preprocessing.threshold import named_categories, observed_counts, stability_threshold
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.cell_tree import Cells, count_cells
+from skdp.preprocessing.histograms.edges import _best_partition, equal_mass_edges, median_cell
+from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
+from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.histograms.threshold import named_categories, observed_counts, stability_threshold
 
 FALSE_ALARM = 1e-6
 N = 400

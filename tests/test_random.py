@@ -25,7 +25,7 @@ from numba import njit
 from scipy.special import kolmogi, ndtr
 from scipy.stats import binom, chi2, norm, poisson
 
-from skdp._random import SecretStream
+from skdp.mechanisms.streams import SecretStream
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "random.json").read_text())
 FALSE_ALARM = 1e-6

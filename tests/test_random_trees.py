@@ -28,18 +28,18 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._random import SecretStream
-from skdp._sampling import sampling_at
-from skdp._training.one_hot import OneHotModel
+from skdp._training.models.one_hot import OneHotModel
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.offset import ERRORS_SENSITIVITY, LARGEST_ERROR, offset_of, sum_errors
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import SUMS_SENSITIVITY, sum_targets, units_of_targets
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.sampling import sampling_at
+from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import TableSchema
-from skdp.preprocessing.blocks import Block
-from skdp.preprocessing.purchase import column_sensitivity
+from skdp.preprocessing.histograms.purchase import column_sensitivity
+from skdp.preprocessing.schema.blocks import Block
 
 FALSE_ALARM = 1e-6
 SCHEMA = {
@@ -1038,7 +1038,7 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
 
     begun = regressor_of(**own)
     with monkeypatch.context() as patch:
-        patch.setattr(f"skdp._gradient.estimator.{place}", interrupted)
+        patch.setattr(f"skdp._training.estimator.{place}", interrupted)
         begun.fit(X, y, weights)
     assert begun.n_steps_ == 0
     resumed = regressor_of(**own).fit(X, y, weights)

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
+from skdp._checks.readings import day_text, days_of, key_of, number_of
 from skdp.preprocessing import DPTableVectorizer
-from skdp.preprocessing.readings import day_text, days_of, key_of, number_of
 
 
 class BrokenZone(datetime.tzinfo):

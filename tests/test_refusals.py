@@ -34,7 +34,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._fitting.running import zero_wild_rows
+from skdp._fit.running import zero_wild_rows
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.model_selection import PrivateScore
 

@@ -40,9 +40,9 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
-from skdp._random import SecretStream
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 

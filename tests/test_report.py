@@ -35,8 +35,6 @@ from skdp import (
     allocate_budget,
     privacy_report,
 )
-from skdp._report import wording
-from skdp._report.price import Priced, guess_at, guess_by_profile
 from skdp.accounting import (
     METHODS,
     EpsilonDeltaDpEvent,
@@ -54,6 +52,8 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.report import sentences as wording
+from skdp.report.price import Priced, guess_at, guess_by_profile
 
 ROOT = Path(__file__).resolve().parents[1]
 RNG = np.random.default_rng(0)
@@ -297,7 +297,7 @@ def test_runs_of_two_constant_noises_are_not_said_to_fall():
 
 @pytest.mark.parametrize("noise", [0.25, np.array([0.25, 0.25]), np.array([[0.1, 0.25, 0.5]])])
 def test_the_noise_in_a_coefficient_is_stated_where_it_is_known(noise):
-    rows = skdp._report.releases.constant_rows(types.SimpleNamespace(coef_noise_=noise))
+    rows = skdp.report.release_table.constant_rows(types.SimpleNamespace(coef_noise_=noise))
     listed = {row["name"]: row["value"] for row in rows}
     if np.min(noise) == np.max(noise):
         assert listed == {"coef_noise_": 0.25}

@@ -23,7 +23,7 @@ from skdp import (
     allocate_budget,
     privacy_report,
 )
-from skdp._report.values import one_line, shown
+from skdp.report.values import one_line, shown
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, (300, 4))
@@ -270,7 +270,7 @@ def test_no_address_in_memory_is_shown_and_no_error_of_a_repr():
 
 def test_the_diagram_of_a_fitted_model_shows_epsilon(benign):
     for model in benign:
-        line = f"\u03b5 = {skdp._report.wording.figure(model.epsilon_)} at \u03b4 = {model.delta_:g}"
+        line = f"\u03b5 = {skdp.report.sentences.figure(model.epsilon_)} at \u03b4 = {model.delta_:g}"
         with sklearn.config_context(display="diagram"):
             html = model._repr_html_()
         assert html.index(line) < html.index("sk-container-id")

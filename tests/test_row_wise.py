@@ -16,9 +16,9 @@ from sklearn.preprocessing import (
     FunctionTransformer,
 )
 
-from skdp._fitting.made_up import CODES, N_ROWS, made_up
-from skdp._fitting.public_steps import find_faults, quietly
-from skdp._fitting.row_wise import RowWise, check_row_wise, row_wise
+from skdp._guard.public_steps import find_faults, quietly
+from skdp._guard.rehearsal_rows import CODES, N_ROWS, made_up
+from skdp._guard.row_wise import RowWise, check_row_wise, row_wise
 
 
 @row_wise

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling, sampling_at
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling, sampling_at
+from skdp.mechanisms.streams import SecretStream
 
 FALSE_ALARM = 1e-6
 INNER = GaussianDpEvent(1.3)

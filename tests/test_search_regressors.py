@@ -22,11 +22,11 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
-from skdp._random import SecretStream
-from skdp._search.scores import ERRORS, score_of
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import PrivateScore
+from skdp.model_selection.scores import ERRORS, score_of
 
 BOUNDS = (-3.0, 5.0)
 N = 400

@@ -33,25 +33,26 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._fitting.sources import BlockRecipe
-from skdp._fitting.weights import WeightReader
-from skdp._gradient.classifier import ClassReader
-from skdp._random import SecretStream
-from skdp._sampling import PoissonSampling
-from skdp._streaming import blocks, model
-from skdp._streaming.ahead import read_ahead
-from skdp._streaming.arrow import source_of_rows
-from skdp._streaming.blocks import BlockSource
-from skdp._streaming.model import RowBlock, StreamedModel
-from skdp._streaming.parquet import ParquetRows
+from skdp._checks.sources import BlockRecipe
+from skdp._checks.weights import WeightReader
 from skdp._training import progress
-from skdp._training.linear import LinearGeometry, LinearModel
-from skdp._training.model import Model
-from skdp._training.network import Architecture, Clip, NetworkModel
+from skdp._training.models.bound_rows import Model
+from skdp._training.models.linear import LinearGeometry, LinearModel
+from skdp._training.models.network import Architecture, Clip, NetworkModel
+from skdp._training.outputs.classes import ClassReader
+from skdp._training.streamed import blocks
+from skdp._training.streamed import streamed_model as model
+from skdp._training.streamed.arrow import source_of_rows
+from skdp._training.streamed.blocks import BlockSource
+from skdp._training.streamed.parquet import ParquetRows
+from skdp._training.streamed.prefetch import read_ahead
+from skdp._training.streamed.streamed_model import RowBlock, StreamedModel
 from skdp.datasets import TableRows
 from skdp.decomposition import DPPCA
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.sampling import PoissonSampling
+from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are few")
 
@@ -493,7 +494,7 @@ def test_components_do_not_read_the_column_that_is_no_feature(tmp_path):
 
 def test_without_pyarrow_a_path_is_refused_before_the_charge(tmp_path, monkeypatch):
     ledger, estimator = charged(tmp_path)
-    monkeypatch.delitem(sys.modules, "skdp._streaming.arrow")
+    monkeypatch.delitem(sys.modules, "skdp._training.streamed.arrow")
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # what an import then does: ImportError
     with pytest.raises(ImportError, match=r"install skdp\[data\]"):
         estimator.fit(TableRows(tmp_path / "t.parquet"), "label")

@@ -20,11 +20,13 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPPCA, BudgetExceededError, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.mechanisms import GaussianMechanism
-from skdp.synthesis import DPClassMixtureGenerator, class_measurement, row_sums
-from skdp.synthesis.class_measurement import shares_of
-from skdp.synthesis.class_mixture import factor_of, shrunk_by_blocks, shrunk_mean
-from skdp.synthesis.clipped_normals import before_clipping, clipped_moments
-from skdp.synthesis.row_blocks import Box, ClassRows, RowProduct
+from skdp.synthesis import DPClassMixtureGenerator
+from skdp.synthesis.class_mixture import noisy_moments as class_measurement
+from skdp.synthesis.class_mixture import row_sums
+from skdp.synthesis.class_mixture.clipped_normals import before_clipping, clipped_moments
+from skdp.synthesis.class_mixture.mixture import factor_of, shrunk_by_blocks, shrunk_mean
+from skdp.synthesis.class_mixture.noisy_moments import shares_of
+from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows, RowProduct
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -92,7 +94,7 @@ class Replay:
 def replayed(monkeypatch):
     found = Replay()
     monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fitting.releases.secrets.token_hex", lambda size: "the name of a release")
+    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
     return found
 
 
@@ -603,7 +605,7 @@ def test_the_charge_stands_before_the_rows_are_summed(monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("a fault in the middle")
 
-    monkeypatch.setattr("skdp.synthesis.row_blocks.Box.scale", fail)
+    monkeypatch.setattr("skdp.synthesis.class_mixture.row_blocks.Box.scale", fail)
     model = generator(accountant=accountant)
     with pytest.raises(RuntimeError, match="in the middle"):
         model.fit(GOOD)

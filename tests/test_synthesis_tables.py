@@ -24,11 +24,21 @@ from skdp import DPPCA, BudgetExceededError, DPStandardScaler, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPTableVectorizer, TableSchema
-from skdp.synthesis import DPMarginalSynthesizer, measurement, selection
-from skdp.synthesis.denoising import TargetTables, onto_simplex, shrunk, shrunk_matrix, targets_of
-from skdp.synthesis.levels import Exclusion
-from skdp.synthesis.mixture import TRIPLES, Mixture, _losses, _OneProduct, _Ones, _ProductPerPair, fit_mixture
-from skdp.synthesis.tables import Interaction, TableSums, centred, count, weighted
+from skdp.synthesis import DPMarginalSynthesizer
+from skdp.synthesis.marginals import noisy_tables as measurement
+from skdp.synthesis.marginals import pair_selection as selection
+from skdp.synthesis.marginals.column_levels import Exclusion
+from skdp.synthesis.marginals.contingency_tables import Interaction, TableSums, centred, count, weighted
+from skdp.synthesis.marginals.denoising import TargetTables, onto_simplex, shrunk, shrunk_matrix, targets_of
+from skdp.synthesis.marginals.product_mixture import (
+    TRIPLES,
+    Mixture,
+    _losses,
+    _OneProduct,
+    _Ones,
+    _ProductPerPair,
+    fit_mixture,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -105,7 +115,7 @@ class Replay:
 def replayed(monkeypatch):
     found = Replay()
     monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fitting.releases.secrets.token_hex", lambda size: "the name of a release")
+    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
     return found
 
 
@@ -292,7 +302,7 @@ def test_counts_at_other_numbers_of_rows(monkeypatch):
     levels = (3, 4, 2)
     codes = [rng.integers(0, size, 1000).astype(np.int32) for size in levels]
     whole = count(codes, (0, 1, 2), levels)
-    monkeypatch.setattr("skdp.synthesis.tables._ROWS", 7)
+    monkeypatch.setattr("skdp.synthesis.marginals.contingency_tables._ROWS", 7)
     np.testing.assert_array_equal(count(codes, (0, 1, 2), levels), whole)
     np.testing.assert_allclose(
         centred(whole), reference.interactions(np.transpose(codes), (0, 1, 2), levels), atol=1e-9
@@ -313,8 +323,8 @@ def test_scores_are_those_of_the_plain_reading():
 def test_the_gradient_of_the_mixture_is_that_of_the_plain_reading(some, with_triples, form, monkeypatch):
     """By central differences of the sum of squared errors, entry by entry."""
     if form == "_ProductPerPair":
-        monkeypatch.setattr("skdp.synthesis.mixture._DENSE", 0)
-        monkeypatch.setattr("skdp.synthesis.mixture._CELLS_OF_A_PAIR", 0)
+        monkeypatch.setattr("skdp.synthesis.marginals.product_mixture._DENSE", 0)
+        monkeypatch.setattr("skdp.synthesis.marginals.product_mixture._CELLS_OF_A_PAIR", 0)
     rng = np.random.default_rng(0)
     levels = (2, 3, 2)
     tables = [rng.dirichlet(np.ones(math.prod(shape))).reshape(shape) for shape in [(2, 3), (2, 2), (3, 2), (2, 3, 2)]]
@@ -925,7 +935,7 @@ def test_the_charge_stands_before_the_rows_are_counted(monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("a fault in the middle")
 
-    monkeypatch.setattr("skdp.synthesis.tables.count", fail)
+    monkeypatch.setattr("skdp.synthesis.marginals.contingency_tables.count", fail)
     model = synthesizer(accountant=accountant)
     with pytest.raises(RuntimeError, match="in the middle"):
         model.fit(people(60))

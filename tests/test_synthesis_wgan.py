@@ -37,7 +37,7 @@ from skdp.accounting import (
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator
-from skdp.synthesis.wgan import COUNT_NOISE
+from skdp.synthesis.gan.wgan import COUNT_NOISE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -78,7 +78,7 @@ class Replay:
 def replayed(monkeypatch):
     found = Replay()
     monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fitting.releases.secrets.token_hex", lambda size: "the name of a release")
+    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
     return found
 
 
@@ -182,7 +182,7 @@ def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
         return noisy
 
     monkeypatch.setattr(GaussianMechanism, "release", kept)
-    from skdp._training import adversarial
+    from skdp.synthesis.gan import adversarial
 
     original = adversarial.alternating
 
@@ -195,7 +195,7 @@ def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
 
         return optimizer._replace(update=update)
 
-    monkeypatch.setattr("skdp.synthesis.adversaries.alternating", watched)
+    monkeypatch.setattr("skdp.synthesis.gan.adversaries.alternating", watched)
     X, y = rows_of()
     for rows in (80, 75):
         seen.clear(), released.clear()
@@ -210,7 +210,7 @@ def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
 )
 def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency, dtype):
     """A row that is removed moves all rows after it, and with them the rounding errors of their sums."""
-    from skdp._training.critic import CriticModel
+    from skdp.synthesis.gan.critic import CriticModel
 
     seen, original = [], CriticModel.clipped_gradient_sum
 
@@ -237,7 +237,7 @@ def test_every_fit_draws_noise_of_its_own():
 def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
     """They draw labels by the shares that samples are drawn by."""
     seen = []
-    from skdp.synthesis import adversaries as module
+    from skdp.synthesis.gan import adversaries as module
 
     original = module.GeneratorSteps
 
@@ -466,7 +466,7 @@ def test_the_charge_stands_before_a_row_is_trained_on(monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("a fault in the middle")
 
-    monkeypatch.setattr("skdp._training.critic.CriticModel.clipped_gradient_sum", fail)
+    monkeypatch.setattr("skdp.synthesis.gan.critic.CriticModel.clipped_gradient_sum", fail)
     model = wgan(accountant=accountant)
     with pytest.raises(RuntimeError, match="in the middle"):
         model.fit(*rows_of())
@@ -475,7 +475,7 @@ def test_the_charge_stands_before_a_row_is_trained_on(monkeypatch):
 
 
 def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
-    from skdp._training.critic import CriticModel
+    from skdp.synthesis.gan.critic import CriticModel
 
     original, calls = CriticModel.clipped_gradient_sum, []
 

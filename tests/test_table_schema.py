@@ -13,8 +13,9 @@ from sklearn.base import clone
 from tables import SCHEMA, customers
 
 from skdp.datasets import make_census
-from skdp.preprocessing import DPTableVectorizer, TableSchema, kinds
-from skdp.preprocessing.kinds import Column
+from skdp.preprocessing import DPTableVectorizer, TableSchema
+from skdp.preprocessing.schema import kinds
+from skdp.preprocessing.schema.kinds import Column
 
 # --- what may be written ---
 

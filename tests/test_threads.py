@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp import DPMLPClassifier, _blas
-from skdp._blas import blas_within_quota, count_usable_threads, single_threaded_blas
-from skdp._training.network import NetworkModel
+from skdp import DPMLPClassifier
+from skdp import _threads as _blas
+from skdp._threads import blas_within_quota, count_usable_threads, single_threaded_blas
+from skdp._training.models.network import NetworkModel
 from skdp._training.threads import Crew
 
 LARGE = 1 << 40

@@ -14,14 +14,14 @@ import pytest
 import reference
 from scipy.stats import chi2, norm
 
-from skdp._random import SecretStream
-from skdp._sampling import FullBatch, PoissonSampling
 from skdp._training.averaging import last_iterate, tail_average
-from skdp._training.linear import LinearGeometry, LinearModel
 from skdp._training.loop import run_dpsgd
+from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp.accounting import PoissonSampledDpEvent
+from skdp.mechanisms.sampling import FullBatch, PoissonSampling
+from skdp.mechanisms.streams import SecretStream
 
 FALSE_ALARM = 1e-6
 PLAIN_STEP = momentum_sgd(constant(1.0), 0.0)  # theta moves by the noisy mean gradient itself

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, _validation
-from skdp._validation import WrongTypeError, check_choice, check_count, check_real
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression
+from skdp._checks import parameters as _validation
+from skdp._checks.parameters import WrongTypeError, check_choice, check_count, check_real
 from skdp.accounting import (
     ComposedDpEvent,
     EpsilonDeltaDpEvent,
@@ -26,7 +27,7 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
 )
-from skdp.accounting.events import read_real, read_whole, show
+from skdp.accounting.events.specifications import read_real, read_whole, show
 
 ROWS = np.full((100, 40), 424242.125)
 

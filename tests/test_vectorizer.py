@@ -31,11 +31,11 @@ from skdp import (
     config_context,
     tabular_pipeline,
 )
-from skdp._fitting.norms import row_norm_of, with_row_norm
+from skdp._checks.row_traits import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.purchase import Purchase
+from skdp.preprocessing.histograms.purchase import Purchase
 
 FRAME = customers(200)
 Y = labels(FRAME)

@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from tables import BOUGHT, ROWS, SCHEMA, customers, labels
 
 from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
+from skdp._checks.table import Table, as_keys, as_numbers
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.columns import Table, as_keys, as_numbers
-from skdp.preprocessing.purchase import Bought, Purchase
+from skdp.preprocessing.histograms.purchase import Bought, Purchase
 
 N = 30
 FRAME = customers(N)

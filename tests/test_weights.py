@@ -27,13 +27,13 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
-from skdp._fitting.weights import WeightReader
-from skdp._random import SecretStream
+from skdp._checks.weights import WeightReader
 from skdp.accounting import GaussianDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPStandardScaler
-from skdp.preprocessing.weight_bound import SHARE, WeightPurchase
+from skdp.preprocessing.histograms.weight_bound import SHARE, WeightPurchase
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
 

@@ -11,12 +11,12 @@ from test_linear_kernels import DTYPES, norm_of, people, rounding_bound
 
 import skdp.linear_model
 from skdp import DPLogisticRegression, PrivacyLeakWarning
-from skdp._blas import blas_threads, single_threaded_blas
 from skdp._kernels import linear as _linear
 from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
-from skdp._training import wide_linear
-from skdp._training.linear import LinearGeometry
-from skdp._training.wide_linear import WideLinearModel
+from skdp._threads import blas_threads, single_threaded_blas
+from skdp._training.models import wide_linear
+from skdp._training.models.linear import LinearGeometry
+from skdp._training.models.wide_linear import WideLinearModel
 from skdp.mechanisms import GaussianMechanism
 
 BLOCK = 128

@@ -96,7 +96,7 @@ def pca_with_mean(task: Task, X: Any, y: Any) -> Any:
 
 @contestant("skdp, secret, float64", "normals", role="ours")
 def normals(task: Task, X: Any, y: Any) -> Any:
-    from skdp._random import SecretStream
+    from skdp.mechanisms.streams import SecretStream
 
     stream = SecretStream.from_random_state(None)
     return lambda: stream.normal(task.n)
@@ -104,7 +104,7 @@ def normals(task: Task, X: Any, y: Any) -> Any:
 
 @contestant("skdp, secret, float32", "normals", role="ours")
 def short_normals(task: Task, X: Any, y: Any) -> Any:
-    from skdp._random import SecretStream
+    from skdp.mechanisms.streams import SecretStream
 
     stream = SecretStream.from_random_state(None)
     return lambda: stream.normal(task.n, "float32")

@@ -89,7 +89,7 @@ def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room,
     tiny : float
         Smallest normal number of the dtype of X.
     room : float
-        By how much the norm of a row is taken longer than computed (`skdp._training.columns.ColumnModel`).
+        By how much the norm of a row is taken longer than computed (`skdp._training.models.columns.ColumnModel`).
     label, weight, scale, length : ndarray of shape (at least m,), float64
         Written. Scales are numbers of the dtype of X.
 

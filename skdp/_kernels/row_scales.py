@@ -62,7 +62,7 @@ def scale_rows(X, radius, unit, icpt, tiny, room, weight, scale, length):
     tiny : float
         Smallest normal number of the dtype of X.
     room : float
-        By how much a length is longer than the norm that was computed (`skdp._training.linear.LinearModel`).
+        By how much a length is longer than the norm that was computed (`skdp._training.models.linear.LinearModel`).
     weight, scale, length : ndarray of shape (n,), dtype of X
         Written. The weight is written only where it becomes 0.
     """

@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._fitting.releases import Release
-from skdp._random import SecretStream
+from skdp._fit.releases import Release
 from skdp._training.optimizers import Vector
 from skdp.exceptions import warn
+from skdp.mechanisms.streams import SecretStream
 
 _SCHEMA = 1
 _FILES_A_RUN = 20

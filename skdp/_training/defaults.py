@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from skdp._sampling import Sampling, sampling_at
 from skdp._training.plan import DPSGDPlan
+from skdp.mechanisms.sampling import Sampling, sampling_at
 
 N_STEPS = 200
 AFFORDABLE = 5e9  # multiplications of a fit, some seconds of one core

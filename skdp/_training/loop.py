@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from skdp._random import SecretStream
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint, Streams, TrainingState
-from skdp._training.model import Model
+from skdp._training.models.bound_rows import Model
 from skdp._training.optimizers import Optimizer, Vector
 from skdp._training.plan import DPSGDPlan
+from skdp.mechanisms.streams import SecretStream
 
 
 def start_of_run(

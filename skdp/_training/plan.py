@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._sampling import Sampling
 from skdp._training.noise_stages import Stage
 from skdp.accounting import DpEvent, SelfComposedDpEvent, compose
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.sampling import Sampling
 
 
 @dataclass(frozen=True)

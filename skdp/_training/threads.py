@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
-from skdp._blas import count_usable_threads
+from skdp._threads import count_usable_threads
 
 _SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
 _END = object()

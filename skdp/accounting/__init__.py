@@ -21,9 +21,23 @@ from .calibration.joint import calibrate_jointly
 from .calibration.noise import calibrate_noise_multiplier, calibrate_sampling_rate, calibrate_steps
 from .calibration.selection import CalibratedSelection, calibrate_selection, cheapest_tries
 from .compare import compare_accountants
-from .composition import compose, flatten
 from .curves import PrivacyProfile, RenyiCurve
-from .events import (
+from .events.composition import compose, flatten
+from .events.interop import from_dp_accounting, to_dp_accounting
+from .events.noise_events import (
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
+    ExponentialMechanismDpEvent,
+    MixtureOfGaussiansDpEvent,
+    RandomizedResponseDpEvent,
+    SingleEpochTreeAggregationDpEvent,
+)
+from .events.sampling_events import (
+    RandomAllocationDpEvent,
+    SampledWithReplacementDpEvent,
+    TruncatedSubsampledGaussianDpEvent,
+)
+from .events.specifications import (
     ComposedDpEvent,
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -38,20 +52,10 @@ from .events import (
     WorstOfDpEvent,
     ZCDpEvent,
 )
-from .interop import from_dp_accounting, to_dp_accounting
+from .formulas.selection_law import NumberOfTries
 from .ledger import Charge, PrivacyAccountant
 from .ledger import resolve_accountant as resolve_accountant  # for the estimators
 from .methods import ADJACENCIES, APPROXIMATIONS, METHODS, get_delta, get_epsilon, get_epsilon_bounds
-from .noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-)
-from .sampling_events import RandomAllocationDpEvent, SampledWithReplacementDpEvent, TruncatedSubsampledGaussianDpEvent
-from .tries import NumberOfTries
 
 __all__ = [
     "ADJACENCIES",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from .events import DpEvent
+from .events.specifications import DpEvent
 from .methods import APPROXIMATIONS, METHODS, check_delta, explain_refusal, get_epsilon
 
 __all__ = ["compare_accountants"]

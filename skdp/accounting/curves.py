@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .events import DpEvent, resolve, show
-from .groups import group_event
+from .events.groups import group_event
+from .events.specifications import DpEvent, resolve, show
 from .methods import (
     check_adjacency,
     check_delta,

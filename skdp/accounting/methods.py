@@ -17,9 +17,9 @@ from .classic.composition import (
 )
 from .classic.gdp import gdp_delta, gdp_epsilon
 from .classic.moments import asymptotic_delta, asymptotic_epsilon, moments_delta, moments_epsilon
-from .events import DpEvent, read_real, read_whole, resolve, show
-from .groups import MOST_IN_GROUP, group_event
-from .numeric import least_delta
+from .events.groups import MOST_IN_GROUP, group_event
+from .events.specifications import DpEvent, read_real, read_whole, resolve, show
+from .formulas.numeric import least_delta
 from .pld.epsilon import FINE, pld_delta, pld_epsilon
 from .pld.grouped import group_delta, group_epsilon
 from .pld.interval import pld_bounds

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .composition import flatten
 from .dominating.pairs import is_priced, name_of, sampled_form
-from .events import (
+from .events.composition import flatten
+from .events.noise_events import SingleEpochTreeAggregationDpEvent
+from .events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
@@ -23,8 +24,7 @@ from .events import (
     ZCDpEvent,
     resolve,
 )
-from .noise_events import SingleEpochTreeAggregationDpEvent
-from .tries import NumberOfTries
+from .formulas.selection_law import NumberOfTries
 
 __all__ = [
     "Concentrated", "FixedSample", "LaplaceRelease", "OtherRelease", "PlainGaussian", "Releases", "Runs",

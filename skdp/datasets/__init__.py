@@ -6,7 +6,7 @@ learn from the rows. They come from a code book.
 
 from __future__ import annotations
 
-from skdp._fitting.sources import TableRows
+from skdp._checks.sources import TableRows
 from skdp.datasets.census import fetch_acs_pums, load_pums, make_census, recode_acs
 from skdp.datasets.cifar import load_cifar10
 from skdp.datasets.mnist import load_mnist

@@ -22,7 +22,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from skdp.datasets import _tables as tables
 from skdp.exceptions import warn
-from skdp.preprocessing.schema import TableSchema
+from skdp.preprocessing.schema.table_schema import TableSchema
 
 __all__ = ["fetch_acs_pums", "load_pums", "make_census", "recode_acs"]
 

@@ -1,29 +1,14 @@
-"""Random trees, drawn from public knowledge and from noisy counts, and one linear model over their leaves.
-
-A public name is loaded when it is first used.
-"""
+"""Random trees, drawn from public knowledge and from noisy counts, and one linear model over their leaves."""
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from skdp._lazy import lazy_face
 
-_PUBLIC = {
-    "DPRandomTreesClassifier": "classifier",
-    "DPRandomTreesRegressor": "regressor",
-    "PublicTreesEmbedding": "embedding",
-}
-
-__all__ = list(_PUBLIC)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC})
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "DPRandomTreesClassifier": "skdp.ensemble.classifier",
+        "DPRandomTreesRegressor": "skdp.ensemble.regressor",
+        "PublicTreesEmbedding": "skdp.ensemble.embedding",
+    },
+)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._gradient.classifier import GradientClassifier
-from skdp._validation import absolute_path
-from skdp.ensemble.linear import RandomTreesRuns
+from skdp._checks.parameters import absolute_path
+from skdp._training.outputs.classes import GradientClassifier
+from skdp.ensemble.leaf_model import RandomTreesRuns
 
 
 class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):

@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.norms import with_row_form, with_row_norm
-from skdp._fitting.private_step import step_of
-from skdp._fitting.protocols import is_private
-from skdp._fitting.public_rules import register
-from skdp._fitting.releases import forget, publish
-from skdp._fitting.rows import check_schema
-from skdp._gram import Doubles
-from skdp._training.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
-from skdp._validation import check_count, check_real, count_threads, show
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import check_count, check_real, count_threads, show
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import with_row_form, with_row_norm
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
+from skdp._fit.private_step import step_of
+from skdp._fit.releases import forget, publish
+from skdp._guard.public_rules import register
+from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp.ensemble.importances import importances
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees
-from skdp.preprocessing.blocks import Block, unique_names
-from skdp.preprocessing.buying import bounds_of_columns, check_bounds
-from skdp.preprocessing.columns import Table
-from skdp.preprocessing.kinds import Column
-from skdp.preprocessing.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
-from skdp.preprocessing.schema import TableSchema
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.schema.blocks import Block, unique_names
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
+from skdp.preprocessing.schema.table_schema import TableSchema
 
 _ROWS = 1024  # of a block, which stays in cache
 _MOST_LEAVES = 1 << 24
@@ -550,7 +550,7 @@ def _public_seed(random_state: Any) -> int:
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._fitting.public_rules`."""
+    """See `skdp._guard.public_rules`."""
     if step.schema is not None and type(step.schema) is not TableSchema and type(step.schema) is not dict:
         yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
     if step.marginals is not None and type(step.marginals) is not dict:

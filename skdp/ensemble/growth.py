@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._gram import Doubles
-from skdp.preprocessing.blocks import Block
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.schema.blocks import Block
 
 _OCTAVES = 8.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp._gram import Doubles
 from skdp.ensemble.trees import Trees
-from skdp.preprocessing.blocks import Block
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.schema.blocks import Block
 
 
 def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Doubles, noise: Doubles) -> Doubles:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import SecretStream
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
 
 OFFSET_SHARE = 0.02
 """Part of mu^2 of a fit that the mean error gets. The steps then have 1 % less of mu."""

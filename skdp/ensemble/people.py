@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._fitting.cells import format_names
-from skdp._gram import Doubles
-from skdp._random import SecretStream
-from skdp._validation import show
-from skdp.mechanisms import GaussianMechanism
-from skdp.preprocessing.blocks import Block
-from skdp.preprocessing.purchase import released
+from skdp._checks.cells import format_names
+from skdp._checks.parameters import show
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import released
+from skdp.preprocessing.schema.blocks import Block
 
 N_CELLS = 32
 """Cells of a number or a date, of equal width on the scale of its schema, or by its bins where that has edges."""
@@ -43,7 +43,7 @@ def count_people(
     weights : ndarray of shape (n,)
         Private, in [0, 1].
     mechanism : GaussianMechanism
-        Of the sensitivity `skdp.preprocessing.purchase.column_sensitivity` of these columns.
+        Of the sensitivity `skdp.preprocessing.histograms.purchase.column_sensitivity` of these columns.
     stream : SecretStream
         Of this release alone.
 

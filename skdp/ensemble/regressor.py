@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._fitting.bounded_targets import TargetBounds, TargetScale
-from skdp._gradient.plan import OFFSET, Plan, Run, Targets
-from skdp._gradient.regressor import GradientRegressor
-from skdp._sampling import Sampling
-from skdp._training.one_hot import OneHotRows
-from skdp._validation import absolute_path
-from skdp.ensemble.linear import RandomTreesRuns
+from skdp._checks.parameters import absolute_path
+from skdp._checks.targets import TargetBounds, TargetScale
+from skdp._training.models.one_hot import OneHotRows
+from skdp._training.outputs.bounded import GradientRegressor
+from skdp._training.run import OFFSET, Plan, Run, Targets
+from skdp.ensemble.leaf_model import RandomTreesRuns
 from skdp.ensemble.offset import ERRORS_SENSITIVITY, OFFSET_SHARE, offset_of, sum_errors
 from skdp.ensemble.target_units import (
     SUMS_SENSITIVITY,
@@ -22,7 +21,8 @@ from skdp.ensemble.target_units import (
     sum_targets,
     units_of_targets,
 )
-from skdp.preprocessing.purchase import SideRelease
+from skdp.mechanisms.sampling import Sampling
+from skdp.preprocessing.histograms.purchase import SideRelease
 
 
 class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._random import SecretStream
-from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
 
 UNITS_SHARE = 0.02
 """Part of mu^2 of a fit that mean and spread get. The steps then have 1 % less of mu."""

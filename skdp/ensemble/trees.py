@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._gram import Doubles
 from skdp._kernels.trees import write_leaves
 from skdp.ensemble.growth import grow, views_of
-from skdp.preprocessing.blocks import Block
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.schema.blocks import Block
 
 _WORD = 64
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._blas import single_threaded_blas
-from skdp._fitting.cells import NUMBER, numbers_of, values_of
-from skdp._fitting.protocols import is_private
-from skdp._fitting.releases import forget, publish
-from skdp._fitting.rows import check_schema, column_names
-from skdp._validation import check_choice, count_threads, show
+from skdp._checks.cells import NUMBER, numbers_of, values_of
+from skdp._checks.parameters import check_choice, count_threads, show
+from skdp._checks.protocols import is_private
+from skdp._checks.rows import check_schema, column_names
+from skdp._fit.releases import forget, publish
+from skdp._threads import single_threaded_blas
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
 
@@ -266,7 +266,7 @@ def _listed_pixels(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def every_value_is_public(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._fitting.public_rules`: every parameter is a plain value."""
+    """See `skdp._guard.public_rules`: every parameter is a plain value."""
     yield from ()
 
 

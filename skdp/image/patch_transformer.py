@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skdp._fitting.public_rules import register
-from skdp._validation import check_count
+from skdp._checks.parameters import check_count
+from skdp._guard.public_rules import register
 from skdp.image.base import ImageTransformer, every_value_is_public
 from skdp.image.patches import PatchFeatures
 from skdp.image.reading import ImageLayout

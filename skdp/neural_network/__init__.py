@@ -1,25 +1,13 @@
-"""Private neural networks.
-
-A public name is loaded when it is first used.
-"""
+"""Private neural networks."""
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from skdp._lazy import lazy_face
 
-_PUBLIC = {"DPMLPClassifier": "classifier", "DPMLPRegressor": "regressor"}
-
-__all__ = list(_PUBLIC)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC})
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "DPMLPClassifier": "skdp.neural_network.classifier",
+        "DPMLPRegressor": "skdp.neural_network.regressor",
+    },
+)

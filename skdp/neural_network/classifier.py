@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._gradient.classifier import GradientClassifier, Outputs
-from skdp._gradient.plan import Run
+from skdp._checks.parameters import absolute_path
 from skdp._training import defaults as rule
-from skdp._validation import absolute_path
-from skdp.neural_network.network import NetworkEstimator
+from skdp._training.outputs.classes import GradientClassifier, Outputs
+from skdp._training.recipes.network_recipe import NetworkEstimator
+from skdp._training.run import Run
 
 
 class DPMLPClassifier(GradientClassifier, NetworkEstimator):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from skdp._gradient.plan import Run
-from skdp._gradient.regressor import GradientRegressor
+from skdp._checks.parameters import absolute_path
 from skdp._training import defaults as rule
-from skdp._validation import absolute_path
-from skdp.neural_network.network import OUT_ACTIVATIONS, NetworkEstimator
+from skdp._training.outputs.bounded import GradientRegressor
+from skdp._training.recipes.network_recipe import OUT_ACTIVATIONS, NetworkEstimator
+from skdp._training.run import Run
 
 
 class DPMLPRegressor(GradientRegressor, NetworkEstimator):

@@ -11,18 +11,18 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
+from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.parameters import show
+from skdp._checks.protocols import is_private
+from skdp._checks.rows import table_shape
 from skdp._config import report_leak, silence
-from skdp._fitting.callers import report_foreign_fit
-from skdp._fitting.default_delta import check_delta, delta_for
-from skdp._fitting.payment import Payment, charged
-from skdp._fitting.private_step import private_steps
-from skdp._fitting.protocols import is_private
-from skdp._fitting.rows import table_shape
-from skdp._random import SecretStream
-from skdp._search.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp._validation import show
+from skdp._fit.payment import Payment, charged
+from skdp._fit.private_step import private_steps
+from skdp._guard.foreign_fits import report_foreign_fit
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.base import warn_of_weak_delta
+from skdp.mechanisms.streams import SecretStream
+from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.pipeline import PrivatePipeline, public_rows_of
 
 

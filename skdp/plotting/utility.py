@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdp._validation import check_count, check_real
+from skdp._checks.parameters import check_count, check_real
 from skdp.accounting.ledger.rounding import to_digits
 
 from ._axes import (

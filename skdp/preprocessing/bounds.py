@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from skdp._validation import absolute_path
+from skdp._checks.parameters import absolute_path
 from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.mechanisms import GaussianMechanism
-from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead
-from skdp.preprocessing.cells import count_cells
-from skdp.preprocessing.edges import bounds_of_mass
-from skdp.preprocessing.octaves import OCTAVES, occupied_octaves
-from skdp.preprocessing.purchase import NOWHERE, column_sensitivity, released
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.preprocessing.histograms.cell_tree import count_cells
+from skdp.preprocessing.histograms.edges import bounds_of_mass
+from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
+from skdp.preprocessing.histograms.purchase import NOWHERE, column_sensitivity, released
+from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, ColumnsRead
 
 
 class ColumnBounds(ColumnBuyer):

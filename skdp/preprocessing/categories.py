@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.rows import check_schema
-from skdp._validation import absolute_path, check_count, check_real
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
 from skdp.accounting import DpEvent
-from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer, ColumnsRead
-from skdp.preprocessing.columns import Table
-from skdp.preprocessing.kinds import Column
-from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.schema import TableSchema
+from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, ColumnsRead
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 
@@ -91,7 +91,7 @@ class DPOneHotEncoder(ColumnBuyer):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
       `delta_` covers the threshold: of all columns of a row together, not of each.
     - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
-      Sensitivity, threshold and proof are those of `skdp.preprocessing.purchase.Purchase`.
+      Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - Named categories are sorted, and do not depend on the order of rows. Categories of a pandas type that no row has
       are not counted.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.

@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.private_step import PrivateStep
-from skdp._fitting.public_rules import register
-from skdp._fitting.releases import forget, publish
-from skdp._fitting.rows import check_schema
-from skdp._validation import absolute_path, check_choice, check_real, show
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_choice, check_real, show
+from skdp._checks.readings import key_of, number_of
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table, as_keys
+from skdp._fit.private_step import PrivateStep
+from skdp._fit.releases import forget, publish
+from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.buying import (
+from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.histograms.sums import moments_event, release_moments
+from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
     ColumnBuyer,
     ColumnsRead,
@@ -26,10 +30,6 @@ from skdp.preprocessing.buying import (
     bounds_of_columns,
     numbers_of,
 )
-from skdp.preprocessing.columns import Table, as_keys
-from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.readings import key_of, number_of
-from skdp.preprocessing.sums import moments_event, release_moments
 
 _STRATEGIES = ("mean", "median", "most_frequent", "constant")
 _MISSING = "missing"
@@ -107,7 +107,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.purchase.Purchase` and, for means, in `skdp.preprocessing.sums.sums_sensitivity`.
+      `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in
+      `skdp.preprocessing.histograms.sums.sums_sensitivity`.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
 
@@ -292,7 +293,7 @@ def _read(key: str, words: bool) -> Any:
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._fitting.public_rules`: an imputer that buys is a private step, which no rule is for."""
+    """See `skdp._guard.public_rules`: an imputer that buys is a private step, which no rule is for."""
     if step.__private_step__() is not None:
         yield "buys values for gaps", 'a step of the pipeline itself, or strategy="constant"'
 

@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.rows import check_schema
-from skdp._validation import absolute_path, check_choice, check_count
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_choice, check_count
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
 from skdp.accounting import DpEvent
-from skdp.preprocessing.buying import (
+from skdp.preprocessing.histograms.edges import all_edges
+from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
     ColumnBuyer,
     ColumnsRead,
@@ -20,11 +23,8 @@ from skdp.preprocessing.buying import (
     bounds_of_columns,
     numbers_of,
 )
-from skdp.preprocessing.columns import Table
-from skdp.preprocessing.edges import all_edges
-from skdp.preprocessing.kinds import Column
-from skdp.preprocessing.purchase import Purchase
-from skdp.preprocessing.schema import TableSchema
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 _ENCODINGS = ("onehot", "onehot-dense", "ordinal")
@@ -105,7 +105,7 @@ class DPQuantileBinner(ColumnBuyer):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
-      Releases, sensitivity and proof are those of `skdp.preprocessing.purchase.Purchase`.
+      Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.rows import check_schema
-from skdp._validation import absolute_path
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
 from skdp.accounting import DpEvent
-from skdp.preprocessing.buying import (
+from skdp.preprocessing.histograms.sums import moments_event, release_moments
+from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
     ColumnBuyer,
     ColumnsRead,
@@ -21,8 +23,6 @@ from skdp.preprocessing.buying import (
     bounds_of_columns,
     numbers_of,
 )
-from skdp.preprocessing.columns import Table
-from skdp.preprocessing.sums import moments_event, release_moments
 
 
 class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
@@ -97,7 +97,8 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.sums.sums_sensitivity` and, for bounds, in `skdp.preprocessing.purchase.Purchase`.
+      `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in
+      `skdp.preprocessing.histograms.purchase.Purchase`.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
 

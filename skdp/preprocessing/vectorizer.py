@@ -11,25 +11,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._fitting.arithmetic import silent_arithmetic
-from skdp._fitting.norms import with_row_norm, with_row_schema
-from skdp._fitting.private_step import PrivateStep
-from skdp._fitting.public_rules import register
-from skdp._fitting.public_steps import output_of
-from skdp._fitting.releases import forget, publish
-from skdp._fitting.rows import check_schema
-from skdp._validation import absolute_path, check_choice, check_count, check_real
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
+from skdp._checks.readings import day_text, days_of
+from skdp._checks.row_traits import with_row_norm, with_row_schema
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table, as_days, as_keys, as_numbers
+from skdp._fit.private_step import PrivateStep
+from skdp._fit.releases import forget, publish
+from skdp._guard.public_rules import register
+from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
-from skdp.preprocessing.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
-from skdp.preprocessing.buying import BuyingPlan, ColumnBuyer
-from skdp.preprocessing.columns import Table, as_days, as_keys, as_numbers
-from skdp.preprocessing.combinations import combinations_left
-from skdp.preprocessing.edges import all_edges
-from skdp.preprocessing.kinds import Column
-from skdp.preprocessing.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
-from skdp.preprocessing.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.readings import day_text, days_of
-from skdp.preprocessing.schema import TableSchema
+from skdp.preprocessing.histograms.edges import all_edges
+from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer
+from skdp.preprocessing.schema.blocks import NUMBERS, Block, numbers_by_rule, row_norm, unique_names
+from skdp.preprocessing.schema.combinations import combinations_left
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.matching import check_input_names, match_columns, read_schema, refuse_dates, sparse_rows
+from skdp.preprocessing.schema.table_schema import TableSchema
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -136,10 +136,10 @@ class DPTableVectorizer(ColumnBuyer):
       one by one: a row of the output is a function of that row, of the schema and of public types. It does not depend
       on whether a gap elsewhere made a library store integers as floats, or booleans as objects.
     - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
-      are those of `skdp.preprocessing.purchase.Purchase`; everything else is post-processing. Kinds of columns come
-      from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are dates, anything
-      else is a category, truth values too (of which one gap makes objects). A list of rows has no types, so its columns
-      are numbers. Categories are never read from a type.
+      are those of `skdp.preprocessing.histograms.purchase.Purchase`; everything else is post-processing. Kinds of
+      columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
+      dates, anything else is a category, truth values too (of which one gap makes objects). A list of rows has no
+      types, so its columns are numbers. Categories are never read from a type.
     - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
       ``add_remove`` not by the number of rows, but by `n_samples_public`.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
@@ -510,7 +510,7 @@ def _dense_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) ->
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._fitting.public_rules`: a vectorizer that buys is a private step, which no rule is for."""
+    """See `skdp._guard.public_rules`: a vectorizer that buys is a private step, which no rule is for."""
     if step.__private_step__() is not None:
         yield "buys what its schema leaves out", "a step of the pipeline itself, or a complete TableSchema"
     elif type(step.schema) is not TableSchema and type(step.schema) is not dict:

@@ -3,12 +3,18 @@
 - `DPMarginalSynthesizer`: tables with the two-way marginals of the private ones.
 - `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
 - `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
+- `metrics`: synthetic rows beside real ones, for those who may see these.
 """
 
 from __future__ import annotations
 
-from skdp.synthesis.class_generator import DPClassMixtureGenerator
-from skdp.synthesis.marginals import DPMarginalSynthesizer
-from skdp.synthesis.wgan import DPWGAN
+from skdp._lazy import lazy_face
 
-__all__ = ["DPWGAN", "DPClassMixtureGenerator", "DPMarginalSynthesizer"]
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "DPClassMixtureGenerator": "skdp.synthesis.class_mixture.class_generator",
+        "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
+        "DPWGAN": "skdp.synthesis.gan.wgan",
+    },
+)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._fitting.leaks import report_classes_read
-from skdp._fitting.rows import check_classes, check_labels, classes_of, encode_labels
-from skdp._gram import Doubles
-from skdp._validation import check_count, show
-from skdp.accounting.events import read_real
+from skdp._checks.leaks import report_classes_read
+from skdp._checks.parameters import check_count, show
+from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
+from skdp.accounting.events.specifications import read_real
 from skdp.base import PrivateEstimator, refuse_fit_params
+from skdp.mechanisms.second_moments import Doubles
 
 LABEL_SHARES = ("bought", "uniform")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..composition import compose
-from ..events import DpEvent, read_real, show
-from ..gaussian import gaussian_epsilon, gaussian_mu
+from ..events.composition import compose
+from ..events.specifications import DpEvent, read_real, show
+from ..formulas.gaussian import gaussian_epsilon, gaussian_mu
+from ..formulas.numeric import Secant
 from ..methods import check_adjacency, check_delta, check_epsilon, get_epsilon
-from ..numeric import Secant
 from .noise import MOST_NOISE, calibrate_noise_multiplier, log_of
 
 __all__ = ["calibrate_jointly"]

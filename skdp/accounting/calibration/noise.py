@@ -15,10 +15,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..events import DpEvent, resolve
-from ..gaussian import gaussian_mu
+from ..events.specifications import DpEvent, resolve
+from ..formulas.gaussian import gaussian_mu
+from ..formulas.numeric import Secant, bisect
 from ..methods import check_adjacency, check_delta, check_epsilon, check_method, get_epsilon, rough_epsilon
-from ..numeric import Secant, bisect
 from ..releases import Releases, releases
 
 __all__ = ["MOST_NOISE", "calibrate_noise_multiplier", "calibrate_sampling_rate", "calibrate_steps", "log_of"]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..events import DpEvent
+from ..events.specifications import DpEvent
+from ..formulas.selection_law import NumberOfTries
 from ..methods import get_epsilon
-from ..tries import NumberOfTries
 from .noise import calibrate_noise_multiplier
 
 __all__ = ["SHAPES", "CalibratedSelection", "calibrate_selection", "cheapest_tries"]

@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..gaussian import gaussian_epsilon
-from ..numeric import minimize
+from ..formulas.gaussian import gaussian_epsilon
+from ..formulas.numeric import minimize
+from ..formulas.response import randomised_response_epsilon
 from ..releases import FixedSample, Releases, SampledGaussian, Statement
-from ..response import randomised_response_epsilon
 
 __all__ = [
     "kinds_of_steps",

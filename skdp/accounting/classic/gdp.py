@@ -16,7 +16,7 @@ import math
 
 from scipy.special import ndtr
 
-from ..gaussian import gaussian_delta, gaussian_epsilon
+from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
 from ..releases import Releases
 
 __all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu"]

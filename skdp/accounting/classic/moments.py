@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..gaussian import mixture_loss
-from ..numeric import Floats
+from ..formulas.gaussian import mixture_loss
+from ..formulas.numeric import Floats
 from ..rdp.sampled import log_moment
 from ..releases import Releases
 

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numeric import Floats, sampled_loss
+from ..formulas.numeric import Floats, sampled_loss
 
 __all__ = ["REVEALED", "LossAtoms", "mix"]
 

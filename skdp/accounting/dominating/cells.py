@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric import Floats
-from ..quadrature import MOST, number_of_nodes, rule
+from ..formulas.numeric import Floats
+from ..formulas.quadrature import MOST, number_of_nodes, rule
 from .atoms import LossAtoms
 
 __all__ = ["Tails", "connect"]

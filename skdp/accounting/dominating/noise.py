@@ -35,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from ..numeric import Floats, sampled_loss
+from ..formulas.numeric import Floats, sampled_loss
 from .atoms import REVEALED, LossAtoms
 from .cells import Tails, connect
 

@@ -33,7 +33,19 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc
 
-from ..events import (
+from ..events.noise_events import (
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
+    ExponentialMechanismDpEvent,
+    MixtureOfGaussiansDpEvent,
+    RandomizedResponseDpEvent,
+)
+from ..events.sampling_events import (
+    RandomAllocationDpEvent,
+    SampledWithReplacementDpEvent,
+    TruncatedSubsampledGaussianDpEvent,
+)
+from ..events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
@@ -41,19 +53,7 @@ from ..events import (
     PoissonSampledDpEvent,
     SampledWithoutReplacementDpEvent,
 )
-from ..noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-)
-from ..numeric import Floats
-from ..sampling_events import (
-    RandomAllocationDpEvent,
-    SampledWithReplacementDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
-)
+from ..formulas.numeric import Floats
 from .atoms import REVEALED, LossAtoms, mix
 from .noise import (
     MOST_SPREAD,

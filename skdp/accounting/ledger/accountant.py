@@ -8,7 +8,7 @@ from typing import Any
 
 from skdp.exceptions import AccountantDetachedError, BudgetFileError
 
-from ..events import DpEvent, NoOpDpEvent, resolve
+from ..events.specifications import DpEvent, NoOpDpEvent, resolve
 from ..methods import check_adjacency, check_delta, check_epsilon
 from ..releases import releases
 from .charges import Charge, Terms, check_text, now, plain_parameters

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from skdp.exceptions import BudgetExceededError
 
-from ..composition import MOST_RELEASES
+from ..events.composition import MOST_RELEASES
 from ..methods import check_epsilon
 from ..refusals import refusal
 from ..releases import Releases, releases

@@ -8,7 +8,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..events import (
+from ..events.noise_events import (
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
+    ExponentialMechanismDpEvent,
+    MixtureOfGaussiansDpEvent,
+    RandomizedResponseDpEvent,
+    SingleEpochTreeAggregationDpEvent,
+)
+from ..events.sampling_events import (
+    RandomAllocationDpEvent,
+    SampledWithReplacementDpEvent,
+    TruncatedSubsampledGaussianDpEvent,
+)
+from ..events.specifications import (
     ComposedDpEvent,
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -20,19 +33,6 @@ from ..events import (
     SelfComposedDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
-)
-from ..noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-)
-from ..sampling_events import (
-    RandomAllocationDpEvent,
-    SampledWithReplacementDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
 )
 from .charges import joint_price
 from .ledger import Ledger

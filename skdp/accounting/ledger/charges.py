@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..events import DpEvent, show
+from ..events.specifications import DpEvent, show
 from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon
 from ..refusals import refusal
 from ..releases import Releases, releases

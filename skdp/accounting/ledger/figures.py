@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skdp.exceptions import BudgetFileError
 
-from ..events import DpEvent, resolve
+from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency, check_delta
 from ..releases import releases
 from .affordable import Affordable, affordable

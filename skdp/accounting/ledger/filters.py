@@ -77,7 +77,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..gaussian import gaussian_mu
+from ..formulas.gaussian import gaussian_mu
 from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
 from ..releases import PlainGaussian, Releases, without_failures
 

@@ -7,8 +7,8 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import Any
 
-from ..composition import MOST_RELEASES, compose, flatten
-from ..events import DpEvent, SelfComposedDpEvent
+from ..events.composition import MOST_RELEASES, compose, flatten
+from ..events.specifications import DpEvent, SelfComposedDpEvent
 from ..methods import check_epsilon
 from ..releases import Releases, releases
 from .charges import ENTRY_KINDS, Charge, Terms, joint_price, methods_for

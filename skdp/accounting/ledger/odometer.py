@@ -39,7 +39,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..gaussian import gaussian_epsilon
+from ..formulas.gaussian import gaussian_epsilon
 from ..rdp.rdp import renyi_epsilon_at
 from .filters import FAILURES, Counts, Filter, failures_of, total_cost
 

@@ -9,17 +9,17 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
-from ..events import (
+from ..events.sampling_events import (
+    RandomAllocationDpEvent,
+    SampledWithReplacementDpEvent,
+    TruncatedSubsampledGaussianDpEvent,
+)
+from ..events.specifications import (
     ComposedDpEvent,
     DpEvent,
     PoissonSampledDpEvent,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
-)
-from ..sampling_events import (
-    RandomAllocationDpEvent,
-    SampledWithReplacementDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
 )
 
 __all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of"]

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from .. import events, noise_events, sampling_events
-from ..events import DpEvent, resolve
+from ..events import noise_events, sampling_events
+from ..events import specifications as events
+from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency
 from .charges import ENTRY_KINDS, Charge, Terms, check_text, plain_parameters
 from .filters import Rule

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numeric import Floats
-from ..quadrature import ERROR, rounding, rule
+from ..formulas.numeric import Floats
+from ..formulas.quadrature import ERROR, rounding, rule
 from .discrete import AtomsPair
 from .pairs import Atoms, Pair
 from .profiles import ProfilePair

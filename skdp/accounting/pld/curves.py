@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 from .bounded import AnyPair
+from .choose_tilt import find_tilt
 from .grid import Composed, deltas_of
 from .resolution import WORK, solve
-from .saddle import find_tilt
 from .tilting import Tilt, ceiling, deviation
 
 __all__ = ["Curve", "compose_curve"]

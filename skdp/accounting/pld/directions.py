@@ -11,15 +11,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..gaussian import gaussian_delta, gaussian_epsilon
+from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
+from ..formulas.selection_law import NumberOfTries
 from ..releases import Releases, Runs
-from ..tries import NumberOfTries
 from .bounded import AnyPair, LaplacePair, ResponsePair
+from .closed_forms import MAX_SHIFT, Simple
 from .curves import Curve, compose_curve
 from .discrete import atoms_pairs
 from .pairs import Pair
 from .profiles import Profile, ProfilePair, select_best
-from .simple import MAX_SHIFT, Simple
 
 __all__ = ["Directed", "directions", "whole_profile"]
 

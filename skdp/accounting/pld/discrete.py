@@ -10,8 +10,8 @@ import numpy as np
 
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import Directions, dominating, fixed_gaussian
-from ..numeric import Floats
-from ..quadrature import ERROR, rounding
+from ..formulas.numeric import Floats
+from ..formulas.quadrature import ERROR, rounding
 from ..releases import Releases
 from .pairs import Atoms
 from .stick import epsilon_of, hockey_stick

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 
-from ..noise_events import ExponentialMechanismDpEvent
-from ..numeric import least_delta
+from ..events.noise_events import ExponentialMechanismDpEvent
+from ..formulas.numeric import least_delta
+from ..formulas.response import randomised_response_delta, randomised_response_epsilon
 from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from ..releases import Releases, SampledGaussian, Statement
-from ..response import randomised_response_delta, randomised_response_epsilon
 from .bounded import AnyPair
+from .choose_tilt import find_tilt
+from .closed_forms import MAX_SHIFT, Simple
 from .directions import Directed, directions
 from .discrete import AtomsPair
 from .profiles import ProfilePair
 from .reading import ROUGH, is_negligible, read_delta, read_epsilon, total_variation
-from .saddle import find_tilt
-from .simple import MAX_SHIFT, Simple
 from .single import single_delta, single_epsilon
 
 __all__ = [

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 from .bounded import AnyPair
 from .tilting import OUTSIDE, Tilt, centres
 

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 from ..releases import Releases
 from .directions import whole_profile
 from .profiles import Profile, ProfilePair

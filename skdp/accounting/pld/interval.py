@@ -6,9 +6,10 @@ import math
 from dataclasses import replace as replace_fields
 from functools import lru_cache
 
-from ..composition import MOST_RELEASES
+from ..events.composition import MOST_RELEASES
 from ..releases import Releases, join, repeat
 from .bounded import AnyPair, LaplacePair, ResponsePair
+from .closed_forms import MAX_SHIFT, Simple
 from .directions import directions
 from .epsilon import FINE, check_kinds, closed_epsilon, least_with_renyi, pld_epsilon
 from .grid import compose_on_grid
@@ -16,7 +17,6 @@ from .lower_bounds import lower_epsilon, single_epsilon
 from .pairs import Pair
 from .reading import Solved, is_negligible, solve_directions
 from .resolution import WORK, finest
-from .simple import MAX_SHIFT, Simple
 
 __all__ = ["pld_bounds"]
 

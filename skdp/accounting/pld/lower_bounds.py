@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..gaussian import gaussian_epsilon
-from ..numeric import Floats
+from ..formulas.gaussian import gaussian_epsilon
+from ..formulas.numeric import Floats
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .discrete import AtomsPair
 from .grid import Composed, GridRelease, release_moment

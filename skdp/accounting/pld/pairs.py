@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..gaussian import mixture_loss
-from ..numeric import Floats
-from ..quadrature import ERROR, lifted, nodes, rounding
+from ..formulas.gaussian import mixture_loss
+from ..formulas.numeric import Floats
+from ..formulas.quadrature import ERROR, lifted, nodes, rounding
 
 __all__ = ["Atoms", "Pair"]
 

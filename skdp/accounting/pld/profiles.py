@@ -31,8 +31,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric import Floats
-from ..tries import NumberOfTries
+from ..formulas.numeric import Floats
+from ..formulas.selection_law import NumberOfTries
 from .pairs import Atoms
 
 __all__ = ["Profile", "ProfilePair", "select_best"]

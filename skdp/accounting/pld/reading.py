@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .bounded import AnyPair
+from .choose_tilt import find_tilt
 from .directions import Directed
 from .grid import Composed, deltas_of
 from .resolution import WORK, solve
-from .saddle import find_tilt
 from .stick import epsilon_of, hockey_stick
 from .tilting import Tilt
 

@@ -22,8 +22,8 @@ import sys
 
 import numpy as np
 
-from ..gaussian import LOG_SQRT_2PI, gaussian_delta, gaussian_epsilon, mills_drop
-from ..numeric import bisect, sampled_loss
+from ..formulas.gaussian import LOG_SQRT_2PI, gaussian_delta, gaussian_epsilon, mills_drop
+from ..formulas.numeric import bisect, sampled_loss
 from .pairs import Pair
 
 __all__ = ["single_delta", "single_epsilon"]

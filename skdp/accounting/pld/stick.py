@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 
 __all__ = ["epsilon_of", "hockey_stick"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .pairs import Atoms
 

@@ -30,7 +30,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 from .mechanisms import log_factorial_rounding
 
 __all__ = ["allocation_rdp"]

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from ..numeric import Floats
+from ..formulas.numeric import Floats
 
 __all__ = ["laplace_rdp", "log_factorial_rounding", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
 

@@ -48,24 +48,19 @@ from ..dominating.pairs import (
     pair_refusal,
     sampled_form,
 )
-from ..events import (
-    DpEvent,
-    EpsilonDeltaDpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-)
-from ..noise_events import (
+from ..events.noise_events import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
     ExponentialMechanismDpEvent,
     MixtureOfGaussiansDpEvent,
 )
-from ..numeric import Floats
-from ..sampling_events import (
+from ..events.sampling_events import (
     RandomAllocationDpEvent,
     SampledWithReplacementDpEvent,
     TruncatedSubsampledGaussianDpEvent,
 )
+from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
+from ..formulas.numeric import Floats
 from .allocation import allocation_rdp
 from .sampled import log1p_exp, log_excess, log_moment
 

@@ -18,8 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..formulas.selection_law import NumberOfTries
 from ..releases import Releases, Runs
-from ..tries import NumberOfTries
 from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
 from .others import other_rdp, other_refusal
 from .sampled import log_moment

@@ -27,8 +27,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from ..gaussian import mixture_loss
-from ..numeric import Floats
+from ..formulas.gaussian import mixture_loss
+from ..formulas.numeric import Floats
 from .mechanisms import log_factorial_rounding
 
 __all__ = ["log1p_exp", "log_excess", "log_moment"]

@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from ..numeric import Floats
-from ..tries import NumberOfTries
+from ..formulas.numeric import Floats
+from ..formulas.selection_law import NumberOfTries
 
 __all__ = ["largest_gain"]
 

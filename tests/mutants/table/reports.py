@@ -3,8 +3,8 @@
 from mutant import mutant
 from paths import BASE, CALLERS, GRADIENT, LEAKS, REPORT, SEARCH, SEARCH_PLAN
 
-FACTS, FIGURES, HTML = REPORT + "facts.py", REPORT + "price.py", REPORT + "as_html.py"
-VALUES, WORDING = REPORT + "values.py", REPORT + "wording.py"
+FACTS, FIGURES, HTML = REPORT + "report_data.py", REPORT + "price.py", REPORT + "as_html.py"
+VALUES, WORDING = REPORT + "values.py", REPORT + "sentences.py"
 
 MUTANTS = [
     # --- figures ---

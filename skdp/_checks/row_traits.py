@@ -1,0 +1,147 @@
+"""What is public of rows, handed on with them by the step that made them: a bound on their norm, their form, a schema.
+
+An attribute carries it, which slices, copies and the results of arithmetic do not have. Norm and schema are defaults of
+parameters, `data_norm` and `schema`, and no more: rows are clipped to the norm like to any other, and read by the
+schema like by any other, so a wrong one costs utility and never privacy. Nor does a wrong form: who uses it compares
+each row with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+_ATTRIBUTE, _FORM = "_row_norm", "_row_form"
+
+
+class NormedRows(np.ndarray):
+    """View of rows of bounded norm, or of a public schema. Whatever is computed or cut from it is a plain array."""
+
+    _row_norm: float | None = None
+    _row_schema: Any = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self._row_norm = self._row_schema = None
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:  # what is written into is no longer what was bounded
+            for each in kwargs["out"]:
+                forget_row_norm(each)
+            kwargs["out"] = tuple(_plain(each) for each in kwargs["out"])
+        return getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        forget_row_norm(self)
+        np.asarray(self)[key] = value
+
+    def __reduce__(self) -> Any:
+        if self._row_schema is not None:
+            return with_row_schema, (np.array(self), self._row_schema)
+        return with_row_norm, (np.array(self), self._row_norm)
+
+
+def with_row_norm(rows: Any, norm: float | None) -> Any:
+    """Return rows that carry a bound on their norm: a view of an array, the sparse matrix itself.
+
+    Parameters
+    ----------
+    rows : ndarray, sparse matrix or frame
+        A frame carries nothing.
+    norm : float or None
+        No row is longer. None carries nothing.
+
+    Returns
+    -------
+    ndarray, sparse matrix or frame
+    """
+    if norm is None:
+        return rows
+    if sp.issparse(rows):
+        setattr(rows, _ATTRIBUTE, float(norm))
+    elif isinstance(rows, np.ndarray):
+        rows = rows.view(NormedRows)
+        rows._row_norm = float(norm)
+    return rows
+
+
+def row_norm_of(rows: Any) -> float | None:
+    """Return the bound that rows carry, None if they carry none."""
+    if not sp.issparse(rows) and not isinstance(rows, NormedRows):
+        return None
+    norm = getattr(rows, _ATTRIBUTE, None)
+    return norm if isinstance(norm, float) and 1e-30 <= norm <= 1e30 else None
+
+
+def with_row_form(rows: Any, form: Any) -> Any:
+    """Return sparse rows that carry what is public of the pattern of each of them.
+
+    Parameters
+    ----------
+    rows : sparse matrix
+        Changed.
+    form : skdp._training.models.one_hot.OneHotForm
+
+    Returns
+    -------
+    sparse matrix
+    """
+    setattr(rows, _FORM, form)
+    return rows
+
+
+def row_form_of(rows: Any) -> Any:
+    """Return the form that sparse rows carry, None if they carry none."""
+    return getattr(rows, _FORM, None) if sp.issparse(rows) else None
+
+
+def with_row_schema(rows: NDArray[Any], schema: Any) -> Any:
+    """Return a view of rows that carries the public schema of its columns, which are named x0, x1, and so on.
+
+    Parameters
+    ----------
+    rows : ndarray
+    schema : skdp.preprocessing.TableSchema or None
+        None carries nothing.
+
+    Returns
+    -------
+    ndarray
+    """
+    if schema is None:
+        return rows
+    made = rows.view(NormedRows)
+    made._row_schema = schema
+    return made
+
+
+def row_schema_of(rows: Any) -> Any:
+    """Return the schema that rows carry, None if they carry none."""
+    return rows._row_schema if isinstance(rows, NormedRows) else None
+
+
+def forget_row_norm(rows: Any) -> None:
+    """Take norm and schema away from rows that are written into."""
+    if isinstance(rows, NormedRows):
+        rows._row_norm = rows._row_schema = None
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, NormedRows) else value
+
+
+__all__ = [
+    "NormedRows",
+    "forget_row_norm",
+    "row_form_of",
+    "row_norm_of",
+    "row_schema_of",
+    "with_row_form",
+    "with_row_norm",
+    "with_row_schema",
+]

@@ -1,0 +1,464 @@
+"""Checks of private input: tables, labels and targets.
+
+A refusal is one line that names the column and the kind of fault. It never holds a cell, a label or a weight: not in
+its text, and not in an exception chained to it. So nothing is raised while another exception is being handled, and
+scikit-learn's own checks, whose messages quote what they refuse, see neither rows nor labels. Messages may contain
+shapes and names of columns. No check depends on scikit-learn's ``assume_finite``, and none warns of a row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
+
+from skdp._checks.cells import (
+    COMPLEX,
+    GAP,
+    KIND_OF_DTYPE,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    all_finite,
+    blocks,
+    float_of,
+    format_names,
+    kind_of_cell,
+    numbers_of,
+    refuse,
+    refuse_not_finite,
+    shape_of,
+    typed_cells,
+    values_of,
+)
+from skdp._config import warn
+
+# --- tables ---
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by_blocks: bool = False) -> Any:
+    """The rows of X as an array or a CSR matrix of finite numbers.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its `n_features_in_` and `feature_names_in_` are set or checked, last of all: a refusal writes nothing.
+    X : array-like, frame or sparse matrix of shape (n, d)
+        Private.
+    reset : bool
+        Whether to set the schema of `estimator`; else X must agree with it.
+    sparse : bool
+        Whether sparse matrices are accepted.
+    by_blocks : bool
+        Whether the rows are converted by the caller, block by block: any real dtype and memory order is then kept, and
+        nothing is copied.
+
+    Returns
+    -------
+    ndarray of shape (n, d) or csr_matrix
+        float32 for float32, else float64, and for lists too, in C order; without duplicate entries if sparse.
+
+    Raises
+    ------
+    TypeError
+        X is sparse where that is not accepted, or holds cells that are neither numbers nor strings.
+    ValueError
+        Anything else.
+    """
+    names = column_names(X)
+    if sp.issparse(X) or (names and _all_columns_sparse(X)):
+        table = _sparse_table(X, accepted=sparse)
+    else:
+        table = _dense_table(X, names, by_blocks=by_blocks)
+    check_finite(table, names)
+    check_schema(estimator, table if names is None else X, reset=reset)
+    return table
+
+
+def read_cells(
+    X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C", *, finite: bool = True
+) -> NDArray[np.floating]:
+    """Return a block of rows as an array of finite numbers, as `check_table` does, without a schema.
+
+    `names` are those of the columns of an array; a frame has its own. The dtype is that of `check_table` by default.
+    Without `finite` it is for the caller to see that all numbers are.
+    """
+    names_of_frame = column_names(X)
+    table = _dense_table(X, names_of_frame, by_blocks=True)
+    with np.errstate(all="ignore"):
+        table = np.asarray(table, dtype=_float_dtype(table.dtype) if dtype is None else dtype, order=order)
+    if finite:
+        check_finite(table, names if names_of_frame is None else names_of_frame)
+    return table
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame of pandas, polars or Arrow, None for anything else."""
+    of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
+    names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
+    if names is None or callable(names):
+        return None
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"X has several columns of one name, {format_names(repeated)}: give each a name of its own.")
+    return list(names)
+
+
+def _all_columns_sparse(X: Any) -> bool:
+    """Whether X is a frame of pandas with sparse columns only."""
+    return hasattr(X, "sparse") and all(map(_is_sparse_dtype, X.dtypes))
+
+
+def _is_sparse_dtype(dtype: Any) -> bool:
+    return type(dtype).__name__ == "SparseDtype" and dtype.kind in "buif" and dtype.fill_value == 0
+
+
+def _sparse_table(X: Any, *, accepted: bool) -> Any:
+    if not accepted:
+        raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
+    if hasattr(X, "iloc"):
+        X = X.sparse.to_coo()
+    check_shape(X.shape)
+    if X.dtype.kind not in "buif":
+        refuse(COMPLEX if X.dtype.kind == "c" else OTHER, "X")
+    intact = True
+    try:
+        X = _check_csr(X)
+    except (ValueError, IndexError):
+        intact = False
+    if not intact:
+        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it again.")
+    with np.errstate(all="ignore"):
+        data = X.data.astype(_float_dtype(X.dtype), copy=False)
+        table = sp.csr_matrix((data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format
+        if not table.has_canonical_format:
+            table = table.copy()
+            table.sum_duplicates()
+    return table
+
+
+def _check_csr(X: Any) -> Any:
+    """Return X in CSR format. Indices beyond its shape are refused: kernels would read and write out of bounds."""
+    if X.format == "coo":
+        return sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape).tocsr()
+    if X.format in ("csr", "csc", "bsr"):
+        X = getattr(sp, f"{X.format}_matrix")((X.data, X.indices, X.indptr), shape=X.shape)
+        X.check_format(full_check=True)
+    table = X.tocsr()
+    if table is not X:
+        table.check_format(full_check=True)
+    return table
+
+
+def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool) -> NDArray[Any]:
+    values = _frame_values(X) if names is not None else values_of("X", X)
+    check_shape(values.shape)
+    if values.dtype.kind not in "buif":
+        values = _convert_columns(values if names is None else X, values.shape, names)
+    # rows of a list have no type but that of their cells, and one cell must not decide on it
+    dtype = values.dtype if names is not None or hasattr(X, "dtype") else np.dtype(np.float64)
+    if not by_blocks or dtype.itemsize > 8:
+        dtype = _float_dtype(dtype)
+    with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is refused as that
+        return np.asarray(values, dtype=dtype, order=None if by_blocks else "C")
+
+
+def _float_dtype(dtype: Any) -> Any:
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) < 2:
+        found = "1D array" if shape else "scalar array"
+        raise ValueError(
+            f"Expected 2D array, got {found} instead. Reshape your data: X.reshape(-1, 1) for one column, "
+            "X.reshape(1, -1) for one row."
+        )
+    if len(shape) > 2:
+        raise ValueError(f"Found array with dim {len(shape)}: X has two dimensions, rows and columns.")
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _frame_values(X: Any) -> NDArray[Any]:
+    """Return the values of a pandas frame if all are numbers of NumPy, else an empty stand-in of its shape."""
+    dtypes = list(X.dtypes) if hasattr(X, "iloc") else []
+    if dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
+        return X.to_numpy(dtype=np.result_type(*dtypes))
+    return np.broadcast_to(np.array(None), X.shape)
+
+
+def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> NDArray[Any]:
+    """Convert the columns of a frame, or of an array of objects, to numbers; a gap becomes NaN."""
+    columns = []
+    for j in range(shape[1]):
+        cells = _column(X, j)
+        fault, column = numbers_of(cells) if cells.ndim == 1 else (OTHER, cells)
+        if fault != NUMBER:
+            refuse(fault, "X", f" in column {format_names([j if names is None else names[j]])}")
+        columns.append(column)
+    return np.column_stack(columns)
+
+
+def _column(X: Any, j: int) -> NDArray[Any]:
+    if isinstance(X, np.ndarray):
+        return X[:, j]
+    if not hasattr(X, "iloc"):
+        return values_of("X", X.to_series(j) if hasattr(X, "to_series") else X.column(j))
+    series = X.iloc[:, j]
+    if isinstance(series.dtype, np.dtype) or series.dtype.kind not in "buif":
+        return values_of("X", series)
+    return series.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def check_finite(table: Any, names: list[Any] | None) -> None:
+    """Refuse NaN and infinity in a table, and name the columns that hold them."""
+    values = table.data if sp.issparse(table) else table
+    if all_finite(values):
+        return
+    found = np.zeros(table.shape[1], bool), np.zeros(table.shape[1], bool)
+    for kind, test in zip(found, (np.isnan, np.isinf), strict=True):
+        if sp.issparse(table):
+            kind[table.indices[test(values)]] = True
+        else:
+            for block in blocks(values):
+                kind |= test(block).any(axis=0)
+    columns = np.flatnonzero(found[0] if found[0].any() else found[1]).tolist()
+    where = f" in column {format_names([j if names is None else names[j] for j in columns])}"
+    refuse_not_finite("X", nan=bool(found[0].any()), where=where)
+
+
+def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Set or check names and number of columns by scikit-learn, with messages in one line."""
+    fault = None
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        fault = kind(" ".join(str(error).split()))
+    if fault is not None:  # raised outside the handler, so that no context is chained to it
+        raise fault
+
+
+# --- labels ---
+
+
+def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = False) -> NDArray[Any]:
+    """Return the labels as an array, one label per row.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, 1), or (n_rows, k) if `columns`
+        Private. Numbers, or strings.
+    n_rows : int
+    classes : sequence or None
+        None if the classes will be read from y; continuous labels are then refused.
+    columns : bool
+        Whether several columns of one label each are accepted. They may be sparse.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or (n_rows, k) for k > 1 columns
+        Of objects where y has no dtype: numbers are of Python's types ``int`` and ``float`` then, and one ``1.0`` among
+        them changes no other label.
+    """
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None: give one label a row.")
+    if columns and sp.issparse(y):
+        y = y.toarray()
+    labels = _check_label_shape(values_of("y", y), columns=columns)
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}], of X and y: "
+            "give one label a row."
+        )
+    labels = _check_label_types(labels)
+    numbers = _floats_among(labels)
+    if not all_finite(numbers):
+        refuse_not_finite("y", nan=bool(np.isnan(numbers).any()))
+    if classes is None and labels.ndim == 1 and _is_continuous(labels):
+        raise ValueError(
+            "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
+            "classes: cut y into public classes, or use a regressor."
+        )
+    return np.ascontiguousarray(labels)
+
+
+def _check_label_shape(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
+        return labels[:, 0]
+    if labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
+        raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")
+    return labels
+
+
+def _check_label_types(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are all numbers, or all strings."""
+    if labels.dtype.kind in "buifU":
+        return labels
+    cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OST" else []
+    types = set(map(type, cells))
+    kinds = set(map(kind_of_cell, types)) or {KIND_OF_DTYPE.get(labels.dtype.kind, OTHER)}
+    if GAP in kinds or any(isinstance(cell, float | np.floating) and np.isnan(cell) for cell in cells):
+        refuse_not_finite("y", nan=True)
+    if COMPLEX in kinds or TIME in kinds:
+        refuse(COMPLEX if COMPLEX in kinds else TIME, "y")
+    if kinds == {NUMBER, STRING}:
+        raise ValueError("y has labels of several types, numbers and strings: give all of one type.")
+    if kinds == {STRING} and not all(isinstance(cell, str) for cell in cells):
+        raise ValueError("y has labels of bytes: give all of them as text, decoded.")
+    if kinds == {STRING}:
+        return _as_objects(map(str.__str__, cells), labels.shape)
+    if kinds == {NUMBER}:
+        return _label_numbers(cells, types).reshape(labels.shape)
+    raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
+
+
+def _label_numbers(cells: list[Any], types: set[type]) -> NDArray[Any]:
+    """Return labels that are numbers as an array if all are of one type, else as objects that keep their values."""
+    if types <= {bool, np.bool_}:
+        return np.array(cells, np.bool_)
+    if not types <= {int, float}:
+        cells = list(map(_number_of_label, cells))
+        types = set(map(type, cells))
+    alike = typed_cells(cells, types)
+    return _as_objects(cells, (len(cells),)) if alike is None else alike
+
+
+def _number_of_label(cell: Any) -> int | float:
+    """Return a number as a whole number of Python, of any size, or as a float."""
+    try:
+        return int(cell) if isinstance(cell, Integral | np.bool_) else float_of(cell)
+    except Exception:  # somebody's own number, whose message may quote it
+        return math.nan
+
+
+def _as_objects(cells: Iterable[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.fromiter(cells, object, math.prod(shape)).reshape(shape)
+
+
+def _floats_among(labels: NDArray[Any]) -> NDArray[np.floating]:
+    """Return the labels that are floats."""
+    if labels.dtype.kind == "O":
+        return np.array([label for label in labels.ravel().tolist() if type(label) is float], np.float64)
+    return labels if labels.dtype.kind == "f" else np.empty(0)
+
+
+def _is_continuous(labels: NDArray[Any]) -> bool:
+    numbers = _floats_among(labels)
+    return bool((numbers != np.floor(numbers)).any())
+
+
+def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """Distinct values of labels, at least two."""
+    values = np.unique(labels)
+    if len(values) < 2:
+        raise ValueError(
+            "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
+        )
+    if values.dtype.kind == "O" and not isinstance(values[0], str):
+        narrowed = np.asarray(values.tolist())
+        return narrowed if narrowed.tolist() == values.tolist() else values
+    return values
+
+
+def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused.
+
+    A label is compared by its value: whole numbers beyond 2**53 are not rounded to floats.
+    """
+    codes = _searched(y, classes) if _are_compared_exactly(y, classes) else _looked_up(y, classes)
+    if (codes < 0).any():
+        remedy = "list every class that can occur, in the type that y has"
+        if _is_continuous(y):
+            remedy = "y is continuous (numbers with a fractional part): cut it into these classes, or use a regressor"
+        raise ValueError(f"y contains labels that are not in classes={classes.tolist()!r}: {remedy}.")
+    return codes
+
+
+def _are_compared_exactly(y: NDArray[Any], classes: NDArray[Any]) -> bool:
+    """Whether NumPy compares the labels with the classes as they are, by their public types and the classes alone."""
+    kinds = {y.dtype.kind, classes.dtype.kind}
+    if kinds == {"U"} or kinds == {"f"}:
+        return True
+    return kinds <= set("biuf") and bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
+
+
+def _searched(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    # A label beyond the last class gets the last position, and fails the comparison.
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return np.where(classes[codes] == y, codes, -1)
+
+
+def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    positions = {label: position for position, label in enumerate(classes.tolist())}
+    found = map(positions.get, y.ravel().tolist(), itertools.repeat(-1))
+    return np.fromiter(found, np.int64, y.size).reshape(y.shape)
+
+
+def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return the targets of a regressor, one finite number per row."""
+    fault, targets = numbers_of(check_labels(y, n_rows, classes=()))
+    if fault != NUMBER:
+        refuse(fault, "y")
+    with np.errstate(all="ignore"):
+        targets = targets.astype(np.float64)
+    if not all_finite(targets):  # of longdouble
+        refuse_not_finite("y", nan=False)
+    return targets
+
+
+def check_classes(name: str, classes: Any) -> NDArray[Any]:
+    """Return public `classes`, a sequence of at least two distinct values, as a sorted array."""
+    if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
+        raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
+    given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    shown = f"{name}={' '.join(repr(given).split())}"
+    kinds = {kind_of_cell(type(each)) for each in given}
+    if len(kinds) > 1 or not kinds <= {NUMBER, STRING}:
+        raise ValueError(f"{shown} is no list of numbers or of strings: give classes all of one type.")
+    values = np.asarray(given)
+    if values.dtype.kind == "f" and not all_finite(values):
+        raise ValueError(f"{shown} has a class that is no finite number: list every class that can occur.")
+    if values.dtype.kind == "f" and values.tolist() != given:
+        raise ValueError(f"{shown} has whole numbers beyond 2**53 beside floats, which round them: give text.")
+    distinct = np.unique(values)
+    if len(distinct) < 2:
+        raise ValueError(f"{shown} names fewer than two classes: list every class that can occur.")
+    if len(distinct) < len(given):
+        raise ValueError(f"{shown} repeats a class: name each class once.")
+    return distinct
+
+
+def table_shape(X: Any) -> tuple[int, int]:
+    """Rows and columns of a table of any kind."""
+    shape = shape_of("X", X)
+    if len(shape) == 0:
+        raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
+    return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
+
+
+__all__ = [
+    "check_classes",
+    "check_labels",
+    "check_schema",
+    "check_shape",
+    "check_table",
+    "check_targets",
+    "classes_of",
+    "column_names",
+    "encode_labels",
+    "table_shape",
+]

@@ -1,0 +1,334 @@
+"""Rows that are not in memory: how a fit notices them, what is public of them, and how it reads them after its charge.
+
+A `RowSource` says what is public of rows, their number and the names and types of their columns, and reads no cell to
+say it. A fit plans with that, is charged, and only then hands the source what it is to do with the rows: a
+`BlockRecipe` that makes a model of a block of them, or a sum to which blocks are added. Whether the blocks come one
+after the other from a file or lie on many machines is for the source to know.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import show
+from skdp._checks.rows import read_cells
+
+_READERS = {
+    "numpy": "skdp._training.streamed.memory_map",
+    "pyarrow": "skdp._training.streamed.arrow",
+    "dask": "skdp._training.dask.dask_rows",
+}
+"""Modules whose ``source_of_rows(X, columns, y, sample_weight)`` returns a `RowSource`, by the package of X's type.
+
+They are imported when such rows are seen, so that nothing of pyarrow or Dask is imported otherwise.
+"""
+
+
+_FOLDER_OF_JOBLIB = "joblib_memmapping_folder"
+"""In the names of the maps by which joblib sends large arrays to its processes. These are rows in memory as they are
+everywhere else: what a fit checks, and when, does not depend on ``n_jobs``."""
+
+
+class TableRows:
+    """Rows of a table that is not in memory, and the columns of it that are features.
+
+    Parameters
+    ----------
+    source : str, path-like, sequence of these, pyarrow.dataset.Dataset, pyarrow.Table or Dask dataframe
+        Paths name Parquet files, or one folder of them. Private, but for its number of rows and the names and types of
+        its columns.
+    columns : sequence of str or None, default=None
+        Names of the columns that are features, in this order. None takes all columns but those that ``fit`` is given as
+        `y` and `sample_weight`, in the order of the table.
+
+    See Also
+    --------
+    skdp.DPLogisticRegression : Its ``fit`` takes such rows, with the name of a column as `y`.
+
+    Notes
+    -----
+    Nothing is read before a fit is charged but metadata.
+    """
+
+    def __init__(self, source: Any, columns: Sequence[str] | None = None) -> None:
+        self.source = source
+        self.columns = columns
+
+    def __repr__(self) -> str:
+        return f"TableRows({show(self.source)}, columns={self.columns!r})"
+
+
+SumT = TypeVar("SumT", bound="Sum")
+
+TargetReading = Callable[[Any, Any, int], tuple[Any, Any]]
+"""Makes target values and weights of (labels, weights or None, number of rows), or refuses them. It can be pickled."""
+
+
+class Sum(Protocol):
+    """A sum over rows to which blocks of rows are added, and other such sums."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were added."""
+
+    @property
+    def add(self) -> Callable[..., None]:
+        """Add a block of rows, with its target values and weights if there is a reader of targets."""
+
+    def merge(self, other: Any) -> None:
+        """Add a sum over other rows."""
+
+
+@dataclass(frozen=True)
+class BlockRecipe:
+    """What makes a model of a block of rows as they are stored. It can be pickled, and holds nothing secret.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a model of (rows, target values, weights), all of them checked.
+    read_targets : TargetReading
+    dtype : dtype
+        Of the rows.
+    names : list of str or None
+        Names of the columns, for refusals.
+    order : {"C", "F"}
+        Memory order of the rows that `make` takes.
+    finite : bool
+        Whether NaN and infinity are refused here; else the model refuses them when it reads the rows.
+    """
+
+    make: Callable[[Any, Any, Any], Any]
+    read_targets: TargetReading
+    dtype: np.dtype[Any]
+    names: list[str] | None = None
+    order: Literal["C", "F"] = "C"
+    finite: bool = True
+
+    def __call__(self, rows: Any, labels: Any, weights: Any = None) -> Any:
+        """Return the model of a block, which is a context manager; refuse NaN, infinity and labels of no class.
+
+        Parameters
+        ----------
+        rows : array-like or frame of shape (m, d)
+        labels : array-like of shape (m,)
+        weights : array-like of shape (m,) or None
+        """
+        table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)
+        values, weights = self.read_targets(labels, weights, len(table))
+        return self.make(table, values, cast_weights(weights, self.dtype))
+
+
+class RowSource:
+    """Base class of rows that are not in memory, with the targets and weights that belong to them, if any.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        None if it is not known before the rows are read; estimators then need `n_samples_public`.
+    n_features : int
+    dtype : dtype
+        float32 or float64, in which blocks of rows are handed to models.
+    names : list of str or None
+        Names of the columns that are features.
+    binds_once : bool
+        Whether blocks stay bound for all steps, and are not read and bound again in each.
+    """
+
+    n_rows: int | None
+    n_features: int
+    dtype: np.dtype[Any]
+    names: list[str] | None = None
+    binds_once = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, 0 for a number of rows that is not known."""
+        return self.n_rows or 0, self.n_features
+
+    def like(self) -> Any:
+        """Return what shows scikit-learn the names and the number of columns: by default the source, without names."""
+        return self
+
+    def check_targets(self) -> None:
+        """Refuse labels and weights that their types, which are public, show to be none."""
+
+    def of_features(self) -> RowSource:
+        """Return these rows without labels and weights, which are then not read."""
+        return self
+
+    def bind(self, recipe: BlockRecipe, plan: Any) -> Any:
+        """Return a context manager that gives the model of all rows, for the steps of a `DPSGDPlan`.
+
+        Called after the charge, like what follows.
+        """
+        raise NotImplementedError
+
+    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
+        """Return the sum over all rows; `new_sum` can be pickled and makes an empty one.
+
+        It may be given `crew`, threads that share the work of adding up.
+        With `read_targets`, as of `BlockRecipe`, targets and weights of the rows are added with them.
+        """
+        raise NotImplementedError
+
+    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """Return the results of a function of a block of rows, one after the other in the order of the rows."""
+        raise NotImplementedError
+
+
+class Found(NamedTuple):
+    """Rows that may not be in memory: their kind, the rows, and the columns that were chosen of them."""
+
+    kind: str
+    rows: Any
+    columns: Sequence[str] | None
+
+
+def found_rows(X: Any) -> Found | None:
+    """Return what X is if its rows are not in memory by its type, else None. Reads nothing."""
+    if isinstance(X, TableRows):
+        kind = "pyarrow" if isinstance(X.source, str | os.PathLike | list | tuple) else _package(X.source)
+        if kind not in ("pyarrow", "dask"):
+            raise TypeError(f"TableRows of a {type(X.source).__name__}: give a path, a pyarrow Dataset or Table.")
+        return Found(kind, X.source, X.columns)
+    kind = _package(X)
+    if kind == "dask" or (kind == "pyarrow" and "dataset" in type(X).__module__ + type(X).__name__.lower()):
+        return Found(kind, X, None)
+    return None
+
+
+def is_elsewhere(X: Any, y: Any = None) -> bool:
+    """Whether rows are read by a source: those not in memory, maps, and tables of which `y` names a column."""
+    return _found_to_fit(X, y) is not None
+
+
+def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> RowSource | None:
+    """Return the source of rows that are not in memory, with their targets and weights; None for all other rows.
+
+    A memory map is one, and so is a table in memory of which `y` names a column. Reads metadata alone.
+    """
+    found = _found_to_fit(X, y)
+    return None if found is None else _read(found, found.columns, y, sample_weight)
+
+
+def source_to_fit(
+    X: Any, y: Any, sample_weight: Any, outputs: str, *, are_named: bool, n_samples_public: Any
+) -> RowSource | None:
+    """Return the source of rows with targets, as `source_of` does, or refuse what would have to be read of them.
+
+    Parameters
+    ----------
+    X, y, sample_weight : object
+        As given to ``fit``.
+    outputs : str
+        The parameter that names classes or bounds of targets.
+    are_named : bool
+        Whether it does; if not, a memory map is an array like any other.
+    n_samples_public : int or None
+
+    Raises
+    ------
+    ValueError
+        In one line, before anything but metadata is read.
+    """
+    found = _found_to_fit(X, y)
+    if found is None:
+        return None
+    if isinstance(X, np.memmap) and (not are_named or getattr(y, "ndim", 1) != 1):
+        return None  # an array like any other, of which classes are read, or of several labels a row
+    if not are_named:
+        raise ValueError(
+            f"{outputs}=None with rows that are not in memory, of which nothing is read before the charge: give the "
+            f"public {outputs}."
+        )
+    source = _read(found, found.columns, y, sample_weight)
+    if y is None:
+        raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+    source.check_targets()
+    if source.n_rows is None and n_samples_public is None:
+        raise ValueError(
+            "n_samples_public=None with rows whose number is not known before they are read: give it, a round number "
+            "near theirs."
+        )
+    return source
+
+
+def _found_to_fit(X: Any, y: Any) -> Found | None:
+    if isinstance(X, np.memmap) and _FOLDER_OF_JOBLIB not in str(X.filename):
+        return Found("numpy", X, None)
+    if isinstance(y, str) and _package(X) == "pyarrow":
+        return Found("pyarrow", X, None)
+    return found_rows(X)
+
+
+def _read(found: Found, columns: Any, y: Any, sample_weight: Any) -> RowSource:
+    try:
+        reader = importlib.import_module(_READERS[found.kind])
+    except ImportError:
+        raise ImportError(f"rows of this kind are read with {found.kind}: install skdp[data].") from None
+    source: RowSource = reader.source_of_rows(found.rows, columns, y, sample_weight)
+    return source
+
+
+def source_to_predict(X: Any, names: Any) -> RowSource | None:
+    """Return the source of rows to predict, by default of the columns of these names; None for rows in memory."""
+    found = found_rows(X)
+    if found is None:
+        return None
+    return _read(found, names if found.columns is None else found.columns, None, None)
+
+
+def refuse_rows_elsewhere(who: str, X: Any) -> None:
+    """Refuse rows that are not in memory, in one line, where they cannot be read block by block."""
+    if found_rows(X) is not None:
+        raise TypeError(
+            f"X is a {type(X).__name__}, rows that are not in memory, which {who} cannot read: give an array or a "
+            "frame, or fit a linear model, a network or DPPCA."
+        )
+
+
+def after_the_charge(what: str, function: Callable[..., Any], *given: Any) -> Any:
+    """Return ``function(*given)``; a refusal says that the charge stands, and nothing else is chained to it."""
+    refusal = ""
+    try:
+        return function(*given)
+    except (TypeError, ValueError) as error:
+        refusal = " ".join(str(error).split())
+    raise ValueError(f"{what}, after the fit was charged, which stands: {refusal}")
+
+
+def cast_weights(weights: Any, dtype: Any) -> Any:
+    """Cast weights, numbers in [0, 1], to the dtype of the rows."""
+    if not isinstance(weights, np.ndarray):
+        return weights
+    with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a weight
+        return weights.astype(dtype)
+
+
+def _package(X: Any) -> str:
+    """Return the package of the type of X; "dask" for all that is a Dask collection."""
+    return "dask" if hasattr(X, "__dask_graph__") else type(X).__module__.partition(".")[0]
+
+
+__all__ = [
+    "BlockRecipe",
+    "RowSource",
+    "TableRows",
+    "TargetReading",
+    "after_the_charge",
+    "cast_weights",
+    "found_rows",
+    "is_elsewhere",
+    "refuse_rows_elsewhere",
+    "source_of",
+    "source_to_fit",
+    "source_to_predict",
+]

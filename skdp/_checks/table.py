@@ -1,0 +1,332 @@
+"""Columns of a table of any kind: what their types say, and their cells as numbers, as days or as keys.
+
+A cell is read for itself: what becomes of it depends on no other cell, and neither on whether a gap elsewhere in the
+column made pandas or NumPy store it as another type. Kinds come from types, never from values. A refusal is one line
+that names the column and no cell.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import (
+    COMPLEX,
+    GAP,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    decoded,
+    format_names,
+    kind_of_cell,
+    typed_cells,
+    values_of,
+)
+from skdp._checks.readings import day_text, days_of, days_of_array, key_of, number_of, truth_of
+from skdp._checks.rows import check_shape, column_names
+
+_WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
+_EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {
+    object, np.void, np.datetime64, np.timedelta64
+}  # fmt: skip
+"""Types of which no two equal cells are read differently. NumPy compares spans and moments in a common unit, and wraps
+what that cannot hold."""
+
+
+class CellValues(NamedTuple):
+    """A column that was read.
+
+    Attributes
+    ----------
+    kind : {"number", "boolean", "date", "mixed"}
+        Of its type, not of its values.
+    values : ndarray of shape (n,)
+        float64 with NaN for gaps; days since 1970 in UTC if `kind` is "date". If it is "mixed", int64 positions in
+        `distinct`, -1 for gaps.
+    distinct : list
+        Distinct cells of a mixed column, in no order that means anything. Some may be gaps.
+    """
+
+    kind: str
+    values: NDArray[Any]
+    distinct: list[Any] = []  # noqa: RUF012  (never changed)
+
+
+class Table:
+    """Columns of an array, of a frame of pandas, polars or Arrow, or of a list of rows.
+
+    Parameters
+    ----------
+    X : table
+        Its shape, names and types are looked at, and no cell before `cells` is called.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns; x0, x1, ... if they have none.
+    shape : tuple of (int, int)
+    given : table
+        X as it was given.
+    source : frame or ndarray
+        What the columns are taken from.
+    is_typed : bool
+        Whether the columns have types; a list of rows has none.
+    """
+
+    def __init__(self, X: Any) -> None:
+        if hasattr(X, "__dask_graph__"):
+            raise TypeError(
+                f"X is a {type(X).__name__} of Dask: map a fitted step that reads no rows over its partitions, as in "
+                "X.map_partitions(step.transform).persist(), or give a frame."
+            )
+        names = column_names(X)
+        self.given = X
+        self.is_typed = hasattr(X, "dtype") or names is not None
+        self.source = X if names is not None else values_of("X", X)
+        check_shape(self.source.shape)
+        self.shape = (int(self.source.shape[0]), int(self.source.shape[1]))
+        named = names is not None and all(isinstance(name, str) for name in names)
+        self.names = [str(name) for name in names or ()] if named else [f"x{j}" for j in range(self.shape[1])]
+
+    def kind(self, j: int) -> str:
+        """Return "number", "date" or "category", by the type of column j alone.
+
+        Truth values are categories, since one gap makes pandas store them as objects. A list of rows has no types, so
+        its columns are numbers.
+        """
+        if not self.is_typed:
+            return "number"
+        letter = _letter(self._raw(j))
+        if letter in "iufm":
+            return "number"
+        if letter in "cV":
+            refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
+        return "date" if letter == "M" else "category"
+
+    def cells(self, j: int) -> CellValues:
+        """Read column j, or refuse it if it has complex or nested cells."""
+        self.kind(j)
+        found, fault = None, OTHER
+        try:
+            found, fault = _read(self._raw(j))
+        except MemoryError:
+            raise
+        except Exception:  # its message may quote cells
+            pass
+        return found or refuse_cells(fault, self.names[j])
+
+    def _raw(self, j: int) -> Any:
+        table = self.source
+        if isinstance(table, np.ndarray):
+            return table[:, j]
+        if hasattr(table, "iloc"):
+            return table.iloc[:, j]
+        return table.to_series(j) if hasattr(table, "to_series") else table.column(j)
+
+
+def refuse_cells(fault: int, name: str) -> NoReturn:
+    """Raise the error for cells that no kind of column takes."""
+    where = f"column {format_names([name])}"
+    if fault == COMPLEX:
+        raise ValueError(f"Complex data not supported: {where} has complex numbers; give their parts as two columns.")
+    raise ValueError(f"{where} has nested cells, or objects that are no numbers, text or dates: convert or drop it.")
+
+
+# --- one column, by the library it comes from ---
+
+
+def _letter(raw: Any) -> str:
+    """Return a letter for a column's type, as those of NumPy's kinds: "b", "i", "u", "f", "c", "M", "m", "V" or "O"."""
+    if isinstance(raw, np.ndarray) or hasattr(raw, "iloc"):
+        return str(raw.dtype.kind)
+    name = str(getattr(raw, "dtype", getattr(raw, "type", ""))).lower()
+    starts = (("bool", "b"), ("int", "i"), ("uint", "u"), ("float", "f"), ("double", "f"), ("halffloat", "f"),
+              ("decimal", "f"), ("datetime", "M"), ("timestamp", "M"), ("date", "M"), ("duration", "m"),
+              ("list", "V"), ("array", "V"), ("struct", "V"), ("large_list", "V"), ("fixed_size_list", "V"),
+              ("map", "V"))  # fmt: skip
+    return next((letter for start, letter in starts if name.startswith(start)), "O")
+
+
+def _read(raw: Any) -> tuple[CellValues | None, int]:
+    """Read a column of any library; None, and the kind of fault, if it has cells that cannot be read."""
+    if isinstance(raw, np.ndarray):
+        return _read_array(raw)
+    letter = _letter(raw)
+    if hasattr(raw, "iloc"):
+        return _read_pandas(raw, letter)
+    if not hasattr(raw, "to_physical"):  # of Arrow
+        return _read_array(np.asarray(decoded(raw).to_numpy()))
+    if letter in "biuf":
+        numbers = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_polars().Float64)
+        return CellValues("boolean" if letter == "b" else "number", _doubles(numbers.to_numpy())), NUMBER
+    if str(raw.dtype).startswith(("Categorical", "Enum", "String")):
+        return _read_text_of_polars(raw)
+    return _read_array(np.asarray(raw.to_numpy()))
+
+
+def _read_text_of_polars(raw: Any) -> tuple[CellValues | None, int]:
+    polars = _polars()
+    words = raw.cast(polars.String)
+    distinct = words.drop_nulls().unique()
+    if not len(distinct):
+        return CellValues("mixed", np.full(len(raw), -1, np.int64)), STRING
+    codes = words.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
+    return CellValues("mixed", codes.to_numpy(), distinct.to_list()), STRING
+
+
+def _polars() -> Any:
+    import polars
+
+    return polars
+
+
+def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
+    if isinstance(raw.dtype, np.dtype):
+        return _read_array(raw.to_numpy())
+    if letter in "biuf":
+        values = _doubles(raw.to_numpy(dtype=np.float64, na_value=np.nan))
+        return CellValues("boolean" if letter == "b" else "number", values), NUMBER
+    if letter == "M" and type(raw.dtype).__name__ != "ArrowDtype":
+        return _read_array(raw.to_numpy(dtype="datetime64[us]"))
+    if hasattr(raw, "cat"):
+        return _coded(raw.cat.codes.to_numpy().astype(np.int64), raw.cat.categories.tolist())
+    if type(raw.dtype).__name__ == "StringDtype":  # all of them text, so no two are equal that have different keys
+        codes, distinct = raw.factorize()
+        return CellValues("mixed", codes.astype(np.int64), distinct.tolist()), STRING
+    return _read_array(np.asarray(raw, dtype=object))
+
+
+def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
+    letter = values.dtype.kind
+    if letter in "biuf":
+        return CellValues("boolean" if letter == "b" else "number", _doubles(values)), NUMBER
+    if letter == "M":
+        return CellValues("date", days_of_array(values)), TIME
+    if letter == "m":
+        return CellValues("number", days_of_array(values)), TIME
+    if letter not in "OUST":
+        return None, OTHER
+    cells = values.tolist()
+    numbers_alone = typed_cells(cells, set(map(type, cells)))
+    return _read_objects(cells) if numbers_alone is None else _read_array(numbers_alone)
+
+
+def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is clipped
+        return np.asarray(values, dtype=np.float64)
+
+
+def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
+    if Decimal in (types := set(map(type, cells))):
+        cells = [None if isinstance(cell, Decimal) and cell.is_snan() else cell for cell in cells]  # it has no hash
+        types = set(map(type, cells))
+    faults = {_fault_of(each) for each in types} & {COMPLEX, OTHER}
+    if faults:
+        return None, max(faults)
+    if any(each not in _EQUAL_BY_VALUE and kind_of_cell(each) != GAP for each in types):
+        # Equal cells may be read differently, and no row is to be read as another one.
+        distinct = {id(cell): cell for cell in cells}
+        return CellValues("mixed", _codes(map(id, cells), len(cells))[0], list(distinct.values())), STRING
+    if types == {str}:
+        return CellValues("mixed", *_codes(cells, len(cells))), STRING
+    # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
+    codes, found = _codes(zip(map(type, cells), cells, strict=True), len(cells))
+    return CellValues("mixed", codes, [cell for _, cell in found]), STRING
+
+
+def _codes(cells: Iterable[Any], size: int) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the position of each cell in a list of distinct ones, and that list."""
+    index: defaultdict[Any, int] = defaultdict()
+    index.default_factory = index.__len__
+    return np.fromiter(map(index.__getitem__, cells), np.int64, size), list(index)
+
+
+def _fault_of(kind: type) -> int:
+    found = kind_of_cell(kind)
+    return STRING if found == OTHER and kind.__name__ in _WORDS_OF_LIBRARIES else found
+
+
+def _coded(codes: NDArray[np.int64], listed: list[Any]) -> tuple[CellValues | None, int]:
+    """Read codes of a list that came with the type: what no row has is left out."""
+    used = np.bincount(codes[codes >= 0], minlength=len(listed)) > 0
+    found, fault = _read_objects([cell for cell, there in zip(listed, used, strict=True) if there])
+    if found is None:
+        return None, fault
+    positions = np.full(len(listed) + 1, -1, np.int64)  # the last one is that of gaps
+    positions[:-1][used] = found.values
+    return CellValues("mixed", positions[codes], found.distinct), fault
+
+
+# --- cells as numbers, days, keys and truth values ---
+
+
+def as_numbers(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float64]:
+    """Return the cells as numbers: NaN for gaps, for cells whose key is among `gaps`, and for text that is no number.
+
+    Dates are no numbers. Time spans are days.
+    """
+    if cells.kind == "date":
+        return np.full(len(cells.values), np.nan)
+    return _without_gaps(_spread(cells, number_of), [number_of(gap) for gap in gaps])
+
+
+def as_days(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float64]:
+    """Return dates as days since 1970, in UTC; NaN for gaps and for what is no date."""
+    if cells.kind in ("number", "boolean"):
+        return np.full(len(cells.values), np.nan)
+    return _without_gaps(_spread(cells, days_of), [days_of(gap) for gap in gaps])
+
+
+def _spread(cells: CellValues, convert: Any) -> NDArray[np.float64]:
+    if cells.kind != "mixed":
+        return cells.values
+    table = np.fromiter((convert(cell) for cell in cells.distinct), np.float64, len(cells.distinct))
+    return np.append(table, np.nan)[cells.values]
+
+
+def _without_gaps(values: NDArray[np.float64], gaps: list[float]) -> NDArray[np.float64]:
+    known = [gap for gap in gaps if not math.isnan(gap)]
+    return np.where(np.isin(values, known), np.nan, values) if known else values
+
+
+def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the position of each cell's key in a list of distinct keys, -1 for gaps, and that list.
+
+    Every key occurs in a row. See `key_of`.
+    """
+    codes, distinct = cells.values, cells.distinct
+    if cells.kind != "mixed":
+        held = ~np.isnan(cells.values)
+        found, places = np.unique(cells.values[held], return_inverse=True)
+        codes = np.full(len(cells.values), -1, np.int64)
+        codes[held] = places
+        show: Any = {"boolean": bool, "date": day_text}.get(cells.kind, float)
+        distinct = [show(value) for value in found.tolist()]
+    index: dict[str, int] = {}
+    dropped = set(gaps)
+    places = np.full(len(distinct) + 1, -1, np.int64)
+    for place, cell in enumerate(distinct):
+        key = key_of(cell)
+        if key is not None and key not in dropped:
+            places[place] = index.setdefault(key, len(index))
+    return places[codes], list(index)
+
+
+def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
+    """Return 1 for true, 0 for false (1 and 0, yes and no, and so on), -1 for gaps and anything else."""
+    if cells.kind in ("number", "boolean"):
+        values = as_numbers(cells, gaps)
+        return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
+    codes, keys = as_keys(cells, gaps)
+    return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
+
+
+__all__ = ["CellValues", "Table", "as_days", "as_keys", "as_numbers", "as_truth", "refuse_cells"]

@@ -1,0 +1,110 @@
+"""Targets of a regressor between public bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks
+from skdp._checks.parameters import check_real, show
+from skdp._checks.rows import check_targets
+from skdp._checks.weights import WeightReader
+from skdp._config import report_leak
+
+_REMEDY = "give two public numbers, the smaller first, between which targets lie"
+
+TargetBounds = tuple[float, float]
+
+
+class TargetScale(NamedTuple):
+    """Affine map of targets between their bounds into [-1, 1]: (y - middle) / half."""
+
+    middle: float
+    half: float
+
+    @classmethod
+    def of(cls, bounds: TargetBounds, fit_intercept: bool) -> TargetScale:
+        """Scale of targets between `bounds`; without an intercept nothing makes up for what is subtracted."""
+        low, high = bounds
+        if not fit_intercept:
+            return cls(0.0, max(abs(low), abs(high)))
+        half = 0.5 * high - 0.5 * low
+        return cls(low + half, half)
+
+
+@dataclass(frozen=True)
+class TargetReader:
+    """Targets between public bounds, on the scale of the model, and weights of a block of rows."""
+
+    bounds: TargetBounds
+    scale: TargetScale
+    read_weights: WeightReader
+    are_counts: bool = False
+
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:
+        """Return targets and weights, or refuse them."""
+        weights = self.read_weights(sample_weight, n_rows, of_block=True)
+        values = check_targets(y, n_rows)
+        if self.are_counts:
+            refuse_negative(values)
+        values, _ = bring_into_bounds(values, self.bounds)
+        return (values - self.scale.middle) / self.scale.half, weights
+
+
+def refuse_negative(counts: NDArray[np.float64]) -> None:
+    """Refuse targets of the Poisson loss that are no counts."""
+    if (counts < 0.0).any():
+        raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
+
+
+def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
+    """Return the public bounds of the targets, or None if they have to be read from y."""
+    if y_bounds is None:
+        return None
+    ends = list(y_bounds) if isinstance(y_bounds, tuple | list | np.ndarray) else []
+    if len(ends) != 2:
+        raise ValueError(f"y_bounds={show(y_bounds)} is no pair of numbers: {_REMEDY}.")
+    low, high = (
+        check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, remedy=_REMEDY) for i, end in enumerate(ends)
+    )
+    if not _are_bounds(low, high):
+        raise ValueError(f"y_bounds=({low!r}, {high!r}) is no range: {_REMEDY}.")
+    return low, high
+
+
+def report_bounds_read(estimator: Any) -> None:
+    """Report and note that an estimator without `y_bounds` reads them from y."""
+    report_leak(
+        "y_bounds=None: the bounds were read from y, which is not paid for; give public bounds, e.g. y_bounds=(0, 100)."
+    )
+    note_leaks(estimator, Y_BOUNDS_READ)
+
+
+def bring_into_bounds(
+    targets: NDArray[np.float64], bounds: TargetBounds | None
+) -> tuple[NDArray[np.float64], TargetBounds]:
+    """Move targets beyond `bounds` to the nearest bound, and return both; bounds of None are read from the targets."""
+    if bounds is None:
+        low, high = float(targets.min()), float(targets.max())
+        width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))
+        bounds = (low - width, high + width)
+    return np.clip(targets, *bounds), bounds
+
+
+def _are_bounds(low: float, high: float) -> bool:
+    """Whether there are doubles between the bounds by which targets can be divided."""
+    return 0.5 * high - 0.5 * low > 1e-300
+
+
+__all__ = [
+    "TargetBounds",
+    "TargetReader",
+    "TargetScale",
+    "bring_into_bounds",
+    "check_y_bounds",
+    "refuse_negative",
+    "report_bounds_read",
+]

@@ -1,0 +1,131 @@
+"""Weights of rows: where they are read, refused, divided by a bound and cut at it, for every estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.cells import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
+from skdp._checks.parameters import check_real
+from skdp._config import warn
+
+PRIVATE = "private"
+"""The `weight_bound` that is bought."""
+
+_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, 'private' or None"
+
+
+@dataclass(frozen=True)
+class WeightReader:
+    """Reads weights of rows as shares of a bound.
+
+    Parameters
+    ----------
+    bound : float
+        By which weights are divided, and at which they are cut.
+
+    Notes
+    -----
+    **Guarantees.** A share is a number in [0, 1], a function of the weight of its own row and of the bound. It
+    multiplies what the row adds to a sum, which was clipped before. So no weight raises what a row may change, and a
+    row of weight 0 is the null record. Weights that are all equal to the bound have shares of exactly 1, and give the
+    model of no weights.
+
+    A weight before the clip would be private all the same, but would not mean what it says: gradients that are cut to
+    one length are votes of one size, whatever their weights were.
+    """
+
+    bound: float
+
+    @classmethod
+    def of(cls, weight_bound: Any) -> WeightReader:
+        """Return the reader for a public bound, or refuse it; None is a bound of 1, as is one that is to be bought."""
+        if weight_bound is None or is_bought(weight_bound):
+            return cls(1.0)
+        return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
+
+    def __call__(self, sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
+        """Return the shares, an array of float64 of shape (n_rows,); 1.0 for weights of None.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_rows,), float or None
+            Private.
+        n_rows : int
+        of_block : bool
+            Whether there are other rows beside these, which may then all have weight 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            There are weights that are no finite numbers of 0 or above, in one line without a weight.
+        """
+        weights = check_weights(sample_weight, n_rows, of_block=of_block)
+        return weights if sample_weight is None else self.shares(weights)
+
+    def shares(self, weights: Any) -> Any:
+        """Divide checked weights by the bound, and cut them at 1."""
+        with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of overflow would learn of a weight
+            return np.minimum(weights / self.bound, 1.0)
+
+
+def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
+    """Return `sample_weight` as an array of shape (n_rows,): finite, nonnegative, not all zero; 1.0 for None.
+
+    Those of a block, which is not all of the rows, may all be zero.
+    """
+    if sample_weight is None:
+        return 1.0
+    name = "sample_weight"
+    weights = values_of(name, sample_weight)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"{name} has shape {weights.shape} where X has {n_rows} rows: give one weight a row, in one dimension."
+        )
+    fault, weights = numbers_of(weights)
+    if fault != NUMBER:
+        refuse(fault, name)
+    with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is refused as that
+        weights = weights.astype(np.float64, order="C")
+    if not all_finite(weights):
+        refuse_not_finite(name, nan=bool(np.isnan(weights).any()))
+    if (weights < 0).any():
+        raise ValueError(f"{name} has negative entries: weights are 0 (no influence) or above.")
+    if not of_block and not weights.any():
+        raise ValueError(f"{name} is zero for every row: give at least one row a weight above 0.")
+    return weights
+
+
+def is_bought(weight_bound: Any) -> bool:
+    """Whether the bound is one that a fit buys."""
+    return isinstance(weight_bound, str) and weight_bound == PRIVATE
+
+
+def read_weights(weight_bound: Any, sample_weight: Any, n_rows: int) -> tuple[Any, Any]:
+    """Return weights as shares of a public bound, and None; or 1.0, and checked weights whose bound is to be bought.
+
+    A purchase needs weights: without any, nothing could be bought.
+    """
+    if not is_bought(weight_bound):
+        return WeightReader.of(weight_bound)(sample_weight, n_rows), None
+    if sample_weight is None:
+        raise ValueError(
+            "weight_bound='private' without sample_weight, of which the bound would be bought: give weights, or None."
+        )
+    return 1.0, check_weights(sample_weight, n_rows)
+
+
+def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
+    """Say that weights are cut at 1 where no bound was given: to every fit with weights, whatever they are."""
+    if weight_bound is None and sample_weight is not None:
+        warn(
+            "weight_bound=None with sample_weight: weights above 1 are cut at 1; give a public weight_bound, such as "
+            "the largest weight that can occur, by which weights are divided and at which they are cut."
+        )
+
+
+__all__ = ["PRIVATE", "WeightReader", "check_weights", "is_bought", "read_weights", "warn_of_no_bound"]

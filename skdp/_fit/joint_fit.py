@@ -1,0 +1,224 @@
+"""One fit of several steps at the noise that was allotted to the private ones, on copies of them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from skdp._checks.protocols import is_private
+from skdp._checks.rows import table_shape
+from skdp._fit.private_step import PrivateStep, StepPlan, step_of
+from skdp._fit.running import rehearse, run_after_the_charge, run_publicly, zero_wild_rows
+from skdp._guard.public_rules import takes_any_types
+from skdp._guard.public_steps import check_types, output_of, rounds_by_place, takes_sparse
+from skdp.accounting import DpEvent, compose, get_epsilon
+
+_MADE_UP = 12  # rows of a rehearsal
+
+
+class Allocation(NamedTuple):
+    """Plans of the private steps, in order, and the noise multiplier of each."""
+
+    plans: list[StepPlan]
+    noises: tuple[float, ...]
+
+    @property
+    def event(self) -> DpEvent:
+        """What all of them cost together."""
+        return compose(plan.event_at(sigma) for plan, sigma in zip(self.plans, self.noises, strict=True))
+
+    def scaled(self, scale: float) -> Allocation:
+        """The same with all noise times `scale`."""
+        return Allocation(self.plans, tuple(scale * sigma for sigma in self.noises))
+
+
+class JointFit:
+    """A fit through all its phases, each method one of them, to be called in this order.
+
+    Parameters
+    ----------
+    steps : iterable of (str, estimator)
+        Copied. Private steps and public ones.
+    allocation : Allocation
+    delta : float
+    fit_params : dict of str to dict or None
+        Parameters of ``fit`` by name of the step.
+    seed : int or None
+        Seed of the first private step, those after it counting up; None leaves their own.
+
+    Attributes
+    ----------
+    steps : list of (str, estimator)
+        The copies, fitted by `learn`.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[tuple[str, Any]],
+        allocation: Allocation,
+        delta: float,
+        fit_params: dict[str, dict[str, Any]] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self._fit_params, self._allocation, self._delta = fit_params or {}, allocation, delta
+        self._private: dict[str, PrivateStep] = {}
+        self.steps: list[tuple[str, Any]] = []
+        allotted = zip(allocation.plans, allocation.noises, strict=True)
+        for name, step in steps:
+            if is_private(step):
+                self._private[name] = step_of(step).allot(*next(allotted), delta)
+                copied = self._private[name].estimator
+                if seed is not None:
+                    copied.set_params(random_state=seed + len(self._private) - 1)
+            else:
+                copied = clone(step, safe=False)
+            self.steps.append((name, copied))
+        for private in self._private.values():
+            private.begin()
+        self._first = next(i for i, (name, _) in enumerate(self.steps) if name in self._private)
+
+    @property
+    def event(self) -> DpEvent:
+        """What the fitted steps say that they cost together."""
+        return compose(private.estimator.privacy_event_ for private in self._private.values())
+
+    def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
+        """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
+        self._check_sparse()
+        self._check_places()
+        for number, (name, _) in enumerate(self.steps):
+            if name in self._private:
+                self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
+
+    def _check_sparse(self) -> None:
+        """Refuse a step that takes no sparse rows behind one that may give them once it is fitted."""
+        giving = remedy = ""
+        for number, (name, step) in enumerate(self.steps):
+            if giving and not takes_sparse(step):
+                raise ValueError(
+                    f"step {name!r}: {type(step).__name__} takes no sparse rows, which step {giving!r} may give: set "
+                    f"{giving}__{remedy}."
+                )
+            if name in self._private:
+                estimator = self._private[name].estimator
+                giving = name if estimator._may_give_sparse_rows() else ""
+                remedy = "sparse_output=False" if hasattr(estimator, "sparse_output") else "encode='ordinal'"
+                if giving and output_of(estimator) != "default" and step is not self.steps[-1][1]:
+                    raise ValueError(
+                        f"step {name!r} gives sparse rows, and its output is a frame, which is never sparse: set "
+                        f"{name}__{remedy}, or set_output(transform='default')."
+                    )
+            elif number > self._first and getattr(step, "sparse_output", False):
+                giving, remedy = name, "sparse_output=False"
+
+    def _check_places(self) -> None:
+        """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
+        chooser = None  # the last private step that chose the width by what it released
+        for (before_name, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
+            private = self._private.get(before_name)
+            if private is not None and not private.width_is_public:
+                chooser = before
+            elif private is not None and private.estimator._sets_width():
+                chooser = None
+            for giver in (before, chooser):
+                fault = step._fault_behind(giver) if hasattr(step, "_fault_behind") and giver is not None else ""
+                if fault:
+                    raise ValueError(f"step {name!r}: {fault}")
+
+    def prepare(self, X: Any, y: Any) -> None:
+        """Run the leading public steps, and check all that can be checked of rows and labels."""
+        self._n, self._y = table_shape(X)[0], y
+        self._tell_of_the_whole()
+        name = self.steps[self._first][0]
+        first = self._private[name]
+        public, are_checked = self.steps[: self._first], False
+        for leading, step in public:
+            if not are_checked and not takes_any_types(step):
+                shifts = first.adjacency == "add_remove"
+                check_types(X, double=shifts and any(rounds_by_place(step) for _, step in public))
+                are_checked = True
+            X = run_publicly(leading, step, X, y, self._params_of(leading))
+        self._rows, self._checked = X, first.check_rows(X)
+        if self._checked.shape[0] != self._n:
+            raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
+        first.check_parameters(self._n, self._checked.shape[1])
+        self._rehearse(self._checked.shape[1])
+        for name, private in self._private.items():
+            private.check_targets(y, self._n, **self._params_of(name))
+
+    def _tell_of_the_whole(self) -> None:
+        """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
+        following = [step for _, step in self.steps if getattr(step, "_follows_the_whole", bool)()]
+        if not following:
+            return
+        n_public = max(private.public_n_samples(self._n) for private in self._private.values())
+        (adjacency,) = {private.adjacency for private in self._private.values()}
+        epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=adjacency)
+        for step in following:
+            step._note_whole(n_public, epsilon)
+
+    def _params_of(self, name: str) -> dict[str, Any]:
+        return self._fit_params.get(name, {})
+
+    def _rehearse(self, width: int) -> None:
+        """Run what stands behind the first private step on made-up rows: it must not fail after the charge.
+
+        Not behind a step that chooses its width by what it releases; a last step that is private takes any width, but
+        for parameters that list columns.
+        """
+        behind = self.steps[self._first :]
+        last = behind[-1][1]
+        any_width = is_private(last) and not hasattr(last, "transform") and not hasattr(last, "bounds")
+        if len(behind) == 1 or (len(behind) == 2 and any_width):
+            return
+        rows: Any = np.random.default_rng(0).uniform(-1.0, 1.0, (_MADE_UP, width))
+        for number, (name, step) in enumerate(behind):
+            private = self._private.get(name)
+            if private is None:
+                rows = rehearse(name, step, rows, None, {})
+                continue
+            private.check_parameters(self._n, table_shape(rows)[1])
+            if number == len(behind) - 1 or not private.width_is_public:
+                if number:
+                    private.check_made_up(rows)
+                return
+            rows = zero_wild_rows(self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP))
+
+    def _handed_on(self, name: str, rows: Any, n: int) -> Any:
+        """What a private step gives to the next one: a row for each row."""
+        if table_shape(rows)[0] != n:
+            raise ValueError(f"step {name!r} returns another number of rows than it is given: keep them one for one.")
+        return rows
+
+    def _fit_for(self, number: int, rows: Any) -> Any:
+        """Rows for a step: those with NaN or infinity as zeros, unless it takes codes, in which NaN is a gap."""
+        private = self._private.get(self.steps[number][0])
+        return rows if private is not None and private.estimator._takes_codes() else zero_wild_rows(rows)
+
+    def learn(
+        self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
+    ) -> tuple[Any, str]:
+        """Fit the first private step and all after it; the last one's rows, and where an interrupt cut a step short."""
+        rows, last, interrupted = self._rows, len(self.steps) - 1, ""
+        for number, (name, step) in enumerate(self.steps):
+            if number < self._first:
+                continue
+            with contextlib.nullcontext() if timed is None else timed(number, name):
+                private = self._private.get(name)
+                if private is not None:
+                    checked = self._checked if number == self._first else private.check_rows(rows)
+                    interrupted = private.learn(checked, self._n) or interrupted
+                    if number < last:
+                        rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n))
+                else:
+                    made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
+                    rows = made if number < last else rows
+        return rows, interrupted
+
+
+__all__ = ["Allocation", "JointFit"]

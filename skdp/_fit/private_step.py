@@ -1,0 +1,167 @@
+"""The protocol by which pipelines and searches fit private estimators whose noise they allot themselves.
+
+A private step has a method ``__private_step__`` that returns a `PrivateStep`, or another object with its methods.
+Nothing else tells it from a public step (docs/extending.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import row_form_of
+from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
+
+
+class StepPlan(NamedTuple):
+    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that.
+
+    `row_form` is the public form of the rows that the fit was planned for, None for rows without one.
+    """
+
+    event_at: Callable[[float], DpEvent]
+    parameters: dict[str, Any]
+    row_form: Any = None
+
+
+class FitTerms(NamedTuple):
+    """What is known of a fit from its parameters alone: the budget as the estimator checked it, and its randomness."""
+
+    budget: Any
+    stream: Any
+
+
+class PrivateStep:
+    """A private estimator in the fit of a pipeline or a search: its price, then the phases of its fit, in order.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        It is changed by `set_params`, `begin` and what follows.
+    """
+
+    maker: Any = None
+    """The public step that is given the table itself, and gives its rows to this one; None for any other place."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self._row_form: Any = None
+        self._terms: Any = None
+        self._targets: Any = None
+
+    # --- what is public of it ---
+
+    @property
+    def adjacency(self) -> str:
+        """What neighbours differ in; all steps of a pipeline have the same."""
+        return str(self.estimator.adjacency)
+
+    @property
+    def accountant(self) -> PrivacyAccountant | None:
+        """The ledger that the estimator was given."""
+        return resolve_accountant(self.estimator.accountant)
+
+    @property
+    def width_is_public(self) -> bool:
+        """Whether the number of columns that it returns is known before the fit."""
+        return bool(self.estimator._width_is_public())
+
+    def public_n_samples(self, n_samples: int) -> int:
+        """The number of rows that rules may use."""
+        return int(self.estimator._public_n_samples(n_samples))
+
+    def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
+        """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
+        planned = copy(self.estimator).set_params(delta=delta)
+        planned._noise_is_allotted = True
+        form = self.maker._form_to_come(n_features) if hasattr(self.maker, "_form_to_come") else None
+        planned._note_row_form(form)
+        plan: StepPlan = planned._plan_step(n_samples, n_features)
+        return plan
+
+    def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:
+        """A step with a copy of the estimator that has this noise and no ledger, so that its fit costs as planned."""
+        noise = {"epsilon": None, "noise_multiplier": noise_multiplier, "delta": delta, "accountant": None}
+        made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
+        made._row_form = plan.row_form
+        made.estimator._noise_is_allotted = True
+        return made
+
+    # --- the phases of a fit ---
+
+    def begin(self) -> None:
+        """Refuse what can be refused without knowing the table."""
+        self._terms = self.estimator._check_terms()
+
+    def check_parameters(self, n_samples: int, n_features: int | None) -> None:
+        """Refuse what can be refused before a row or label is read; a width of None is not known yet."""
+        self.estimator._check_parameters(self._terms, n_samples, n_features)
+
+    def check_rows(self, X: Any) -> Any:
+        """The rows as a table of numbers, refused if they are unusable; reads private data.
+
+        What the fit costs may depend on the form of the rows, so that it is the planned one.
+        """
+        self.estimator._note_rows(X)
+        if self._row_form is None:
+            self.estimator._note_row_form(None)
+        elif row_form_of(X) != self._row_form:
+            raise ValueError("the rows are not of the form that the step before it is to give: please report this.")
+        return self.estimator._check_rows(X)
+
+    def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+        """Keep labels and weights for `learn`, refused if they are unusable; reads private data."""
+        self._targets = self.estimator._check_targets(y, n_samples, **fit_params)
+
+    def check_made_up(self, rows: Any) -> tuple[Any, Any]:
+        """A copy, and made-up rows as it takes them; refuses what it refuses, and objects where numbers are needed.
+
+        Of objects any cell could turn out to be no number, and its refusal would tell of its row.
+        """
+        stand_in = clone(self.estimator)
+        stand_in._note_rows(rows)
+        checked = stand_in._check_rows(rows)
+        dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
+        holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+        if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
+            raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+        return stand_in, checked
+
+    def rehearse(self, rows: Any, n_samples: int) -> Any:
+        """Made-up rows, checked, as a copy transforms them that is fitted to them, with randomness of its own."""
+        stand_in, checked = self.check_made_up(rows)
+        terms = self._terms._replace(stream=self._terms.stream.spawn("rehearsal"))
+        stand_in._learn(stand_in._plan_fit(terms, n_samples, checked.shape[1], None), checked, None)
+        return stand_in.transform(rows)
+
+    def learn(self, rows: Any, n_samples: int) -> str:
+        """Train on checked rows; where an interrupt cut it short, or "" if none did."""
+        plan = self.estimator._plan_fit(self._terms, n_samples, rows.shape[1], self._targets)
+        return str(self.estimator._learn(plan, rows, self._targets))
+
+    def set_price(self, price: Any, releases: tuple[Any, ...]) -> None:
+        """State what the fitted estimator costs within a whole, such as a search."""
+        self.estimator._set_price(price, releases)
+
+
+def step_of(estimator: Any) -> PrivateStep:
+    """The private step that an estimator is."""
+    step: PrivateStep = estimator.__private_step__()
+    return step
+
+
+def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateStep]]:
+    """The private ones among named steps, in order."""
+    named = list(steps)
+    found = [(name, step_of(step)) for name, step in named if is_private(step)]
+    if len(named) > 1 and [is_private(step) for _, step in named[:2]] == [False, True]:
+        found[0][1].maker = named[0][1]
+    return found
+
+
+__all__ = ["FitTerms", "PrivateStep", "StepPlan", "private_steps", "step_of"]

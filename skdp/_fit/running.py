@@ -1,0 +1,97 @@
+"""Run public steps inside a private pipeline: without warnings or messages of rows, and with one row for each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import config_context
+
+from skdp._checks.row_traits import row_norm_of, with_row_norm
+from skdp._checks.rows import table_shape
+from skdp._guard.public_rules import takes_any_types
+from skdp._guard.public_steps import passes_rows, quietly
+from skdp._guard.row_wise import RowWiseError
+
+
+def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Transform rows by a public step, without showing the message of a refusal."""
+    if passes_rows(step):
+        return X
+    refused, made = "", None
+    try:
+        with quietly():
+            made = step.fit_transform(X, y, **params)
+    except RowWiseError as error:
+        refused = str(error)
+    except Exception as error:  # its message, and its context, may show a cell
+        refused = (
+            f"{type(step).__name__} refuses the rows with a {type(error).__name__}; fit it to them alone to see why, "
+            "and let it take every value (unknown categories, gaps)."
+        )
+        if takes_any_types(step) and isinstance(error, TypeError | ValueError):
+            refused = str(error)
+    if refused:
+        raise ValueError(f"step {name!r}: {refused}")
+    if table_shape(made)[0] != table_shape(X)[0]:
+        raise ValueError(f"step {name!r}: {type(step).__name__} changes the number of rows: keep them one for one.")
+    return made
+
+
+def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Transform rows by a public step after a private one, where a refusal would be a query that is not paid for.
+
+    scikit-learn's own check for NaN is skipped. A row that comes out with NaN or infinity becomes a row of zeros, which
+    is a function of that row only.
+    """
+    with config_context(assume_finite=True):
+        return zero_wild_rows(run_publicly(name, step, X, y, params))
+
+
+def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Transform made-up rows by a public step before the charge. The message of a refusal may be shown."""
+    if passes_rows(step):
+        return X
+    try:
+        with quietly(), config_context(assume_finite=True):
+            return zero_wild_rows(step.fit_transform(X, y, **params))
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
+            f"({type(error).__name__}: {reason}): fix it, as behind a private step it is run after the charge."
+        ) from None
+
+
+def zero_wild_rows(made: Any) -> Any:
+    """Replace rows that hold NaN or infinity by rows of zeros."""
+    norm = row_norm_of(made)  # holds for what is zeroed too
+    return with_row_norm(_zero_wild(made), norm)
+
+
+def _zero_wild(made: Any) -> Any:
+    if sp.issparse(made):
+        made = made.tocsr(copy=True)
+        wild = ~np.isfinite(made.data)
+        if wild.any():
+            rows = np.repeat(np.arange(made.shape[0]), np.diff(made.indptr))
+            made.data[np.isin(rows, rows[wild])] = 0.0
+        return made
+    rows = _find_wild_rows(made)  # decided row by row, so no row depends on another
+    if not rows.any():
+        return made
+    if isinstance(made, np.ndarray):
+        return np.where(rows.reshape(-1, *[1] * (made.ndim - 1)), made.dtype.type(0), made)
+    made = made.copy()
+    made.loc[rows] = 0
+    return made
+
+
+def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
+    """Rows of an array or a frame of numbers that hold NaN or infinity."""
+    values = np.asarray(made)
+    if values.dtype.kind != "f" or not (isinstance(made, np.ndarray) or hasattr(made, "loc")):
+        return np.zeros(len(values), bool)
+    return ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)

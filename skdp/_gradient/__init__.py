@@ -1,1 +1,0 @@
-"""Estimators trained by noisy gradient descent: runs, charge, training and publication; classifiers and regressors."""

@@ -1,0 +1,1 @@
+"""What other people's code reads: meta-estimators and their fits, public steps, and rows to rehearse them on."""

@@ -1,0 +1,280 @@
+"""Findings about a composition before it is fitted: what it reads without paying, how often it spends, what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from skdp._checks.protocols import is_private
+from skdp._guard.meta_estimators import (
+    KNOWN,
+    SILENT,
+    Known,
+    children_of,
+    describe_unknown,
+    is_estimator,
+    is_of_sklearn,
+    known_name,
+    mixes_rows,
+)
+from skdp._guard.public_rules import RULES
+from skdp._guard.public_steps import (
+    Fault,
+    find_faults,
+    find_own_faults,
+    is_ours,
+    parts_of,
+    passes_rows,
+    value_refusals,
+    walk,
+)
+from skdp._guard.totals import FitPrice, Total, add_fits
+
+_BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
+_CLASSES = "classes=[...], a public list"
+_Y_BOUNDS = "y_bounds=(low, high), public numbers"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a composition reads of its rows without paying, or a budget that it spends more than once.
+
+    `skdp.check_pipeline` returns findings. ``str(finding)`` is one line.
+
+    Parameters
+    ----------
+    step : str
+        Path of the step, such as ``"estimator__scaler"``. It is empty for the composition itself.
+    kind : str
+        Name of the class of the step.
+    reads : str
+        What it reads without paying, or how often it spends.
+    counterpart : str
+        What to use instead.
+    n_fits : int or None, default=None
+        Upper bound on the fits of private estimators in one fit of the step. None if the data decide it, or if the
+        number does not matter to the finding.
+    epsilon : float or None, default=None
+        Joint price of so many fits at `delta`, in nats. None if it cannot be known without the data.
+    delta : float or None, default=None
+        Delta at which `epsilon` is computed.
+    """
+
+    step: str
+    kind: str
+    reads: str
+    counterpart: str
+    n_fits: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __str__(self) -> str:
+        where = f"step {self.step!r} ({self.kind})" if self.step else self.kind
+        total = str(Total(self.n_fits, self.epsilon, self.delta))
+        return f"{where}: {self.reads}{total and f'; {total}'}; use {self.counterpart}."
+
+
+class Steps(NamedTuple):
+    """Parts of a pipeline, union or column transformer: those with private fits, by path, and faults of the others."""
+
+    private: list[tuple[str, Any]]
+    faults: list[Fault]
+
+
+# --- any composition ---
+
+
+def find(composition: Any) -> list[Finding]:
+    """Return all findings about a composition, from its parameters alone.
+
+    Parameters
+    ----------
+    composition : estimator
+
+    Returns
+    -------
+    list of Finding
+
+    Raises
+    ------
+    TypeError
+        The composition, or a step of it, is no estimator.
+    ValueError
+        Names of steps are not unique, or a step before the last one has no ``transform``.
+    """
+    if not is_estimator(composition):
+        raise TypeError(
+            f"composition is a {type(composition).__name__} and no estimator: give a Pipeline, another meta-estimator "
+            "or a private estimator."
+        )
+    return list(_walk(composition, ""))
+
+
+def _walk(node: Any, path: str) -> Iterator[Finding]:
+    """Find what a node of a composition and all below it read."""
+    if pays(node):
+        yield from _of_ours(node, path)
+    elif parts_of(node):
+        yield from _of_steps(node, path, node)
+    elif not holds_private(node):
+        if not _holds_frozen(node):
+            yield from (Finding(*fault) for fault in find_faults(node, path))
+    else:
+        known = KNOWN.get(str(known_name(node)))
+        if known is not None or not (known_name(node) in SILENT and is_of_sklearn(node)):
+            yield _finding(node, path, known or describe_unknown(type(node).__name__))
+        for name, child, _ in children_of(node):
+            yield from _walk(child, join(path, name))
+
+
+def _finding(node: Any, path: str, known: Known) -> Finding:
+    return Finding(path, type(node).__name__, known.reads, known.remedy, *total_of(node))
+
+
+def _of_ours(node: Any, path: str) -> Iterator[Finding]:
+    """Find what is read around a private estimator, and within a budgeted pipeline or a search."""
+    if isinstance(node, Pipeline):
+        check_structure(node)
+        yield from _of_parts(node, path)
+    elif is_estimator(inner := getattr(node, "estimator", None)):  # a search, which pays for its scores
+        is_pipeline = isinstance(inner, Pipeline)
+        yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
+    elif getattr(node, "classes", ()) is None:
+        yield Finding(path, type(node).__name__, "reads its classes from y, which is not paid for", _CLASSES)
+    elif getattr(node, "y_bounds", ()) is None:
+        yield Finding(path, type(node).__name__, "reads its y_bounds from y, which is not paid for", _Y_BOUNDS)
+
+
+def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[Finding]:
+    """Find what a pipeline, a union or a column transformer reads; several budgets are told of for the outermost."""
+    if isinstance(node, Pipeline):
+        check_structure(node)
+    names = [name for name, _ in sort_parts(node).private]
+    if node is outermost and len(names) > 1:
+        reads = f"the private steps {names} spend a budget each, and the last one's epsilon_ leaves out the others'"
+        yield Finding(path, type(node).__name__, reads, _BUDGET, *total_of(node))
+    if not is_of_sklearn(node) and holds_private(node):
+        yield _finding(node, path, describe_unknown(type(node).__name__))
+    else:
+        yield from (Finding(path, type(node).__name__, *fault) for fault in find_own_faults(node))
+    yield from _of_parts(node, path, outermost)
+
+
+def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[Finding]:
+    """Find what the steps of a pipeline, or the parts of a union, read."""
+    charged = False
+    for name, part in parts_of(node):
+        below = join(path, str(name))
+        if passes_rows(part):
+            continue
+        if not (is_estimator(part) or hasattr(part, "transform")):
+            raise TypeError(f"step {below!r} is a {type(part).__name__} and no estimator: give one, or 'passthrough'.")
+        inner = parts_of(part) and not pays(part)
+        yield from _of_steps(part, below, outermost or part) if inner else _walk(part, below)
+        if isinstance(node, Pipeline):
+            public = charged and not holds_private(part)
+            yield from (Finding(*fault) for fault in value_refusals(part, below)) if public else ()
+            charged = charged or holds_private(part)
+
+
+def check_structure(pipeline: Pipeline) -> None:
+    """Raise for a pipeline with two steps of one name, or a step without ``transform`` before the last one."""
+    names = [name for name, _ in pipeline.steps]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
+    for name, step in pipeline.steps[:-1]:
+        if not passes_rows(step) and not hasattr(step, "transform"):
+            raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
+
+
+# --- what pays, and how often ---
+
+
+def join(path: str, name: str) -> str:
+    """Path of a part, as in names of parameters of scikit-learn."""
+    return f"{path}__{name}" if path else name
+
+
+def pays(node: Any) -> bool:
+    """Whether an estimator pays for what it reads: a private estimator, a budgeted pipeline or a private search."""
+    return is_private(node) or (is_ours(node) and type(node) not in RULES)
+
+
+def holds_private(node: Any) -> bool:
+    """Whether a fit of an estimator fits a private one, at any depth."""
+    if isinstance(node, FrozenEstimator) or not is_estimator(node):
+        return False
+    return pays(node) or any(holds_private(child) for _, child, _ in children_of(node))
+
+
+def _holds_frozen(node: Any) -> bool:
+    """Whether a frozen private estimator is all that a listed composition has: its rows are declared public."""
+    if isinstance(node, FrozenEstimator):
+        return is_ours(node.estimator)
+    children = [child for _, child, _ in children_of(node)] if known_name(node) else []
+    return bool(children) and all(isinstance(child, FrozenEstimator) and is_ours(child.estimator) for child in children)
+
+
+def private_fits(node: Any) -> list[tuple[Any, int | None]]:
+    """Return the private estimators that a fit of a composition fits, each with an upper bound on its fits, or None."""
+    if isinstance(node, FrozenEstimator) or not is_estimator(node):
+        return []
+    if pays(node):
+        return [(node, 1)]
+    found = []
+    for _, child, times in children_of(node):
+        for leaf, inner in private_fits(child):
+            found.append((leaf, None if times is None or inner is None else times * inner))
+    return found
+
+
+def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
+    """Return how often private estimators are fitted in fits of a composition, and the joint price of that.
+
+    Parameters
+    ----------
+    node : estimator
+    price : FitPrice or None, default=None
+        Price of a fit of its only private estimator, where it is known. By default it is planned without data.
+    times : int, default=1
+        Fits of the composition.
+    """
+    fits = [(leaf, None if each is None else times * each) for leaf, each in private_fits(node)]
+    total = add_fits(fits, price)
+    return Total(total.n_fits) if _mixes_rows(node) else total
+
+
+def _mixes_rows(node: Any) -> bool:
+    return mixes_rows(node) or any(_mixes_rows(child) for _, child, _ in children_of(node) if holds_private(child))
+
+
+def sort_parts(owner: Any) -> Steps:
+    """Return the parts of a pipeline or union that fit a private estimator, and the faults of the others."""
+    private, faults = [], []
+    listed = list(walk(owner, ""))
+    if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
+        listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
+    for path, part, alone in listed:
+        if pays(part) or (not parts_of(part) and holds_private(part)):
+            private.append((path, part))
+        else:
+            faults += [Fault(path, type(part).__name__, *fault) for fault in alone]
+    return Steps(private, faults)
+
+
+__all__ = [
+    "Finding",
+    "Steps",
+    "check_structure",
+    "find",
+    "holds_private",
+    "join",
+    "pays",
+    "private_fits",
+    "sort_parts",
+    "total_of",
+]

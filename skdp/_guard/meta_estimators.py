@@ -1,0 +1,335 @@
+"""What compositions of scikit-learn read without paying, and how often they fit: one table for all warnings of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from sklearn.model_selection import ParameterGrid
+
+from skdp._guard.public_steps import parts_of
+
+Count = Callable[[Any, str], int | None]
+"""Fits of one part (by the name of its parameter) in one fit of a composition; None where it depends on the data."""
+
+
+def _unknown(owner: Any, name: str) -> int | None:
+    return None
+
+
+def _never(owner: Any) -> bool:
+    return False
+
+
+def _always(owner: Any) -> bool:
+    return True
+
+
+def _in_bootstraps(owner: Any) -> bool:
+    return bool(owner.bootstrap)
+
+
+class Known(NamedTuple):
+    """What a composition reads without paying, and what to use instead.
+
+    Attributes
+    ----------
+    reads : str
+    remedy : str
+        Follows the word "use".
+    fits : Count
+        How often a part is fitted, at most.
+    mixes : callable
+        Whether a row may influence a fit through copies of it or through other rows, so that fits have no joint price.
+    """
+
+    reads: str
+    remedy: str
+    fits: Count = _unknown
+    mixes: Callable[[Any], bool] = _never
+
+
+# --- how often a part is fitted, at most ---
+
+
+def _once(owner: Any, name: str) -> int | None:
+    return 1
+
+
+def _n_estimators(owner: Any, name: str) -> int | None:
+    return int(owner.n_estimators)
+
+
+def count_folds(cv: Any) -> int | None:
+    """Number of folds of a `cv` parameter, or None if the data decide it."""
+    if cv is None:
+        return 5
+    if isinstance(cv, int) and not isinstance(cv, bool):
+        return cv
+    if isinstance(cv, list | tuple):
+        return len(cv)
+    try:
+        return int(cv.get_n_splits())
+    except Exception:  # folds by groups or by rows cannot be counted without them
+        return None
+
+
+def _sum(first: int | None, second: int) -> int | None:
+    return None if first is None else first + second
+
+
+def _calibrated(owner: Any, name: str) -> int | None:
+    if owner.cv == "prefit":
+        return 0
+    return _sum(count_folds(owner.cv), 1 if owner.ensemble is False else 0)
+
+
+def _tuned(owner: Any, name: str) -> int | None:
+    if owner.cv == "prefit":
+        return 0
+    return _sum(1 if isinstance(owner.cv, float) else count_folds(owner.cv), 1 if owner.refit else 0)
+
+
+def _stacked(owner: Any, name: str) -> int | None:
+    if name == "final_estimator":
+        return 1
+    return 0 if owner.cv == "prefit" else _sum(count_folds(owner.cv), 1)
+
+
+def _selected(owner: Any, name: str) -> int | None:
+    return 0 if owner.prefit else 1
+
+
+def _self_trained(owner: Any, name: str) -> int | None:
+    return None if owner.max_iter is None else owner.max_iter + 1
+
+
+def _searched(owner: Any, name: str) -> int | None:
+    folds = count_folds(owner.cv)
+    if folds is None or hasattr(owner, "factor"):  # halving goes by the number of rows
+        return None
+    if hasattr(owner, "param_grid"):
+        candidates = len(ParameterGrid(owner.param_grid))
+    elif hasattr(owner, "param_distributions"):
+        candidates = int(owner.n_iter)
+    else:
+        return None
+    return folds * candidates + bool(owner.refit)
+
+
+# --- the table ---
+
+SCORED = Known(
+    "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a choice "
+    "by them",
+    "skdp.DPGridSearchCV, or score on public rows and ignore this warning",
+    _searched,
+)
+_EACH_CLASS = Known(
+    "one fit for each class or pair of classes, each of which spends the budget again, and classes are read from y",
+    "the private classifier alone with classes=[...], which learns several classes for one budget",
+)
+_EACH_OUTPUT = Known(
+    "one fit for each output, each of which spends the budget again",
+    "skdp.DPMLPClassifier, which learns several labels for one budget",
+)
+_VOTING = Known(
+    "each of its estimators that is private spends a budget of its own, which no epsilon_ adds up, and what the others "
+    "read, the classes of y included, is not paid for",
+    "one private estimator",
+    _once,
+)
+_STACKING = Known(
+    "the final estimator is fitted to predictions of private rows, which is not paid for, and each of the cv + 1 fits "
+    "of an estimator spends the budget again",
+    "one private estimator",
+    _stacked,
+    _always,
+)
+_BAGGING = Known(
+    "each of the n_estimators fits spends the budget again, and bootstrap=True draws a row several times, which "
+    "multiplies its influence beyond the price",
+    "one private estimator, whose averaging does the same",
+    _n_estimators,
+    _in_bootstraps,
+)
+_BY_PUBLIC_KNOWLEDGE = "columns chosen by public knowledge, or skdp.DPPCA"
+_RFECV = Known(
+    "columns are chosen by scores of private rows, which is not paid for, and each round of each fold is a fit that "
+    "spends the budget again",
+    _BY_PUBLIC_KNOWLEDGE,
+)
+_CALIBRATED = Known(
+    "it is calibrated by private rows, which is not paid for, and each fold is a fit that spends the budget again",
+    "CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows, with a private classifier that was fitted before",
+    _calibrated,
+)
+_TUNED = Known(
+    "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends the "
+    "budget again",
+    "FixedThresholdClassifier with a threshold found on public rows",
+    _tuned,
+)
+_PREDICTIONS = Known(
+    "each fold is a fit that spends the budget again, and the predictions are of private rows: what is computed from "
+    "them is not paid for",
+    "one fit, and predict public rows",
+)
+_PARTS = Known(
+    "other parts of a FeatureUnion or ColumnTransformer may read rows without paying", "skdp.allocate_budget", _once
+)
+KNOWN = {
+    "BaseSearchCV": SCORED,
+    "CalibratedClassifierCV": _CALIBRATED,
+    "TunedThresholdClassifierCV": _TUNED,
+    "RFE": Known(
+        "each round of the elimination is a fit that spends the budget again, and epsilon_ is that of the last one "
+        "alone",
+        _BY_PUBLIC_KNOWLEDGE,
+    ),
+    "RFECV": _RFECV,
+    "SequentialFeatureSelector": Known(
+        "columns are chosen by scores of private rows, which is not paid for, and each column tried is cv fits that "
+        "spend the budget again",
+        _BY_PUBLIC_KNOWLEDGE,
+    ),
+    "SelectFromModel": Known(
+        "its fit spends a whole budget, which no later step's epsilon_ includes, and a max_features that is a function "
+        "reads the rows",
+        _BY_PUBLIC_KNOWLEDGE,
+        _selected,
+    ),
+    "VotingClassifier": _VOTING,
+    "VotingRegressor": _VOTING,
+    "StackingClassifier": _STACKING,
+    "StackingRegressor": _STACKING,
+    "OneVsRestClassifier": _EACH_CLASS,
+    "OneVsOneClassifier": _EACH_CLASS,
+    "OutputCodeClassifier": _EACH_CLASS,
+    "MultiOutputClassifier": _EACH_OUTPUT,
+    "MultiOutputRegressor": _EACH_OUTPUT,
+    "ClassifierChain": _EACH_OUTPUT,
+    "RegressorChain": _EACH_OUTPUT,
+    "BaggingClassifier": _BAGGING,
+    "BaggingRegressor": _BAGGING,
+    "AdaBoostClassifier": Known(
+        "rows are weighted by their errors, which is not paid for, and each of the n_estimators fits spends the budget "
+        "again",
+        "one private estimator",
+        _n_estimators,
+        _always,
+    ),
+    "SelfTrainingClassifier": Known(
+        "labels are made by predictions of private rows, so one row changes those of others beyond the price, and each "
+        "round is a fit that spends the budget again",
+        "one private estimator",
+        _self_trained,
+        _always,
+    ),
+    "TransformedTargetRegressor": Known(
+        "the target is transformed by what is read from y, which is not paid for",
+        "y transformed by a public function beforehand",
+        _once,
+    ),
+}
+"""Compositions by the name of their class in scikit-learn."""
+
+SILENT = {"FixedThresholdClassifier": _once}
+"""Compositions that read nothing themselves and fit their part once."""
+
+STEPS = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
+SEARCH, _LEARNING = "a search or cross-validation", "learning_curve"
+FUNCTIONS = {
+    "_fit_and_score": (SEARCH, SCORED),
+    "cross_validate": (SEARCH, SCORED),
+    "validation_curve": (SEARCH, SCORED),
+    "permutation_test_score": ("permutation_test_score", SCORED),
+    "_permutation_test_score": ("permutation_test_score", SCORED),
+    "learning_curve": (_LEARNING, SCORED),
+    "_incremental_fit_estimator": (_LEARNING, SCORED),
+    "cross_val_predict": ("cross_val_predict", _PREDICTIONS),
+    "_fit_and_predict": ("cross_val_predict", _PREDICTIONS),
+    "_rfe_single_fit": ("RFECV", _RFECV),
+    "_fit_and_score_over_thresholds": ("TunedThresholdClassifierCV", _TUNED),
+    "_fit_classifier_calibrator_pair": ("CalibratedClassifierCV", _CALIBRATED),
+    "_fit_single_estimator": ("an ensemble", _VOTING),
+    "_fit_binary": ("a classifier of classes one by one", _EACH_CLASS),
+    "_partial_fit_binary": ("a classifier of classes one by one", _EACH_CLASS),
+    "_fit_estimator": ("an estimator of outputs one by one", _EACH_OUTPUT),
+    "_partial_fit_estimator": ("an estimator of outputs one by one", _EACH_OUTPUT),
+    "_parallel_build_estimators": ("a bagging ensemble", _BAGGING),
+    "_fit_transform_one": ("FeatureUnion or ColumnTransformer", _PARTS),
+}
+"""Title and entry of functions of scikit-learn that fit, by name: a worker has no other frame of the composition."""
+
+
+UNLISTED = Known("", "")
+
+
+def describe_unknown(name: str) -> Known:
+    """Return the entry of a composition or function that is not in the table."""
+    return Known(
+        f"skdp does not know what {name} reads of the rows; it is not paid for, and each fit spends the budget again",
+        "the private estimator alone, or skdp.allocate_budget",
+        _unknown,
+    )
+
+
+def known_name(owner: Any) -> str | None:
+    """Return the name of the listed class of scikit-learn of which an estimator is an instance, or None."""
+    for cls in type(owner).__mro__:
+        name = cls.__name__
+        if str(cls.__module__).startswith("sklearn.") and (name in KNOWN or name in SILENT or name in STEPS):
+            return name
+    return None
+
+
+def is_of_sklearn(owner: Any) -> bool:
+    """Whether the class of an estimator is scikit-learn's own: a subclass may do anything."""
+    return str(type(owner).__module__).startswith("sklearn.")
+
+
+def mixes_rows(owner: Any) -> bool:
+    """Whether a row may influence the fits of a composition beyond their price."""
+    return KNOWN.get(str(known_name(owner)), UNLISTED).mixes(owner)
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether a value is an estimator, and no class."""
+    return hasattr(type(value), "fit") and not inspect.isclass(value)
+
+
+def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
+    """Iterate over the estimators that are parts or parameters of another: name, estimator, and how often it is fitted.
+
+    Of a class that is not in the table it is not known how often.
+    """
+    if parts_of(owner):
+        yield from ((str(name), part, 1) for name, part in parts_of(owner) if is_estimator(part))
+        return
+    name = known_name(owner)
+    count = SILENT.get(str(name)) or KNOWN.get(str(name), UNLISTED).fits
+    for parameter, value in owner.get_params(deep=False).items() if hasattr(owner, "get_params") else ():
+        named = value if isinstance(value, list | tuple) else [(parameter, value)]
+        for each in named:
+            if isinstance(each, tuple) and len(each) == 2 and is_estimator(each[1]):
+                yield str(each[0]), each[1], count(owner, parameter)
+
+
+__all__ = [
+    "FUNCTIONS",
+    "KNOWN",
+    "SCORED",
+    "SEARCH",
+    "SILENT",
+    "STEPS",
+    "Known",
+    "children_of",
+    "count_folds",
+    "describe_unknown",
+    "is_estimator",
+    "is_of_sklearn",
+    "known_name",
+    "mixes_rows",
+]

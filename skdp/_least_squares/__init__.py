@@ -1,1 +1,0 @@
-"""Private least squares: the solver of noisy normal equations, and its estimators."""

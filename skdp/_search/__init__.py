@@ -1,1 +1,0 @@
-"""A private search: `scores` of candidates, the `candidates`, the `plan` and its price, and the `search` itself."""

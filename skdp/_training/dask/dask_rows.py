@@ -1,0 +1,251 @@
+"""Rows of a Dask array or dataframe, as a fit sees rows that are not in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import format_names, values_of
+from skdp._checks.rows import check_shape
+from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading
+from skdp._training.dask.distributed_model import DistributedModel
+from skdp._training.dask.engine import (
+    check_engine,
+    constant,
+    despite_restarts,
+    in_a_tree,
+    on_engine,
+    results,
+    settle,
+    task,
+)
+from skdp._training.dask.graphs import check_graph, is_frame
+from skdp._training.dask.partitions import (
+    Layout,
+    Refused,
+    add_up_partition,
+    bind_partition,
+    count_rows,
+    merge_sums,
+    size_of,
+)
+
+
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> RowSource:
+    """Return the rows of a Dask collection, with the labels and weights that belong to them.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, d), or dask dataframe
+    columns : sequence of str or None
+        Features of a dataframe.
+    y, sample_weight : str, dask array or series, array-like of shape (n,), or None
+        A str names a column of a dataframe. Collections are split as X is.
+
+    Raises
+    ------
+    ValueError
+        In one line, before anything is computed.
+    """
+    if not is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
+        raise ValueError(
+            f"X has chunks that are {type(meta).__name__}s and no arrays of NumPy: map each to one, and persist them."
+        )
+    check_graph("X", X)
+    check_engine("X", X)
+    if is_frame(X):
+        return _rows_of_frame(X, columns, y, sample_weight)
+    if X.ndim != 2:
+        check_shape(X.shape)
+    if X.numblocks[1] > 1:
+        raise ValueError(
+            f"X is cut into {X.numblocks[1]} chunks of columns, where a row has to lie in one: give "
+            "X.rechunk({1: -1}).persist()."
+        )
+    if columns is not None or isinstance(y, str) or isinstance(sample_weight, str):
+        raise ValueError("columns of a dask array have no names: give y and sample_weight as arrays, or a dataframe.")
+    if X.dtype.kind not in "buif":
+        raise ValueError(f"X has the dtype {X.dtype}, which is no real number: give X.astype(float).")
+    layout = Layout(None, [str(X.dtype)], X.shape[1])
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    return DaskRows(X, layout, dtype, y, sample_weight)
+
+
+def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> RowSource:
+    if X.ndim != 2:
+        raise ValueError("X is a dask series where a table has two dimensions: give X.to_frame().")
+    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    present = list(X.columns)
+    wanted = [name for name in present if name not in named] if columns is None else list(columns)
+    if repeated := sorted({str(name) for name in wanted if wanted.count(name) > 1}):
+        raise ValueError(f"columns {format_names(repeated)} occur several times: give each a name of its own.")
+    if unknown := [name for name in (*named, *wanted) if name not in present]:
+        raise ValueError(f"X has no column {format_names(unknown)}: name columns that it has.")
+    if both := [name for name in named if name in wanted]:
+        raise ValueError(f"columns has {format_names(both)}, which is y or sample_weight: leave it out.")
+    types = X.dtypes[wanted]
+    if odd := [name for name, dtype in types.items() if getattr(dtype, "kind", "O") not in "buif"]:
+        raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
+    # In this order, so that no more than these columns are read.
+    X = X[[*wanted, *dict.fromkeys(named)]]
+    layout = Layout(
+        wanted, [str(dtype) for dtype in types], len(wanted),
+        y if isinstance(y, str) else None, sample_weight if isinstance(sample_weight, str) else None,
+    )  # fmt: skip
+    narrow = all(str(dtype) == "float32" for dtype in types)
+    return DaskRows(
+        X, layout, np.dtype(np.float32 if narrow else np.float64),
+        None if layout.labels else y, None if layout.weights else sample_weight,
+    )  # fmt: skip
+
+
+class DaskRows(RowSource):
+    """Rows of a Dask collection that passed `check_graph`, partition by partition."""
+
+    binds_once = True
+
+    def __init__(self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any) -> None:
+        self._X, self._layout = X, layout
+        self._kept = [X, labels, weights]  # workers forget what nobody holds, and partitions do not hold it
+        self.dtype, self.n_features, self.names = dtype, layout.n_features, layout.features
+        self._blocks = partitions_of(X)
+        check_shape((1, self.n_features))
+        self._labels, self._weights = self._side("y", labels), self._side("sample_weight", weights)
+        sides = ("y", layout.labels, labels), ("sample_weight", layout.weights, weights)
+        self._dtypes = {
+            name: getattr(given, "dtype", None) if column is None else X.dtypes[column] for name, column, given in sides
+        }
+
+    @cached_property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows, which is public; Dask counts them where it has to, of Parquet files by their metadata."""
+        n = on_engine("counting rows", lambda: len(self._X)) if is_frame(self._X) else sum(self._sizes)
+        check_shape((n, self.n_features))
+        return int(n)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Rows of each partition."""
+        if not is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
+            return [int(size) for size in self._X.chunks[0]]
+        return list(results("counting rows", [task(count_rows, block) for block in self._blocks]))
+
+    def like(self) -> Any:
+        """See `RowSource`."""
+        return self if self.names is None else self._X._meta[self.names]
+
+    def check_targets(self) -> None:
+        """See `RowSource`. What objects are is not known before they are read."""
+        for name, dtype in self._dtypes.items():
+            kinds, needed = ("buifO", "numbers") if name == "sample_weight" else ("buifOUT", "numbers or strings")
+            if getattr(dtype, "kind", "O") not in kinds:
+                raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
+
+    def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
+        """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
+        return DistributedModel(partial(self._bind_all, recipe), self.n_features)
+
+    def _bind_all(self, recipe: BlockRecipe) -> tuple[list[Any], list[int]]:
+        """Bind all partitions where they lie; return them and their numbers of rows."""
+        shared = constant(recipe)
+        bound = [
+            task(bind_partition, shared, self._layout, *parts)
+            for parts in zip(self._blocks, self._labels, self._weights, strict=True)
+        ]
+        what = "reading the rows, after the fit was charged, which stands,"
+        bound = list(results(what, bound, persist=True))
+        found = results(what, [task(size_of, each) for each in bound])
+        for number, size in enumerate(found):
+            if isinstance(size, Refused):
+                refuse_partition(number, size)
+        self._check_number(sum(found))
+        return bound, list(found)
+
+    def _check_number(self, n_rows: int) -> None:
+        """Refuse rows of which there are not as many as the charge and the plan say."""
+        if n_rows != self.n_rows:
+            raise ValueError(
+                f"X has {n_rows} rows where {self.n_rows} were planned with, after the fit was charged, which stands: "
+                "give a collection that does not change, or persist it."
+            )
+
+    def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
+        """See `RowSource`."""
+        total = despite_restarts(partial(self._total, new_sum, read_targets))
+        if isinstance(total, Refused):
+            refuse_partition(None, total)
+        self._check_number(total.n_rows)
+        return total
+
+    def _total(self, new_sum: Callable[..., Any], read_targets: TargetReading | None) -> Any:
+        """Return the sum over all rows, or why they are refused."""
+        parts = [
+            task(add_up_partition, new_sum, read_targets, self._layout, *given)
+            for given in zip(self._blocks, self._labels, self._weights, strict=True)
+        ]
+        what = "reading the rows, after the fit was charged, which stands,"
+        return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
+
+    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """See `RowSource`. One partition after the other comes here, so that no estimator is sent anywhere."""
+        found = []
+        for block in self._blocks:
+            (rows,) = results("reading rows", [block])
+            if len(rows):
+                found.append(function(rows))
+        if not found:
+            check_shape((0, self.n_features))
+        return np.concatenate(found)
+
+    def _side(self, name: str, column: Any) -> list[Any]:
+        """Return labels or weights, partition by partition."""
+        if column is None:
+            return [None] * len(self._blocks)
+        if hasattr(column, "__dask_graph__"):
+            return self._collection_beside(name, column)
+        values = values_of(name, column)
+        if values.shape != (self.n_rows,):
+            raise ValueError(
+                f"{name} has shape {values.shape} where X has {self.n_rows} rows: give one entry a row, in one "
+                "dimension."
+            )
+        return np.split(values, np.cumsum(self._sizes)[:-1])
+
+    def _collection_beside(self, name: str, column: Any) -> list[Any]:
+        check_graph(name, column)
+        check_engine(name, column)
+        if column.ndim != 1:
+            raise ValueError(f"{name} has {column.ndim} dimensions: give one entry a row, in one dimension.")
+        blocks = partitions_of(column)
+        chunks: tuple[Any, ...] = () if is_frame(column) else column.chunks
+        known = bool(chunks) and not any(np.isnan(chunks[0]))
+        if len(blocks) != len(self._blocks) or (known and not is_frame(self._X) and list(chunks[0]) != self._sizes):
+            raise ValueError(
+                f"{name} is split differently from X, in {len(blocks)} partitions where X has {len(self._blocks)}, or "
+                "with other numbers of rows: rechunk or repartition it as X is, and persist it."
+            )
+        return blocks
+
+
+def partitions_of(collection: Any) -> list[Any]:
+    """Return the partitions of a collection whose columns lie in one chunk."""
+    on_engine("waiting for rows that are being persisted", lambda: settle(collection))
+    found = collection.to_delayed()
+    return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
+
+
+def refuse_partition(number: int | None, refused: Refused) -> None:
+    """Raise the refusal of a partition."""
+    where = "a partition" if number is None else f"partition {number}"
+    raise ValueError(f"{where} of the collection, after the fit was charged, which stands: {refused.why}")
+
+
+def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
+    return task(merge_sums, new_sum, parts)
+
+
+__all__ = ["DaskRows", "source_of_rows"]

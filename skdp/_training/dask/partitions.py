@@ -1,0 +1,195 @@
+"""What a worker does with the rows of one partition. Its functions never raise what could quote a cell.
+
+The log of a worker shows the errors of its tasks, and Dask sends them around: what is refused is therefore a result
+like any other, in one line without a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.rows import read_cells
+from skdp._checks.sources import BlockRecipe, TargetReading
+from skdp._training.dask.lots import PartitionLot
+
+
+class Refused(NamedTuple):
+    """Why a partition was refused."""
+
+    why: str
+
+
+class Layout(NamedTuple):
+    """Public schema of a partition: features, and the columns that hold labels and weights, if these are columns.
+
+    `features` and `types` are None for arrays; `types` are those that all partitions should have.
+    """
+
+    features: list[Any] | None
+    types: list[str]
+    n_features: int
+    labels: str | None = None
+    weights: str | None = None
+
+    def split(self, block: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+        """Return features, labels and weights of a partition."""
+        if self.labels is not None:
+            labels = block[self.labels]
+        if self.weights is not None:
+            weights = block[self.weights]
+        return (block if self.features is None else block[self.features]), labels, weights
+
+    def fault_of(self, rows: Any) -> str:
+        """Return what is wrong with the shape or the types of a partition; "" if nothing is."""
+        if len(rows.shape) != 2 or rows.shape[1] != self.n_features:
+            return f"it has the shape {rows.shape} where the collection has {self.n_features} columns"
+        found = [str(rows.dtype)] if self.features is None else [str(dtype) for dtype in rows.dtypes]
+        if found == self.types:
+            return ""
+        return "its types are not those of the collection, so its rows would be read in another way: cast the columns"
+
+
+class BoundPartition:
+    """Rows, labels and weights of one partition, bound to a loss once for all steps; None if it has no row.
+
+    It is made on a worker and stays there. Where Dask moves it or writes it to disk, the rows are sent as they were
+    read, and bound again when they arrive.
+    """
+
+    def __init__(self, recipe: BlockRecipe, rows: Any, labels: Any, weights: Any) -> None:
+        self._given = recipe, rows, labels, weights
+        self.n_rows = len(rows)
+        self.model = recipe(rows, labels, weights) if self.n_rows else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BoundPartition, self._given
+
+    def __sizeof__(self) -> int:
+        """Bytes, as Dask asks for them to decide what to move."""
+        return int(getattr(self._given[1], "nbytes", 0)) + 64 * self.n_rows
+
+
+def bind_partition(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights: Any) -> Any:
+    """Bind the rows of a partition, or say why they are refused."""
+    return _or_refused(lambda: _bind(recipe, layout, block, labels, weights))
+
+
+def _bind(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights: Any) -> Any:
+    rows, labels, weights = layout.split(block, labels, weights)
+    if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
+        return Refused(fault)
+    if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
+        rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
+        labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
+    return BoundPartition(recipe, rows, labels, weights)
+
+
+def size_of(bound: Any) -> int | Refused:
+    """Return the number of rows of a bound partition, or why it was refused."""
+    return bound.n_rows if isinstance(bound, BoundPartition) else bound
+
+
+def gather_partitions(*bound: BoundPartition) -> list[BoundPartition]:
+    """Return neighbouring partitions of few rows as one result, on one worker."""
+    return list(bound)
+
+
+def sum_partitions(
+    bound: list[BoundPartition], theta: Any, lots: list[PartitionLot], max_norm: float
+) -> NDArray[np.float64] | None:
+    """Sum of what `sum_partition` gives for each of several partitions and its lot."""
+    return add_sums([sum_partition(part, theta, lot, max_norm) for part, lot in zip(bound, lots, strict=True)])
+
+
+def sum_partition(bound: BoundPartition, theta: Any, lot: PartitionLot, max_norm: float) -> NDArray[np.float64] | None:
+    """Sum of the clipped gradients of the lot of a partition, of shape (p,); None for a partition without rows."""
+    if bound.model is None:
+        return None
+    sums: NDArray[np.float64] = bound.model.clipped_gradient_sum(theta, lot.rows(bound.n_rows), max_norm)
+    return sums
+
+
+def add_sums(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """Return the sum, in the given order, in a new array: Dask may need the parts again."""
+    total = None
+    for part in parts:
+        if part is not None:
+            total = part.copy() if total is None else np.add(total, part, out=total)
+    return total
+
+
+def add_up_partition(
+    new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, *parts: Any
+) -> Any:
+    """Return a new sum to which the rows of a partition are added, or say why they are refused."""
+    return _or_refused(lambda: _add_up(new_sum, read_targets, layout, *parts))
+
+
+def _add_up(
+    new_sum: Callable[[], Any],
+    read_targets: TargetReading | None,
+    layout: Layout,
+    block: Any,
+    labels: Any,
+    weights: Any,
+) -> Any:
+    rows, labels, weights = layout.split(block, labels, weights)
+    if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
+        return Refused(fault)
+    total = new_sum()
+    if len(rows):
+        targets = () if read_targets is None else read_targets(labels, weights, len(rows))
+        total.add(read_cells(rows, layout.features), *targets)
+    return total
+
+
+def _fault_beside(rows: Any, labels: Any, weights: Any) -> str:
+    """Return which of the columns beside the rows of a partition has another length; "" if none has."""
+    for name, column in (("y", labels), ("sample_weight", weights)):
+        if column is not None and len(column) != len(rows):
+            return f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike"
+    return ""
+
+
+def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
+    """Return a new sum of sums, in the given order, or the first refusal among them."""
+    total = new_sum()
+    for part in parts:
+        if isinstance(part, Refused):
+            return part
+        total.merge(part)
+    return total
+
+
+def count_rows(block: Any) -> int:
+    """Return the number of rows of a partition."""
+    return len(block)
+
+
+def _or_refused(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except (TypeError, ValueError) as error:  # of checks that quote no cell
+        return Refused(" ".join(str(error).split()))
+    except Exception as error:  # of a stranger's array: its text is nobody's business
+        return Refused(f"it cannot be read ({type(error).__name__})")
+
+
+__all__ = [
+    "BoundPartition",
+    "Layout",
+    "Refused",
+    "add_sums",
+    "add_up_partition",
+    "bind_partition",
+    "count_rows",
+    "gather_partitions",
+    "merge_sums",
+    "size_of",
+    "sum_partition",
+    "sum_partitions",
+]

@@ -1,0 +1,1 @@
+"""Rows bound to a loss: the clipped sums of their gradients."""

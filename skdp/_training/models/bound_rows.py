@@ -1,0 +1,46 @@
+"""Rows bound to a loss, as the loop of noisy gradient descent sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._training.optimizers import Vector
+from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.streams import SecretStream
+
+
+class Model:
+    """Base class of models: rows, targets and weights that are bound to a loss.
+
+    `n_rows` is the number of rows. Models are context managers.
+    """
+
+    n_rows: int
+
+    def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> Any:
+        """Draw the lot of a step, in the form that `clipped_gradient_sum` takes: numbers of rows, None for all of them.
+
+        Parameters
+        ----------
+        sampling : PoissonSampling or FullBatch
+            The law of the lot.
+        stream : SecretStream
+            Of sampling alone. Models either draw from it or spawn a stream of the step, in every step alike.
+        step : int
+            Number of the step, from 0.
+        """
+        return sampling.rows(self.n_rows, stream)
+
+    def clipped_gradient_sum(self, theta: Vector, rows: Any, max_norm: float) -> NDArray[np.float64]:
+        """Sum over the rows of a lot of gradients, each clipped to Euclidean norm `max_norm`, in a new array.
+
+        Models of which rows are grouped (`skdp._training.models.grouped`) take one argument more, `counts`: an array of
+        float64, by which the clipped gradient of each row of the lot is multiplied, or None.
+        """
+        raise NotImplementedError
+
+
+__all__ = ["Model"]

@@ -1,0 +1,1 @@
+"""What a model predicts: classes, or targets between bounds."""

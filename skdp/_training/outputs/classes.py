@@ -1,0 +1,291 @@
+"""Base of classifiers trained by noisy gradient descent: classes, their weights, and predictions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.cells import shape_of
+from skdp._checks.class_weight import class_weights
+from skdp._checks.leaks import report_classes_read
+from skdp._checks.parameters import show
+from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
+from skdp._checks.weights import WeightReader, read_weights
+from skdp._training.estimator import GradientEstimator
+from skdp._training.run import Targets
+
+
+class Outputs(NamedTuple):
+    """Classes, number of outputs, and whether each output is a label of its own."""
+
+    classes: NDArray[Any]
+    n_outputs: int
+    multilabel: bool = False
+
+    @classmethod
+    def of_classes(cls, classes: NDArray[Any]) -> Outputs:
+        """Outputs of one class per row: one output for two classes, one per class for more."""
+        return cls(classes, 1 if len(classes) == 2 else len(classes))
+
+
+@dataclass(frozen=True)
+class ClassReader:
+    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None.
+
+    The numbers are of any integer dtype.
+    """
+
+    classes: NDArray[Any]
+    factors: NDArray[np.float64] | None
+    read_weights: WeightReader
+
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
+        """Return numbers of classes and weights, or refuse them."""
+        weights = self.read_weights(sample_weight, n_rows, of_block=True)
+        labels = check_labels(y, n_rows, classes=self.classes)
+        fast: NDArray[Any] | None = self._coded_fast(labels)
+        coded = encode_labels(labels, self.classes) if fast is None else fast
+        return coded, weights if self.factors is None else weights * self.factors[coded]
+
+    def _coded_fast(self, labels: NDArray[Any]) -> NDArray[np.int8] | None:
+        """Return the numbers of labels that are two whole numbers, in a pass or two, else None."""
+        if len(self.classes) != 2 or self.classes.dtype.kind not in "iu" or labels.dtype.kind not in "biu":
+            return None
+        first, second = (labels == int(each) for each in self.classes)
+        return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
+
+
+class GradientClassifier(ClassifierMixin, GradientEstimator):
+    """Base class of classifiers trained by DP-SGD.
+
+    Subclasses have the constructor parameters of `GradientEstimator` and ``classes, class_weight``. The values of
+    their `Targets` are numbers of classes, of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
+    """
+
+    class_weight: Any
+
+    _outputs_parameter = "classes"
+    _takes_labels = False  # several labels per row, as columns of y
+
+    def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+        """Return the outputs for several labels per row, if `_takes_labels`."""
+        raise NotImplementedError
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
+            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
+            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return self._fit_run(X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Continue training from the current coefficients, for the steps and the price of one ``fit``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        classes : sequence or None, default=None
+            All classes that can occur. Required in the first call, unless the constructor names them.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, as for ``fit``.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
+        """
+        warm = self._has_run()
+        if classes is None and self.classes is None and not warm:
+            raise ValueError(
+                "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
+                "constructor."
+            )
+        return self._fit_run(X, y, sample_weight, named=classes, warm=warm)
+
+    # --- the outputs ---
+
+    def _named_outputs(self) -> Outputs | None:
+        """See `GradientEstimator`."""
+        return None if self.classes is None else Outputs.of_classes(check_classes("classes", self.classes))
+
+    def _assumed_outputs(self) -> Outputs:
+        """See `GradientEstimator`."""
+        return Outputs.of_classes(np.arange(2))
+
+    def _n_outputs_of_step(self) -> int:
+        """See `GradientEstimator`."""
+        return 1 if self.classes is None else len(check_classes("classes", self.classes))
+
+    def _loss_of(self, outputs: Outputs) -> tuple[str, float]:
+        """See `GradientEstimator`."""
+        return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
+
+    def _describe_outputs(self, outputs: Outputs) -> dict[str, str]:
+        """See `GradientEstimator`."""
+        return {"classes": repr(outputs.classes.tolist())}
+
+    def _set_outputs(self, outputs: Outputs) -> None:
+        """See `GradientEstimator`."""
+        self.classes_ = outputs.classes
+
+    def _check_outputs(self, outputs: Outputs) -> None:
+        """See `GradientEstimator`."""
+        self._class_factors(outputs)
+
+    def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
+        """See `GradientEstimator`."""
+        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
+        classes = None if outputs is None else outputs.classes
+        labels = check_labels(y, n_samples, classes=classes, columns=self._takes_labels)
+        if outputs is None:
+            outputs = Outputs.of_classes(classes_of(labels))
+        factors = self._class_factors(outputs)
+        coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
+        return Targets(outputs, coded, weights if factors is None else weights * factors[coded], to_bound)
+
+    def _target_reader(self, outputs: Outputs) -> ClassReader:
+        """See `GradientEstimator`."""
+        return ClassReader(outputs.classes, self._class_factors(outputs), self._weight_reader())
+
+    def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
+        """Return the factors of the classes, or refuse `class_weight`."""
+        if outputs.multilabel and self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its class: set "
+                "class_weight=None, or give sample_weight."
+            )
+        return class_weights(self.class_weight, outputs.classes)
+
+    def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> Outputs | None:
+        """See `GradientEstimator`."""
+        given = self.classes if named is None else named
+        n_columns = number_of_columns(y) if self._takes_labels and y is not None else 1
+        if n_columns > 1:
+            return self._label_outputs(n_columns, given, warm=warm)
+        if warm:
+            if given is not None and not np.array_equal(check_classes("classes", given), self.classes_):
+                raise ValueError(
+                    f"classes={given!r} differs from the {self.classes_.tolist()!r} of earlier runs: use the "
+                    "same, or start again with fit and warm_start=False."
+                )
+            return Outputs.of_classes(self.classes_)
+        if given is not None:
+            return Outputs.of_classes(check_classes("classes", given))
+        report_classes_read(self)
+        return None
+
+    # --- predictions ---
+
+    @silent_arithmetic
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Predict the probability of each class.
+
+        Probabilities are those of the fitted model. With two classes neither clip nor noise gives them a direction;
+        with more, rare classes get a little less than their share. Noise makes them differ from fit to fit, the more
+        the fewer rows and the smaller epsilon, and weights of classes change their odds (``docs/probabilities.md``).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`.
+        """
+        scores = self._score_rows(X)
+        if self._outputs_are_labels(scores):
+            return expit(scores)
+        return softmax(scores, axis=1) if scores.shape[1] > 1 else np.hstack([expit(-scores), expit(scores)])
+
+    @silent_arithmetic
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the most probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Predicted classes; with several labels per row, 0 or 1 for each label.
+        """
+        scores = self._score_rows(X)
+        if self._outputs_are_labels(scores):
+            return (scores > 0).astype(np.intp)
+        winners = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[winners]
+
+    def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
+        """Whether each output is a label of its own, and not one of several classes."""
+        return False
+
+
+def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
+    """Convert several labels per row to numbers."""
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError("y has several columns with other values than 0 and 1: give one column of 0 and 1 a label.")
+    return labels.astype(np.float32)
+
+
+def number_of_columns(y: Any) -> int:
+    """Number of labels per row, from the shape only."""
+    shape = shape_of("y", y)
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+__all__ = ["GradientClassifier", "Outputs", "number_of_columns"]

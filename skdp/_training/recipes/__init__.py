@@ -1,0 +1,1 @@
+"""Kinds of models: how each is planned, started and published."""

@@ -1,0 +1,106 @@
+"""What is decided about a fit by noisy gradient descent before its rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from skdp._fit.releases import Release, new_release
+from skdp._training.averaging import Averaging
+from skdp._training.checkpoint import Checkpoint
+from skdp._training.optimizers import Optimizer
+from skdp._training.plan import DPSGDPlan
+from skdp.accounting import DpEvent
+from skdp.base import Price
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import event_with
+
+OFFSET = "offset"
+"""Name of the purchase that corrects a model after its last step."""
+
+
+class Targets(NamedTuple):
+    """Targets and weights of the rows, checked, as the loss reads them.
+
+    `outputs` is public: it has a number of outputs, `n_outputs`, and what predictions need beside the model, such as
+    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0. Where their bound is bought,
+    `to_bound` has weights as they are, to be multiplied with `weights` as shares of it.
+    """
+
+    outputs: Any
+    values: Any
+    weights: Any
+    to_bound: Any = None
+
+
+class Run(NamedTuple):
+    """A plan, and the other public constants that a run of it needs."""
+
+    plan: DPSGDPlan
+    shape: Any
+    radius: float
+    learning_rate: float
+    optimizer: Optimizer
+    averaging: Averaging
+
+
+class Plan(NamedTuple):
+    """Everything that is decided about a fit before its rows are read.
+
+    `purchases` are what is bought beside the steps, by name: `OFFSET` after the last step, all else before the first
+    one. `earlier` holds the releases of earlier runs, and
+    `before` their steps and epochs, if the fit starts from them.
+    """
+
+    run: Run
+    outputs: Any
+    n_public: int
+    stream: SecretStream
+    price: Price
+    earlier: tuple[Release, ...]
+    before: tuple[int, int]
+    checkpoint: Checkpoint | None
+    warm: bool
+    purchases: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def event(self) -> DpEvent:
+        return self.event_of(self.run.plan.n_steps)
+
+    def event_of(self, n_steps: int) -> DpEvent:
+        """What the first `n_steps` steps cost, with what is bought beside them."""
+        steps = self.run.plan.event_of(n_steps)
+        if not self.purchases:
+            return steps
+        return event_with(self.purchases.values(), lambda _: steps, self.run.plan.noise_multiplier)
+
+    @property
+    def bought_first(self) -> list[str]:
+        """Names of what is bought before the first step, and what steps depend on."""
+        return [name for name in self.purchases if name != OFFSET]
+
+    def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
+        """Return what was bought under a name: what the file of the run holds, or a release made now.
+
+        A file gets it at once: whatever ends the run from now on, the one that resumes does not buy again.
+        """
+        if self.checkpoint is None:
+            return buy(self.stream.spawn(name))
+        if name not in self.checkpoint.bought:
+            self.checkpoint.keep_bought(name, buy(self.stream.spawn(name)))
+        return self.checkpoint.bought[name]
+
+    @property
+    def note(self) -> str:
+        """Note of the charge, by which a resumed run finds it."""
+        return "" if self.checkpoint is None else f"checkpoint {self.checkpoint.receipt}"
+
+    def release(self, adjacency: str) -> Release:
+        """Release that the charge pays for; a run with a checkpoint keeps its id when it resumes."""
+        if self.checkpoint is None:
+            return new_release(self.event, adjacency)
+        return Release(self.checkpoint.receipt, self.event, adjacency)
+
+
+__all__ = ["OFFSET", "Plan", "Run", "Targets"]

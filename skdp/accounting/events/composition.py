@@ -1,0 +1,227 @@
+"""How events combine: `compose` joins them, `flatten` lists the basic releases they consist of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import cast
+
+from .noise_events import (
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
+    ExponentialMechanismDpEvent,
+    MixtureOfGaussiansDpEvent,
+    RandomizedResponseDpEvent,
+)
+from .sampling_events import RandomAllocationDpEvent, SampledWithReplacementDpEvent, TruncatedSubsampledGaussianDpEvent
+from .specifications import (
+    ComposedDpEvent,
+    DpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+    WorstOfDpEvent,
+    ZCDpEvent,
+    resolve,
+)
+
+__all__ = ["MOST_RELEASES", "compose", "flatten"]
+
+# Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
+MOST_RELEASES = 10**12
+
+
+def _count(event: DpEvent) -> tuple[DpEvent, int]:
+    """An event without its self-compositions, and how often it occurs in them."""
+    count = 1
+    while isinstance(event, SelfComposedDpEvent):
+        count *= event.count
+        event = event.event
+    return event, count
+
+
+def compose(events: Iterable[DpEvent]) -> DpEvent:
+    """Join events into one, counting equal neighbours instead of listing them.
+
+    Parameters
+    ----------
+    events : iterable of DpEvent
+        Events to join, in order.
+
+    Returns
+    -------
+    DpEvent
+        `NoOpDpEvent` for none, the event itself for one, otherwise `SelfComposedDpEvent` or
+        `ComposedDpEvent`. Events without effect are left out.
+    """
+    runs: list[tuple[DpEvent, int]] = []
+    for item in events:
+        event, count = _count(resolve(item))
+        if count == 0 or isinstance(event, NoOpDpEvent):
+            continue
+        if runs and runs[-1][0] == event:
+            count += runs.pop()[1]
+        runs.append((event, count))
+    parts = tuple(event if count == 1 else SelfComposedDpEvent(event, count) for event, count in runs)
+    if not parts:
+        return NoOpDpEvent()
+    return parts[0] if len(parts) == 1 else ComposedDpEvent(parts)
+
+
+def _simplify_inner(event: DpEvent) -> DpEvent:
+    """An event that is applied to one sample, in its simplest equal form.
+
+    Several Gaussian releases from the same sample are one Gaussian release: rescale and stack them
+    (McMahan et al. 2018, arXiv:1812.06210, Section 3).
+    """
+    if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
+        return _simplify_other(event)
+    found = flatten(event)
+    if not found:
+        return NoOpDpEvent()
+    if any(isinstance(basic, NonPrivateDpEvent) for basic in found):
+        return NonPrivateDpEvent()
+    if len(found) == 1 and sum(found.values()) == 1:
+        return next(iter(found))
+    if all(isinstance(basic, GaussianDpEvent) for basic in found):
+        squares = [count / cast(GaussianDpEvent, basic).noise_multiplier ** 2 for basic, count in found.items()]
+        return GaussianDpEvent(1.0 / math.sqrt(math.fsum(squares)))
+    return event
+
+
+def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) -> DpEvent:
+    """A sampled event in its simplest equal form."""
+    inner = _simplify_inner(event.event)
+    if isinstance(event, SampledWithoutReplacementDpEvent):
+        share = event.sample_size / event.source_dataset_size
+    else:
+        share = event.sampling_probability
+        while isinstance(inner, PoissonSampledDpEvent):
+            share, inner = share * inner.sampling_probability, _simplify_inner(inner.event)
+    if share == 0.0 or isinstance(inner, NoOpDpEvent):
+        return NoOpDpEvent()
+    if share == 1.0 or isinstance(inner, NonPrivateDpEvent):
+        return inner
+    if isinstance(event, SampledWithoutReplacementDpEvent):
+        return SampledWithoutReplacementDpEvent(event.source_dataset_size, event.sample_size, inner)
+    return PoissonSampledDpEvent(share, inner)
+
+
+def _simplify_worst(event: WorstOfDpEvent) -> DpEvent:
+    """The worst of several events in its simplest equal form: each once, none without effect."""
+    kept = tuple(part for part in dict.fromkeys(event.events) if flatten(part))
+    if not kept:
+        return NoOpDpEvent()
+    return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
+
+
+def _simplify_allocation(event: RandomAllocationDpEvent) -> DpEvent:
+    """An allocation in its simplest form: what `rdp.allocation` proves to cost no less.
+
+    Several steps of a record are one each of as many equal parts of all steps.
+    """
+    if event.num_selected == 0:
+        return NoOpDpEvent()
+    if event.num_selected == event.num_steps:
+        return SelfComposedDpEvent(GaussianDpEvent(event.noise_multiplier), event.num_selected)
+    if event.num_selected == 1:
+        return event
+    part = RandomAllocationDpEvent(event.noise_multiplier, event.num_steps // event.num_selected)
+    return SelfComposedDpEvent(part, event.num_selected)
+
+
+def _simplify_other(event: DpEvent) -> DpEvent:
+    """An event of `noise_events` or `sampling_events` in its simplest equal form."""
+    if isinstance(event, RandomizedResponseDpEvent):
+        if event.num_buckets == 1 or event.noise_parameter == 1.0:
+            return NoOpDpEvent()
+        return NonPrivateDpEvent() if event.noise_parameter == 0.0 else event
+    if isinstance(event, (DiscreteLaplaceDpEvent, DiscreteGaussianDpEvent)):
+        return event if event.sensitivity > 0 else NoOpDpEvent()
+    if isinstance(event, ExponentialMechanismDpEvent):
+        return event if event.epsilon > 0.0 else NoOpDpEvent()
+    if isinstance(event, MixtureOfGaussiansDpEvent):
+        moved = any(c > 0.0 and p > 0.0 for c, p in zip(event.sensitivities, event.sampling_probs, strict=True))
+        return event if moved else NoOpDpEvent()
+    if isinstance(event, TruncatedSubsampledGaussianDpEvent):
+        return event if event.sampling_probability > 0.0 and event.truncated_batch_size > 0 else NoOpDpEvent()
+    if isinstance(event, RandomAllocationDpEvent):
+        return _simplify_allocation(event)
+    return event
+
+
+def _simplify_with_replacement(event: SampledWithReplacementDpEvent) -> DpEvent:
+    inner = _simplify_inner(event.event)
+    if event.sample_size == 0 or isinstance(inner, (NoOpDpEvent, NonPrivateDpEvent)):
+        return NoOpDpEvent() if event.sample_size == 0 else inner
+    return SampledWithReplacementDpEvent(event.source_dataset_size, event.sample_size, inner)
+
+
+def _simplify_once(event: DpEvent) -> DpEvent:
+    """A basic event in its simplest equal form; `NoOpDpEvent` if it is without effect."""
+    if isinstance(event, SampledWithReplacementDpEvent):
+        return _simplify_with_replacement(event)
+    if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
+        return _simplify_sampled(event)
+    if isinstance(event, RepeatAndSelectDpEvent):
+        if event.mean == 1.0 and event.shape < math.inf:
+            return event.event  # one try, for certain
+        return event if flatten(event.event) else NoOpDpEvent()
+    if isinstance(event, WorstOfDpEvent):
+        return _simplify_worst(event)
+    if isinstance(event, EpsilonDeltaDpEvent) and event.epsilon == event.delta == 0.0:
+        return NoOpDpEvent()
+    if isinstance(event, ZCDpEvent) and event.rho == event.xi == 0.0:
+        return NoOpDpEvent()
+    return _simplify_other(event)
+
+
+def _simplify(event: DpEvent) -> DpEvent:
+    """Simplify an event until nothing changes."""
+    while (simpler := _simplify_once(event)) is not event and simpler != event:
+        event = simpler
+    return event
+
+
+def flatten(event: DpEvent) -> dict[DpEvent, int]:
+    """Basic events of a composition and how often each occurs.
+
+    Parameters
+    ----------
+    event : DpEvent
+        Event to take apart.
+
+    Returns
+    -------
+    dict of DpEvent to int
+        Keys are neither compositions nor without effect; sampling with probability 1 is undone. No count is above
+        `MOST_RELEASES`: more are refused here, however they are nested.
+    """
+    found: dict[DpEvent, int] = {}
+    stack: list[tuple[DpEvent, int]] = [(resolve(event), 1)]
+    while stack:
+        node, count = stack.pop()
+        node = _simplify(node) if count > 0 else node
+        if count == 0 or isinstance(node, NoOpDpEvent):
+            continue
+        if isinstance(node, SelfComposedDpEvent):
+            stack.append((node.event, count * node.count))
+        elif isinstance(node, ComposedDpEvent):
+            stack.extend((part, count) for part in reversed(node.events))
+        else:
+            found[node] = found.get(node, 0) + count
+            _check_count(node, found[node])
+    return found
+
+
+def _check_count(event: DpEvent, count: int) -> None:
+    if count > MOST_RELEASES:
+        raise ValueError(
+            f"count: {type(event).__name__} about 10^{math.log10(count):.1f} times in all is not priced; make at most "
+            f"10^{math.log10(MOST_RELEASES):.0f} releases of a kind."
+        )

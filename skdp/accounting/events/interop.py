@@ -1,0 +1,108 @@
+"""Conversion of events to and from those of Google's dp-accounting, which bear the same names and fields.
+
+What can be converted is asked of the version that is installed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from typing import Any, cast
+
+from . import noise_events, sampling_events
+from . import specifications as events
+from .specifications import ComposedDpEvent, DpEvent, show
+
+__all__ = ["from_dp_accounting", "to_dp_accounting"]
+
+_MODULES = (events, noise_events, sampling_events)
+_OURS = {
+    name: each
+    for module in _MODULES
+    for name, each in vars(module).items()
+    if isinstance(each, type) and issubclass(each, DpEvent) and each is not DpEvent
+}
+# What dp-accounting 0.6.0 does not have, and what may stand in its place there: it costs as much or more.
+_SUBSTITUTES = {
+    "EpsilonDeltaDpEvent": "compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
+    "WorstOfDpEvent": "give the costliest of its events",
+    "DiscreteGaussianDpEvent": "give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
+    "ExponentialMechanismDpEvent": "give ZCDpEvent(epsilon**2 / 8)",
+    "RandomAllocationDpEvent": "give SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
+}
+
+
+def _other(caller: str) -> Any:
+    try:
+        from dp_accounting import dp_event
+    except ImportError as error:
+        raise ImportError(f"{caller} needs dp-accounting; run `pip install dp-accounting`.") from error
+    return dp_event
+
+
+def _counterpart(other: Any, name: str) -> Any:
+    """The class of that name in the version that is installed, if it has the fields of ours; None elsewhere."""
+    theirs, ours = getattr(other, name, None), _OURS.get(name)
+    if ours is None or not isinstance(theirs, type):
+        return None
+    same = set(inspect.signature(theirs).parameters) == {field.name for field in fields(cast(Any, ours))}
+    return theirs if same else None
+
+
+def to_dp_accounting(event: DpEvent) -> Any:
+    """The same event as an object of the `dp_accounting` package.
+
+    Parameters
+    ----------
+    event : DpEvent
+        Event to convert.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        With `noise_multiplier` unchanged: relative to the contribution of one record, whatever the adjacency.
+        Its Rényi accountant does not double that under REPLACE_ONE, as `skdp` does.
+    """
+    other = _other("to_dp_accounting")
+    name = type(event).__name__
+    theirs = _counterpart(other, name)
+    if theirs is None or type(event) is not _OURS[name]:
+        remedy = _SUBSTITUTES.get(name, "give an event of skdp.accounting, or what dominates this one")
+        raise TypeError(f"event={event!r} has no counterpart in dp-accounting; {remedy}.")
+    if isinstance(event, ComposedDpEvent):
+        return other.ComposedDpEvent([to_dp_accounting(part) for part in event.events])
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    if "event" in values:
+        values["event"] = to_dp_accounting(values["event"])
+    return theirs(**values)
+
+
+def from_dp_accounting(event: Any) -> DpEvent:
+    """An event of the `dp_accounting` package as one of ours.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        Event to convert.
+
+    Returns
+    -------
+    DpEvent
+        Validated as if it had been written here.
+    """
+    other = _other("from_dp_accounting")
+    name = type(event).__name__
+    theirs = _counterpart(other, name)
+    if theirs is None or type(event) is not theirs:
+        raise TypeError(
+            f"event={show(event)} has no counterpart in skdp.accounting; give EpsilonDeltaDpEvent(epsilon, delta) or "
+            "ZCDpEvent(rho) of what is known of it."
+        )
+    if name == "ComposedDpEvent":
+        return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))
+    ours: Any = _OURS[name]
+    values = {field.name: getattr(event, field.name) for field in fields(ours)}
+    if "event" in values:
+        values["event"] = from_dp_accounting(values["event"])
+    result: DpEvent = ours(**values)
+    return result

@@ -1,0 +1,1 @@
+"""Closed forms, and the searches and sums that they share."""

@@ -1,0 +1,229 @@
+"""A private linear model over the leaves of random trees: what its classifier and its regressor share."""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.parameters import check_count
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import row_schema_of
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
+from skdp._training import one_hot_defaults as rules
+from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
+from skdp._training.recipes.lookups import OneHotRuns
+from skdp._training.run import Plan, Run, Targets
+from skdp.base import Budget, FitTerms
+from skdp.ensemble.embedding import (
+    PublicTreesEmbedding,
+    TableCodes,
+    one_hot_blocks,
+    plain_blocks,
+    takes_any_columns,
+)
+from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
+from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
+from skdp.preprocessing.schema.table_schema import TableSchema
+
+
+class RandomTreesRuns(OneHotRuns):
+    """Base class of linear models over the plain columns of a table and the leaves of random trees.
+
+    Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
+    """
+
+    _fitted_row_schema: TableSchema | None = None
+
+    n_estimators: Any
+    max_depth: Any
+    max_leaf_nodes: Any
+    schema: Any
+    bounds: Any
+    categories: Any
+    n_bins: Any
+    trees_random_state: Any
+
+    embedding_: PublicTreesEmbedding
+
+    # --- rows ---
+
+    def _takes_codes(self) -> bool:
+        """See `PrivateEstimator`: where no parameter says what is public of the columns, the rows have to."""
+        return self.schema is None and self.bounds is None and self.categories is None
+
+    def _fault_behind(self, step: Any) -> str:
+        """See `PrivateEstimator`."""
+        if self._takes_codes():
+            if is_private(step) and getattr(step, "_gives_codes", bool)():
+                return ""
+            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
+        if takes_any_columns(self):
+            return ""
+        return (
+            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
+            "put DPTableVectorizer(schema, numbers='codes') directly before it."
+        )
+
+    def _note_rows(self, X: Any) -> None:
+        """See `PrivateEstimator`."""
+        super()._note_rows(X)
+        found = row_schema_of(X)
+        self._fitted_row_schema = found if type(found) is TableSchema else None
+
+    def _embedding(self) -> PublicTreesEmbedding:
+        """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
+        # No generator: what it gave the trees is public, and the noise might be drawn from it too.
+        remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
+        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
+        schema = self._fitted_row_schema if self._takes_codes() else self.schema
+        embedding = PublicTreesEmbedding(
+            self.n_estimators, self.max_depth, max_leaf_nodes=self.max_leaf_nodes, schema=schema, bounds=self.bounds,
+            categories=self.categories, n_bins=self.n_bins, random_state=seed, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        embedding._check_parameters()
+        return embedding
+
+    def _refuse_unknown_columns(self) -> None:
+        if self._takes_codes() and self._fitted_row_schema is None:
+            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
+
+    def _check_present(self, run: Run, outputs: Any) -> None:
+        """See `GradientEstimator`."""
+        if not self._embedding()._gives_columns_of(self.embedding_):
+            raise ValueError(
+                "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
+                "them: set n_estimators, max_depth, n_bins, trees_random_state and what is public of the columns as "
+                "before, or start again with fit and warm_start=False."
+            )
+
+    def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
+        """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
+        check_schema(self, Table(X).source, reset=reset)
+        if not reset:
+            return self.embedding_._one_hot(X)
+        self._refuse_unknown_columns()
+        self.embedding_ = self._embedding()
+        self.embedding_._read_columns(X)
+        return TableCodes(self.embedding_._codes(X), self.n_features_in_)
+
+    def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """See `GradientEstimator`. The first run also buys where people are, by which trees grow."""
+        bought = super()._purchases(sampling, n_steps)
+        if self._starts_anew:
+            bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
+        return bought
+
+    def _buy(self, plan: Plan, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
+        """See `GradientEstimator`. Trees that are there already are those of earlier rows."""
+        rows, targets = super()._buy(plan, rows, targets)
+        if isinstance(rows, TableCodes):
+            self._grow(plan, rows, targets.weights)
+            rows = self.embedding_._encode(rows.codes)
+        return rows, targets
+
+    def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
+        """Buy where people are, and grow the trees by it."""
+        embedding, blocks = self.embedding_, self.embedding_._fitted_blocks
+        each = np.broadcast_to(np.asarray(weights, np.float64), rows.shape[:1])
+        sensitivity = column_sensitivity(len(blocks), self.adjacency)
+        mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
+        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))
+        shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
+        embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
+        embedding._grow()
+
+    def _form(self, n_features: int) -> OneHotForm:
+        """Return the form of rows from the schema alone."""
+        self._refuse_unknown_columns()
+        embedding = self._embedding()
+        plain = plain_blocks(embedding._public_blocks([f"x{j}" for j in range(n_features)]))
+        blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
+        return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
+
+    def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
+        """See `OneHotRuns`."""
+        return form.with_share(rules.trees_share(signal))
+
+    # --- the plan of a run ---
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `GradientEstimator`. Before the codes are there, columns of numbers stand for them."""
+        known = self
+        if self._takes_codes() and self._fitted_row_schema is None:
+            known, n_features = copy(self), None
+            known.bounds = (0.0, 1.0)
+        elif n_features is None and self.schema is None:  # a list says how many columns there are
+            n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
+        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, n_features)
+
+    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+        """See `GradientEstimator`. Trees that are there already were drawn from the schema of earlier rows."""
+        if warm and self._takes_codes() and self._fitted_row_schema is None:
+            self._fitted_row_schema = self.embedding_.schema_
+        return super()._plan_next_run(terms, shape, outputs, warm=warm)
+
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """See `GradientEstimator`."""
+        return self._sampling_by_lookups(n, n_outputs * (n_features + int(self._embedding().n_estimators)))
+
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+        """See `GradientEstimator`."""
+        return self._plan_one_hot(budget, n, n_features, self._form(n_features), outputs)
+
+    def _describe_rows(self) -> dict[str, Any]:
+        """See `GradientEstimator`. A schema alone is represented by the names of its columns."""
+        if self._takes_codes():
+            name, schema = "row_schema", self._fitted_row_schema
+        else:
+            name, schema = "schema", None if self.schema is None else self._embedding()._read_schema([])
+        described = super()._describe_rows() | ({} if schema is None else {name: schema.to_json()})
+        return described if self._starts_anew else described | {"bought before": self._digest_of_bought()}
+
+    def _digest_of_bought(self) -> str:
+        """Return what tells the trees of this model from those of another fit."""
+        return hashlib.sha256(repr(self.embedding_.marginals).encode()).hexdigest()
+
+    # --- predictions ---
+
+    def _scores(self, X: OneHotRows) -> Doubles:
+        """See `GradientEstimator`."""
+        return one_hot_scores(X, self.coef_) + self.intercept_
+
+    @property
+    def feature_importances_(self) -> Doubles:
+        """Importances of the columns of the table, of shape (`n_features_in_`,).
+
+        The variance of each column's part of the score over its levels, all of them equally likely, and of each split
+        of a tree for the column that it looks at, less what noise alone makes of it; they sum to 1, or are all 0. They
+        are a function of the coefficients and of public quantities, so they cost nothing: frequencies would.
+        Selectors of scikit-learn look at `coef_` first, which has other columns than the table: give them
+        ``importance_getter="feature_importances_"``.
+        """
+        check_is_fitted(self)
+        return self.embedding_._importances(self.coef_, self.coef_noise_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+_PEOPLE = "people"
+_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
+_REMEDY = (
+    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
+    "directly before it"
+)
+
+
+__all__ = ["RandomTreesRuns"]

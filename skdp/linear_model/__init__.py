@@ -1,0 +1,14 @@
+"""Private linear models."""
+
+from __future__ import annotations
+
+from skdp._lazy import lazy_face
+
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "DPLinearRegression": "skdp.linear_model.least_squares",
+        "DPLogisticRegression": "skdp.linear_model.logistic",
+        "DPRidge": "skdp.linear_model.least_squares",
+    },
+)

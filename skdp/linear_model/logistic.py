@@ -1,0 +1,407 @@
+"""Private linear models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp._checks.parameters import absolute_path, count_threads
+from skdp._checks.sources import BlockRecipe, RowSource
+from skdp._training import defaults as rule
+from skdp._training.models.bound_rows import Model
+from skdp._training.models.columns import MOST_PARAMETERS, ColumnModel
+from skdp._training.models.linear import LinearGeometry, LinearModel, clipped_scores
+from skdp._training.models.one_hot import OneHotGeometry
+from skdp._training.models.wide_linear import WideLinearModel, is_wide
+from skdp._training.optimizers import Vector
+from skdp._training.outputs.classes import GradientClassifier, Outputs
+from skdp._training.plan import DPSGDPlan
+from skdp._training.recipes.lookups import PerhapsOneHotRuns
+from skdp._training.run import Plan, Run
+from skdp.base import Budget
+from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.streams import SecretStream
+
+
+class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
+    """Differentially private logistic regression classifier.
+
+    The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
+    trained by noisy gradient descent (DP-SGD, Abadi et al. 2016): each step clips the gradient of every row, sums the
+    clipped gradients and adds Gaussian noise to the sum. By default every step uses all rows, and the average of the
+    last iterates is returned. The defaults depend on public quantities only (the number of rows and columns, epsilon
+    and delta), so `epsilon` is often the only parameter to set.
+
+    Rows are clipped to the public norm `data_norm`. Scale columns to [-1, 1] or [0, 1] by *public* bounds first: a
+    column with values up to 90 would dominate the norm, and clipping would shrink all others.
+
+    Rows of `skdp.ensemble.PublicTreesEmbedding`, just as its ``transform`` returns them and with ``data_norm=None``,
+    are trained on like those of `skdp.ensemble.DPRandomTreesClassifier`: by lookups, with the defaults of that
+    estimator but for the share of the trees, which is that of the rows. Slices and copies are rows like any other.
+
+    Parameters
+    ----------
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
+    max_grad_norm : float or "auto", default="auto"
+        Euclidean norm C to which the gradient of each row is clipped. Rows, including the 1 of the intercept, are
+        scaled to norm at most 1, so gradients have norm at most 1 (sqrt(2) with more than two classes). With two
+        classes a row is shortened by the factor that the longer of its gradients with either label needs, so that the
+        clip is a weight of the row that no label changes, and moves no probability. If "auto", C is 1/2; with more
+        classes it is 1 for rows of `skdp.preprocessing.DPTableVectorizer`, else chosen from public quantities.
+    data_norm : float or None, default=None
+        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
+        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` and of
+        `skdp.ensemble.PublicTreesEmbedding` bring along; other rows have none, and get sqrt(n_features), which suits
+        columns in [-1, 1] and reads no data.
+    lot_size : float or None, default=None
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
+        parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
+    sampling_rate : float or None, default=None
+        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    max_iter : int or None, default=None
+        Number of epochs. If None, the run makes 200 steps, or 100 on rows of `skdp.ensemble.PublicTreesEmbedding`.
+    learning_rate : float or "auto", default="auto"
+        Step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
+    momentum : float, default=0.9
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
+    average : bool, default=True
+        Whether to average the iterates of the second half of the steps. Averaging is post-processing and costs no
+        privacy.
+    alpha : float, default=0.0
+        Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    classes : sequence or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
+        their ratios count, and multiply clipped gradients, as weights of rows do. "balanced" would read the labels and
+        is refused: give ``1 / share`` with public shares of the classes.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
+    checkpoint : str, path-like or None, default=None
+        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
+        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
+        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
+        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
+    warm_start : bool, default=False
+        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
+    group_rows : {"auto", True, False}, default="auto"
+        Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
+        mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
+        and eight times as many as there are distinct ones. True does so in any case. How long a fit takes then depends
+        on how rows repeat (see ``docs/pitfalls.md``).
+    n_jobs : int or None, default=None
+        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
+        context. -1 means using all processors. Models of many parameters, on dense rows, use at least as many threads
+        as BLAS has.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
+        run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
+        value.
+    verbose : int, default=0
+        If 1, show a progress bar on standard error, with the epsilon of the steps so far.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients of the features, one row for two classes and one row per class for more.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts, zero if ``fit_intercept=False``.
+    coef_noise_ : ndarray of the shape of `coef_`
+        Standard deviation that the noise alone gives to each coefficient, in the unit of `coef_`: exactly that of a fit
+        to null records, which add nothing. It is computed from public quantities. Rows hold the noise back where they
+        determine a coefficient, so it is usually less for those (``benchmarks/README.md``).
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the classifier.
+    weight_bound_ : float
+        Bound by which weights were divided in the last run, public or bought; 1.0 for ``weight_bound=None``.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
+        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    noise_multiplier_ : float
+        Noise multiplier of the last run. Where all rows are used, `epsilon` is given and iterates are averaged, early
+        steps have less noise and late ones more, as the average keeps little of these: it is then that of as many steps
+        of constant noise and the same price. `privacy_event_` lists the noise of each step.
+    sampling_rate_ : float
+        Sampling rate of the last run.
+    max_grad_norm_ : float
+        Clipping norm of the last run.
+    data_norm_ : float
+        Bound to which rows were scaled down in the last run.
+    learning_rate_ : float
+        Step size of the last run.
+    n_iter_ : int
+        Number of epochs over all runs.
+    n_steps_ : int
+        Number of steps over all runs.
+
+    See Also
+    --------
+    DPMLPClassifier : Neural network trained in the same way.
+    skdp.ensemble.DPRandomTreesClassifier : Logistic regression over trees, which has interactions of columns.
+    DPGridSearchCV : Private choice of parameters.
+    allocate_budget : One budget for a pipeline of private steps.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
+      `random_state` is None.
+    - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
+    - Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a row
+      of another form is a null row.
+    - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
+      done.
+    - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
+      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
+
+    The guarantee covers the *values* released. It does not cover floating-point rounding of the noise, nor the time
+    that a fit takes (see ``docs/pitfalls.md``).
+
+    References
+    ----------
+    Abadi et al. (2016), "Deep learning with differential privacy".
+
+    Bassily, Smith & Thakurta (2014), "Private empirical risk minimization", for averaging.
+
+    Balle & Wang (2018), "Improving the Gaussian mechanism".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DPLogisticRegression
+    >>> from skdp.datasets import make_census
+    >>> people = make_census(20_000, random_state=0)
+    >>> low, high = np.array([people.bounds[name] for name in people.feature_names]).T
+    >>> X = (people.data - low) / (high - low)
+    >>> model = DPLogisticRegression(epsilon=1.0, classes=people.classes).fit(X, people.target)
+    >>> bool(0.99 < model.epsilon_ <= 1.0)
+    True
+    """
+
+    _streams = True
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        max_grad_norm: float | str = "auto",
+        data_norm: float | None = None,
+        lot_size: float | None = None,
+        sampling_rate: float | None = None,
+        n_samples_public: int | None = None,
+        max_iter: int | None = None,
+        learning_rate: float | str = "auto",
+        momentum: float = 0.9,
+        average: bool = True,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        classes: Any = None,
+        class_weight: Any = None,
+        weight_bound: Any = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        checkpoint: Any = None,
+        warm_start: bool = False,
+        group_rows: bool | str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+        self.data_norm = data_norm
+        self.lot_size = lot_size
+        self.sampling_rate = sampling_rate
+        self.n_samples_public = n_samples_public
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.class_weight = class_weight
+        self.weight_bound = weight_bound
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.checkpoint = checkpoint
+        self.warm_start = warm_start
+        self.group_rows = group_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- the plan of a run ---
+
+    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        if (form := self._form(n_features)) is not None:
+            return self._sampling_by_lookups(n, n_outputs * len(form.weights))
+        n_parameters = n_outputs * (n_features + int(bool(self.fit_intercept)))
+        return self._rows_by_work(n, n_parameters, rule.N_STEPS, rule.AFFORDABLE)
+
+    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
+        if (form := self._form(n_features)) is not None:
+            return self._plan_one_hot(budget, n, n_features, form, outputs)
+        geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
+        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
+        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        lot_size = sampling.rate * n
+        n_parameters = outputs.n_outputs * geometry.width(n_features)
+        if outputs.n_outputs == 1:
+            by_rule = rule.TWO_CLASSES_CLIP
+        elif self._fitted_row_norm is not None:
+            by_rule = rule.TABLE_CLIP
+        else:
+            by_rule = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
+        clip = self._check_clip() or by_rule
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self._stages(sampling, n_steps))
+        learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
+        penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
+        penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
+        return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
+
+    def _n_free(self, run: Run, n_features: int, outputs: Outputs) -> int:
+        if isinstance(run.shape, OneHotGeometry):
+            return super()._n_free(run, n_features, outputs)
+        return outputs.n_outputs * run.shape.width(n_features)
+
+    # --- parameters of scaled rows, and of rows as they are passed ---
+
+    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        if isinstance(run.shape, OneHotGeometry):
+            return super()._start(run, outputs, dtype, stream, warm=warm)
+        geometry: LinearGeometry = run.shape
+        if not warm:
+            return np.zeros(outputs.n_outputs * geometry.width(self.n_features_in_))
+        columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
+        return np.hstack(columns).ravel() / geometry.unit
+
+    def _rounds_by_place(self, dtype: Any, outputs: Outputs) -> bool:
+        """See `GradientEstimator`: products of wide models are BLAS's."""
+        by_products = self._form(self.n_features_in_) is None and is_wide(self.n_features_in_, outputs.n_outputs)
+        return by_products and self.adjacency != "add_remove" and dtype != np.float64
+
+    def _model_of(self, run: Run, outputs: Outputs, dtype: Any) -> Callable[[Any, Any, Any], Model]:
+        if isinstance(run.shape, OneHotGeometry):
+            return super()._model_of(run, outputs, dtype)
+        n_outputs, n_threads = outputs.n_outputs, count_threads(self.n_jobs)
+        if is_wide(self.n_features_in_, n_outputs):
+            # If one row shifts the places of all others, their rounding requires float64.
+            dtype = np.float64 if self.adjacency == "add_remove" else dtype
+            return partial(WideLinearModel, n_outputs=n_outputs, geometry=run.shape, dtype=dtype, n_threads=n_threads)
+        return partial(
+            LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,
+            n_threads=n_threads,
+        )  # fmt: skip
+
+    def _recipe(self, run: Run, outputs: Outputs, source: RowSource) -> BlockRecipe:
+        recipe = super()._recipe(run, outputs, source)
+        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
+        if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
+            return recipe
+        # All rows are read in every step, and by columns there is nothing to keep of them.
+        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
+        return replace(recipe, make=make, order="F", finite=False)
+
+    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        if isinstance(plan.run.shape, OneHotGeometry):
+            super()._set_parameters(theta, plan, n_done)
+            return
+        self.__dict__.pop("_fitted_form_of_coef", None)
+        run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
+        self.learning_rate_ = run.learning_rate
+        start = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
+        table = theta.reshape(n_outputs, -1) * run.shape.unit
+        self.coef_ = table[:, :d].copy()
+        self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
+        self.coef_noise_ = np.full(self.coef_.shape, self._noise_of_coef(run, start, n_done))
+        self._fitted_start_noise = start
+
+    def _noise_before_the_run(self, *, resumed: bool) -> float:
+        """Standard deviation of a coefficient that the run starts from."""
+        return self._fitted_start_noise if resumed else float(self.coef_noise_[0, 0])
+
+    def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
+        """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""
+        unit = run.shape.unit
+        found = self._carried(run, n_done, unit**2)
+        return math.hypot(found.start * start, found.noise * unit)
+
+    # --- predictions ---
+
+    def _scores(self, X: Any) -> NDArray[np.floating]:
+        return clipped_scores(X, self.data_norm_, self.coef_) + self.intercept_
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Predict confidence scores for samples.
+
+        The score of a sample is the log-odds of ``classes_[1]`` for two classes, and one score per class for more. Rows
+        longer than `data_norm_` are scaled down to it, as in ``fit``. For all other rows the scores are ``X @ coef_.T +
+        intercept_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Confidence scores.
+        """
+        scores = self._score_rows(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+
+__all__ = ["DPLogisticRegression"]

@@ -1,0 +1,339 @@
+"""Private least squares from one noisy matrix of second moments."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import check_real
+from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
+from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
+from skdp._checks.targets import (
+    TargetBounds,
+    TargetReader,
+    TargetScale,
+    bring_into_bounds,
+    check_y_bounds,
+    report_bounds_read,
+)
+from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
+from skdp._guard.inspections import report_inspection
+from skdp._training.models.linear import clipped_scores
+from skdp._training.threads import Crew
+from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
+from skdp.mechanisms.second_moments import Doubles, Moments, MomentSum, UnitBall, sensitivity
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights
+
+INTERCEPT = 0.2
+"""The entry of the intercept, where a row of norm `data_norm` has norm 1."""
+
+TARGET = 0.6
+"""The entry of a target at a bound of `y_bounds`, on the same scale."""
+
+FLOOR = 0.7
+"""Least eigenvalue of the normal equations, divided by the edge of the spectrum of the noise."""
+
+AUTO_ALPHA = 0.1
+"""The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
+
+_ROWS = 2048
+
+
+class BoundedTargets(NamedTuple):
+    """Targets in [-1, 1], weights in [0, 1] (1.0 for none), and the bounds that the targets had.
+
+    Targets of rows that are not in memory are empty here. Where the bound on weights is bought, `to_bound` has them as
+    they are.
+    """
+
+    scaled: Doubles
+    weights: Any
+    bounds: TargetBounds
+    to_bound: Any = None
+
+
+class _Noise(NamedTuple):
+    """Standard deviations of the noise, in the units of rows of norm 1 and targets in [-1, 1].
+
+    `gram` is that of a diagonal entry of the sum of u u'; those off the diagonal have a variance of half of it.
+    """
+
+    gram: float
+    product: float
+    square: float
+
+
+class _Solution(NamedTuple):
+    """Coefficients of u, and their standard errors."""
+
+    theta: Doubles
+    errors: Doubles
+
+
+class MomentsRegressor(RegressorMixin, PrivateEstimator):
+    """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
+
+    weight_bound: Any
+
+    def _ridge(self, least: float, radius: float) -> float:
+        """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
+        return 0.0
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the regressor.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. Rows that are not in memory, such as memory maps and `skdp.datasets.TableRows`, are read once;
+            `y` and `sample_weight` may then be names of columns.
+        y : array-like of shape (n_samples,)
+            Private targets. Those beyond `y_bounds` are moved to the nearest bound.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The root of the result, a
+            number in [0, 1], multiplies the row, intercept and target after they are clipped: no weight raises the
+            influence of a row above that of the longest row without weights, and proportions are kept. A row of weight
+            0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        bounds = check_y_bounds(self.y_bounds)
+        source = source_to_fit(
+            X, y, sample_weight, "y_bounds", are_named=bounds is not None, n_samples_public=self.n_samples_public
+        )
+        if source is None or bounds is None:
+            return self._fit_alone(X, y, sample_weight=sample_weight)
+        if is_bought(self.weight_bound):
+            raise ValueError(
+                "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
+                "weight_bound."
+            )
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        return self._fit_unread(source, source.shape, BoundedTargets(np.empty(0), 1.0, bounds))
+
+    # --- the phases ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: one Gaussian release, and the bound on weights if it is bought."""
+        return StepPlan(self._weights().event_at, {})
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_data_norm()
+        check_y_bounds(self.y_bounds)
+        self._ridge(1.0, 1.0)
+        WeightReader.of(self.weight_bound)
+        self._public_n_samples(n_samples)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> ReleasePlan:
+        """See `PrivateEstimator`."""
+        return self._plan_release(terms, sensitivity(0.0, self.adjacency), self._weights().event_at)
+
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
+
+    def _check_rows(self, X: Any) -> Any:
+        """See `PrivateEstimator`."""
+        return check_table(self, X, reset=True, sparse=True)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> BoundedTargets:
+        """See `PrivateEstimator`."""
+        sample_weight = fit_params.pop("sample_weight", None)
+        refuse_fit_params(fit_params)
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
+        bounds = check_y_bounds(self.y_bounds)
+        if bounds is None:
+            report_bounds_read(self)
+        values, bounds = bring_into_bounds(check_targets(y, n_samples), bounds)
+        scale = TargetScale.of(bounds, self.fit_intercept)
+        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds, to_bound)
+
+    def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
+        """See `PrivateEstimator`."""
+        n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
+        given = targets.weights, targets.to_bound, plan.mechanism.noise_multiplier, n
+        self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
+        intercept = INTERCEPT if self.fit_intercept else 0.0
+        scale = TargetScale.of(targets.bounds, self.fit_intercept)
+        by_position = self.adjacency != "add_remove"
+        new_sum = partial(SumOfRows, rows.shape[1], radius, intercept, by_position=by_position)
+        if isinstance(rows, RowSource):
+            sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
+        else:
+            with closing(Crew()) as crew:
+                (one := new_sum(crew=crew)).add(rows, targets.scaled, weights)
+            sums = one.of_z
+        moments = sums.moments(plan.release(sums.isometric))
+        size = 1.0 + intercept**2 + TARGET**2
+        deviation = plan.mechanism.standard_deviation * sums.rounding * size
+        noise = _Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
+        least = FLOOR * noise.gram * math.sqrt(2.0 * (rows.shape[1] + bool(intercept)))
+        solution = _solve(moments, size, noise, least, self._ridge(least, radius), n, bool(intercept))
+        self._set_coefficients(solution, scale, radius)
+        self.y_bounds_, self.data_norm_ = targets.bounds, radius
+        self.noise_multiplier_ = plan.mechanism.noise_multiplier
+        self._set_alpha(least, radius)
+        self._set_price(plan.price)
+        return ""
+
+    def _set_alpha(self, least: float, radius: float) -> None:
+        """Publish the ridge, where there is one."""
+
+    def _set_coefficients(self, solution: _Solution, scale: TargetScale, radius: float) -> None:
+        theta, errors = solution
+        d = len(theta) - bool(self.fit_intercept)
+        self.coef_, self.coef_std_ = theta[:d] * (scale.half / radius), errors[:d] * (scale.half / radius)
+        self.intercept_, self.intercept_std_ = scale.middle, 0.0
+        if self.fit_intercept:
+            self.intercept_ = scale.middle + float(theta[d]) * INTERCEPT * scale.half
+            self.intercept_std_ = float(errors[d]) * INTERCEPT * scale.half
+
+    # --- checks of parameters ---
+
+    def _check_data_norm(self) -> float | None:
+        if self.data_norm is None:
+            return None
+        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _radius(self, n_features: int) -> float:
+        return self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
+
+    # --- predictions ---
+
+    @silent_arithmetic
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the targets of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted targets, moved into `y_bounds_`.
+        """
+        check_is_fitted(self)
+        report_inspection(self)
+        source = source_to_predict(X, getattr(self, "feature_names_in_", None))
+        if source is None:
+            return self._predict(check_table(self, X, reset=False, sparse=True))
+        check_schema(self, source.like(), reset=False)
+        return source.map_blocks(lambda rows: self._predict(read_cells(rows, source.names)))
+
+    def _predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the targets of checked rows."""
+        scores = clipped_scores(X, self.data_norm_, self.coef_[None, :])[:, 0]
+        return np.clip(scores + self.intercept_, *self.y_bounds_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
+        return tags
+
+
+class SumOfRows:
+    """Sum of z z' over rows z = (x, intercept, target), scaled to a norm of at most 1 each; `DPLinearRegression`.
+
+    Parameters
+    ----------
+    n_features : int
+    radius : float
+        Norm to which rows are scaled down.
+    intercept : float
+        Entry of the intercept, 0 for none.
+    by_position : bool
+        See `MomentSum`, like `crew`.
+
+    Attributes
+    ----------
+    of_z : MomentSum
+    """
+
+    def __init__(
+        self, n_features: int, radius: float, intercept: float, *, by_position: bool, crew: Crew | None = None
+    ) -> None:
+        self._ball, self._intercept = UnitBall(np.zeros(n_features), radius), intercept
+        width = n_features + bool(intercept) + 1
+        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, crew=crew)
+
+    @property
+    def n_rows(self) -> int:
+        return self.of_z.n_rows
+
+    def add(self, rows: Any, targets: Doubles, weights: Any) -> None:
+        """Add rows with targets in [-1, 1] and weights in [0, 1], 1.0 for none."""
+        d, width, dtype = len(self._ball.center), len(self.of_z.ball.center), rows.dtype
+        roots = np.sqrt(weights).astype(dtype) if isinstance(weights, np.ndarray) else None
+        factor = 1.0 / math.sqrt(1.0 + self._intercept**2 + TARGET**2)
+        for start in range(0, rows.shape[0], _ROWS):
+            part = slice(start, start + _ROWS)
+            block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
+            inside = np.empty(block.shape, dtype)
+            self._ball.bring_in(block, inside)
+            z = np.full((len(inside), width), self._intercept, dtype)
+            z[:, :d] = inside
+            z[:, -1] = TARGET * targets[part]
+            z *= dtype.type(factor)
+            if roots is not None:  # after the clip: z is in the unit ball
+                z *= roots[part, None]
+            self.of_z.add(z)
+
+    def merge(self, other: SumOfRows) -> None:
+        """Add the sum over other rows."""
+        self.of_z.merge(other.of_z)
+
+
+def _solve(
+    moments: Moments, size: float, noise: _Noise, least: float, ridge: float, n: int, intercept: bool
+) -> _Solution:
+    """Solve the noisy normal equations, with eigenvalues of at least `least` and a ridge on all but the intercept.
+
+    The errors are those of `DPLinearRegression`.
+    """
+    gram = np.tril(moments.gram) + np.tril(moments.gram, -1).T
+    gram *= size
+    product, square = gram[-1, :-1] / TARGET, float(gram[-1, -1]) / TARGET**2
+    gram = gram[:-1, :-1]
+    values, vectors = eigh(gram)
+    positive = (vectors * np.maximum(values, least)) @ vectors.T
+    penalty = np.full(len(gram), ridge)
+    if intercept:
+        penalty[-1] = 0.0
+    inverse = np.linalg.inv(positive + np.diag(penalty))
+    theta = inverse @ product
+    length = float(theta @ theta)
+    # The sum of squared residuals, and no less than its noise.
+    deviation = math.hypot(noise.square, 2.0 * noise.product * math.sqrt(length), noise.gram * length)
+    residual = max(square - 2.0 * float(theta @ product) + float(theta @ gram @ theta), deviation) / n
+    variances = residual * np.einsum("ij,jk,ik->i", inverse, positive, inverse, optimize=True)
+    variances += (noise.product**2 + noise.gram**2 * length / 2.0) * np.einsum("ij,ij->i", inverse, inverse)
+    variances += noise.gram**2 / 2.0 * (inverse @ theta) ** 2
+    return _Solution(theta, np.sqrt(variances))
+
+
+__all__ = ["AUTO_ALPHA", "FLOOR", "INTERCEPT", "TARGET", "MomentsRegressor"]

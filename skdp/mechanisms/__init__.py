@@ -1,0 +1,12 @@
+"""What draws: noise and sampling, each with its event, from secret streams; second moments as one vector to release."""
+
+from __future__ import annotations
+
+from skdp._lazy import lazy_face
+
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "GaussianMechanism": "skdp.mechanisms.gaussian",
+    },
+)

@@ -1,0 +1,83 @@
+"""Samplers of rows. The sampler that is priced is the sampler that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._kernels.binomial import LARGEST_POWER, add_counts, binomial_tables
+from skdp.accounting import DpEvent, PoissonSampledDpEvent
+from skdp.mechanisms.streams import SecretStream
+
+
+@dataclass(frozen=True)
+class PoissonSampling:
+    """Poisson sampling: each row is in a lot with probability `rate`, independently of all others.
+
+    Parameters
+    ----------
+    rate : float
+        Sampling probability q in (0, 1).
+    """
+
+    rate: float
+
+    def rows(self, n: int, stream: SecretStream) -> NDArray[np.int64]:
+        """Draw the rows of one lot, ascending. A lot may be empty."""
+        return stream.poisson_rows(n, self.rate)
+
+    def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
+        """Return what draws, for groups of so many equal rows, how many of each are in a lot: Binomial(copies, rate).
+
+        Time and number of words depend on the copies (`skdp._kernels.binomial`).
+        """
+        bits = [np.flatnonzero(copies >> j & 1) for j in range(LARGEST_POWER)]
+        bits.append(np.repeat(np.arange(len(copies)), copies >> LARGEST_POWER))
+        used = [j for j, groups in enumerate(bits) if len(groups)]
+        tables = binomial_tables([1 << j for j in used], self.rate)
+        groups = np.concatenate(bits)
+        first_draw = np.cumsum([0, *(len(bits[j]) for j in used)])
+
+        def draw(stream: SecretStream) -> NDArray[np.float64]:
+            counts = np.zeros(len(copies))
+            add_counts(stream.words(2 * len(groups)).reshape(2, -1), groups, first_draw, tables, counts)
+            return counts
+
+        return draw
+
+    def event(self, inner: DpEvent) -> DpEvent:
+        """Return the event of `inner` applied to one lot."""
+        return PoissonSampledDpEvent(self.rate, inner)
+
+
+@dataclass(frozen=True)
+class FullBatch:
+    """Full batch: every row is in every lot."""
+
+    @property
+    def rate(self) -> float:
+        return 1.0
+
+    def rows(self, n: int, stream: SecretStream) -> None:
+        """Return None, which stands for all rows."""
+        return None
+
+    def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
+        """Return what gives the copies themselves: all are in every lot."""
+        counts = copies.astype(np.float64)
+        return lambda stream: counts
+
+    def event(self, inner: DpEvent) -> DpEvent:
+        """Return `inner`: all rows take part."""
+        return inner
+
+
+Sampling = PoissonSampling | FullBatch
+
+
+def sampling_at(rate: float) -> Sampling:
+    """Return Poisson sampling at a rate, or the full batch at rate 1."""
+    return FullBatch() if rate == 1.0 else PoissonSampling(rate)

@@ -1,0 +1,15 @@
+"""Private choice among candidates: a search whose epsilon is that of the whole search."""
+
+from __future__ import annotations
+
+from skdp._lazy import lazy_face
+
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "DPGridSearchCV": "skdp.model_selection.searches",
+        "DPRandomizedSearchCV": "skdp.model_selection.searches",
+        "PrivateScore": "skdp.model_selection.scores",
+        "SCORES": "skdp.model_selection.scores",
+    },
+)

@@ -1,0 +1,194 @@
+"""Candidates of a private search: what each fit will cost, and the fit at exactly that cost.
+
+Each candidate is a `PrivatePipeline`; a private estimator that is searched alone is the only step of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import joblib
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from skdp._checks.protocols import is_private
+from skdp._fit.joint_fit import Allocation, JointFit
+from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
+from skdp.accounting import DpEvent, calibrate_noise_multiplier
+from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
+
+_OF_THE_SEARCH = {
+    "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
+    "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
+}  # fmt: skip
+
+
+_OF_TRAINING = {
+    "activation", "adam_epsilon", "adam_noise_floor", "alpha", "average", "batch_size", "beta_1", "beta_2", "clipping",
+    "data_norm", "decay_epochs", "fit_intercept", "group_rows", "hidden_layer_sizes", "learning_rate",
+    "learning_rate_end", "learning_rate_init", "lot_size", "max_depth", "max_grad_norm", "max_iter", "momentum",
+    "n_bins", "n_components", "n_estimators", "plain_share", "sampling_rate", "solver", "trees_random_state",
+}  # fmt: skip
+"""Parameters that have no say in which rows and targets are refused; of any other, a loss for one, nothing is known."""
+
+
+def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
+    """What the search decides for all candidates cannot differ between them."""
+    for name in sorted({name for each in grid for name in each}):
+        if name.split("__")[-1] in _OF_THE_SEARCH:
+            raise ValueError(
+                f"parameter {name!r} cannot be searched: budget, seed and schema are those of the search; leave it out."
+            )
+
+
+def private_template(estimator: Any, epsilon: float, delta: float | str) -> PrivatePipeline:
+    """A copy of what is searched over, as a pipeline of private steps with one budget."""
+    template = clone(estimator)
+    if is_private(template):
+        template = PrivatePipeline([(_ALONE, template)])
+    if isinstance(template, Pipeline) and not isinstance(template, PrivatePipeline):
+        template = allocate_budget(template, epsilon, delta)
+    if isinstance(template, PrivatePipeline) and private_steps(template.steps):
+        return template.set_params(epsilon=epsilon, delta=delta, verbose=False)
+    raise ValueError(
+        f"estimator is a {type(estimator).__name__}, neither a private estimator nor a Pipeline of them: use one of "
+        "skdp, such as DPLogisticRegression."
+    )
+
+
+_ALONE = "alone"
+
+
+def seen_by_the_user(candidate: PrivatePipeline) -> Any:
+    """The pipeline, or the private estimator that is its only step."""
+    (name, step), *others = candidate.steps
+    return step if name == _ALONE and not others else candidate
+
+
+def make_candidate(template: PrivatePipeline, parameters: dict[str, Any]) -> PrivatePipeline:
+    """The template with these parameters, checked, and without what would spend, speak or repeat outside the search."""
+    made = clone(template)
+    seen_by_the_user(made).set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
+    steps, known = private_steps(made.steps), private_steps(template.steps)
+    if {_id_of_ledger(step) for _, step in steps} - {_id_of_ledger(step) for _, step in known} - {None}:
+        raise ValueError("accountant differs between the candidates: give it to the estimator that is searched.")
+    for _, step in steps:
+        own = step.estimator.get_params(deep=False)
+        if step.adjacency != known[0][1].adjacency:
+            raise ValueError(f"adjacency={step.adjacency!r} differs between the candidates: give all of them one.")
+        if own.get("checkpoint") is not None:
+            path = own["checkpoint"]
+            raise ValueError(f"checkpoint={path!r} is the file of one run: set checkpoint=None in a search.")
+        step.estimator.set_params(**{name: value for name, value in _SILENT.items() if name in own})
+    loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
+    made.set_params(**dict.fromkeys(loud, 0))
+    check_budget(made)
+    return made
+
+
+_SILENT = {"accountant": None, "random_state": None, "warm_start": False}
+
+
+def _id_of_ledger(step: PrivateStep) -> Any:
+    """What tells one ledger from another; None without one."""
+    return None if step.accountant is None else step.accountant.path or id(step.accountant)
+
+
+class FitPlan(NamedTuple):
+    """A fit to `n` rows: the candidate's parameters, the pipeline that has them, and the noise of each private step.
+
+    The noise is for a fit that costs as much as the others that it is compared with; all are scaled alike.
+    """
+
+    parameters: dict[str, Any]
+    pipeline: PrivatePipeline
+    n: int
+    allocation: Allocation
+
+    def event(self, scale: float) -> DpEvent:
+        """What the fit costs with its noise times `scale`."""
+        return self.allocation.scaled(scale).event
+
+    @property
+    def reading(self) -> str:
+        """A key of all that may decide which tables and targets are refused: classes of steps, and parameters."""
+        told = [
+            (type(step).__qualname__, {k: v for k, v in step.get_params(deep=False).items() if k not in _OF_TRAINING})
+            for _, step in self.pipeline.steps
+            if not isinstance(step, str | None)  # "passthrough"
+        ]
+        return str(joblib.hash(told))
+
+    @property
+    def has_public_steps(self) -> bool:
+        """Whether some steps are public."""
+        return not all(is_private(step) for _, step in self.pipeline.steps)
+
+    def check_parameters(self, n_features: int) -> None:
+        """Before the charge: an error in the middle would tell that this candidate was tried."""
+        self._fit(1.0, None).check_parameters(self.n, n_features)
+
+    def check_rows(self, X: Any, y: Any) -> None:
+        """Before the charge: refuse rows and labels that the fit would refuse."""
+        self._fit(1.0, None).prepare(X, y)
+
+    def run(self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None) -> PrivatePipeline:
+        """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own."""
+        whole, fit = clone(self.pipeline), self._fit(scale, seed, weights)
+        fit.prepare(X, y)
+        _, interrupted = fit.learn()
+        if interrupted:  # Ctrl-C ends the search, and not one try of it
+            raise KeyboardInterrupt
+        take_fit(whole, fit, self.event(scale))
+        return whole
+
+    def _fit(self, scale: float, seed: int | None, weights: Any = None) -> JointFit:
+        """A fit with a public number of rows of its own."""
+        pipeline = with_public_rows(self.pipeline, self.n)
+        given = {} if weights is None else {name: {"sample_weight": weights} for name in weighted_steps(pipeline)}
+        return JointFit(pipeline.steps, self.allocation.scaled(scale), pipeline.delta, given, seed=seed)
+
+
+def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
+    """A copy for a part of the rows, which has a public number of its own where the whole has one."""
+    copied = clone(pipeline)
+    for _, step in private_steps(copied.steps):
+        if step.estimator.n_samples_public is not None or step.adjacency == "add_remove":
+            step.estimator.set_params(n_samples_public=n)
+    return copied
+
+
+def fit_plans(
+    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, epsilon: float, delta: float
+) -> list[FitPlan]:
+    """Fits to n rows that cost epsilon each; candidates that are planned alike share their noise."""
+    known: dict[Any, tuple[float, ...]] = {}
+    made = []
+    for parameters, pipeline in zip(grid, candidates, strict=True):
+        steps = private_steps(with_public_rows(pipeline, n).steps)
+        plans = [step.plan(n, n_features, delta) for _, step in steps]
+        key = tuple(plan.event_at(1.0) for plan in plans)
+        if key not in known:
+            known[key] = _noises(pipeline, plans, epsilon, delta)
+        plan = FitPlan(parameters, pipeline, n, Allocation(plans, known[key]))
+        plan.check_parameters(n_features)
+        made.append(plan)
+    return made
+
+
+def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], epsilon: float, delta: float) -> tuple[float, ...]:
+    """Noise of each private step at which a fit costs epsilon; a single one is solved for more closely."""
+    if len(plans) > 1:
+        return noises_of(pipeline, plans, epsilon, delta)
+    adjacency = private_steps(pipeline.steps)[0][1].adjacency
+    return (calibrate_noise_multiplier(plans[0].event_at, epsilon, delta, adjacency=adjacency),)
+
+
+__all__ = [
+    "FitPlan",
+    "fit_plans",
+    "make_candidate",
+    "private_template",
+    "refuse_terms_of_the_budget",
+    "seen_by_the_user",
+]

@@ -1,0 +1,281 @@
+"""Scores that can be released: sums over rows of bounded contributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+
+from skdp._checks.cells import NUMBER, numbers_of, values_of
+from skdp._checks.parameters import WrongTypeError
+from skdp._checks.rows import encode_labels
+
+LOSS_BOUND = 5.0
+"""Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
+
+
+@dataclass(frozen=True)
+class PrivateScore:
+    """Mean over rows of bounded contributions, a score that one row moves by a known amount.
+
+    Parameters
+    ----------
+    name : str
+        Name of the score, used in messages and in the ledger.
+    contributions : callable
+        ``contributions(estimator, X, y)`` returns an array of shape (n,) with one number in [0, `bound`] per row. Each
+        number depends on its row and the estimator only. Numbers outside the range are clipped to it. NaN and infinity
+        count as the worst contribution, which is 0, or `bound` if less is better, so a model that diverged cannot win.
+    bound : float
+        Largest contribution of a row, finite and above 0.
+    greater_is_better : bool, default=True
+        Whether larger means are better. If not, the score is -1 times the mean.
+
+    Notes
+    -----
+    **Guarantees.** One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`,
+    half of `bound`; replaced by any other row, by at most twice that.
+
+    Proof. Whatever `contributions` returns for a row, the value counted lies in [0, `bound`]: a finite number is
+    clipped to this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only.
+    Counted from the middle of the range, a row adds a number in [-C, C] that depends on no other row, and a null row
+    adds 0. Counting from the middle halves the noise. Times the share of the row's weight, a number in [0, 1], it is no
+    longer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.model_selection import PrivateScore
+    >>> def squared_errors(model, X, y):
+    ...     return (model.predict_proba(X)[:, 1] - y) ** 2
+    >>> brier = PrivateScore("neg_brier", squared_errors, bound=1.0, greater_is_better=False)
+    >>> brier.sensitivity
+    0.5
+    """
+
+    name: str
+    contributions: Callable[[Any, Any, Any], NDArray[Any]]
+    bound: float
+    greater_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.bound < math.inf:
+            raise ValueError(f"bound={self.bound!r} is out of range: give the largest contribution of a row, above 0.")
+        object.__setattr__(self, "bound", float(self.bound))  # half of it in a narrower type may be 0
+
+    @property
+    def sensitivity(self) -> float:
+        """C: the largest move of `total` by one row; an exchange is priced as a move by 2 C."""
+        return 0.5 * self.bound
+
+    def total(self, estimator: Any, X: Any, y: Any, shares: Any = None) -> float:
+        """Sum the contributions, counted from the middle of their range.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted estimator.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : ndarray of shape (n_samples,)
+            Private labels.
+        shares : ndarray of shape (n_samples,) or None, default=None
+            Private weights, divided by their bound and cut at it, by which contributions are multiplied.
+
+        Returns
+        -------
+        float
+            Exact sum, which a mechanism has to release.
+
+        Raises
+        ------
+        ValueError
+            `contributions` does not give one real number per row.
+        """
+        if len(y) == 0:
+            return 0.0
+        found = values_of("the score", self.contributions(estimator, X, y))
+        if found.shape != (len(y),):
+            raise WrongTypeError(
+                f"scoring={self.name!r} gave shape {found.shape} for so many rows: give one number a row."
+            )
+        kind, found = numbers_of(found)
+        if kind != NUMBER:
+            raise WrongTypeError(f"scoring={self.name!r} gave something else than real numbers: give one number a row.")
+        with np.errstate(over="ignore"):
+            found = found.astype(np.float64)
+        counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
+        moves = counted - self.sensitivity
+        return float(np.sum(moves if shares is None else moves * shares))
+
+    @property
+    def _worst(self) -> float:
+        return 0.0 if self.greater_is_better else self.bound
+
+    def total_of_all(self, estimator: Any, X: Any, y: Any, shares: Any = None) -> float:
+        """Compute `total`, counting a row that cannot be predicted as the worst, without reporting it.
+
+        Contributions are functions of one row each, so bisection finds which rows are refused.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted estimator.
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : ndarray of shape (n_samples,)
+            Private labels.
+        shares : ndarray of shape (n_samples,) or None, default=None
+            As for `total`.
+
+        Returns
+        -------
+        float
+            Exact sum, which a mechanism has to release.
+        """
+        try:
+            return self.total(estimator, X, y, shares)
+        except (ValueError, ArithmeticError) as error:
+            if isinstance(error, WrongTypeError):
+                raise
+        if len(y) == 1:
+            return (self._worst - self.sensitivity) * (1.0 if shares is None else float(shares[0]))
+        half = len(y) // 2
+        parts = (slice(0, half), slice(half, len(y)))
+        return math.fsum(
+            self.total_of_all(
+                estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p], None if shares is None else shares[p]
+            )
+            for p in parts
+        )
+
+    def value(self, total: float, n: float) -> float:
+        """Convert a total to a score.
+
+        Parameters
+        ----------
+        total : float
+            Exact or noisy total.
+        n : float
+            Public number of rows.
+
+        Returns
+        -------
+        float
+            Score, larger for a better model.
+        """
+        mean = total / n + self.sensitivity
+        return mean if self.greater_is_better else -mean
+
+
+def _hits(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
+    right = np.asarray(estimator.predict(X)) == y
+    return right.reshape(len(y), -1).all(axis=1).astype(np.float64)
+
+
+def _log_losses(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
+    chances = estimator.predict_proba(X)[np.arange(len(y)), encode_labels(y, estimator.classes_)]
+    return -np.log(np.maximum(chances, math.exp(-LOSS_BOUND)))
+
+
+SCORES = {
+    "accuracy": PrivateScore("accuracy", _hits, 1.0),
+    "neg_log_loss": PrivateScore("neg_log_loss", _log_losses, LOSS_BOUND, greater_is_better=False),
+}
+"""Scores of classifiers, the default first."""
+
+ERRORS = {"neg_mean_absolute_error": 1, "neg_mean_squared_error": 2}
+"""Scores of regressors, the default first, and the power of the error that each is a mean of."""
+
+_RATIOS = {"r2", "explained_variance", "d2_absolute_error_score"}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Powers of the errors of targets that are moved into public bounds.
+
+    Notes
+    -----
+    **Guarantees.** A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power
+    of the distance between the bounds, which parameters alone decide.
+
+    Proof. Bounds are constructor parameters, and a target or a prediction is a function of one row and of the model.
+    If both lie between the bounds, so does their distance, and nothing is cut off; a prediction further off counts as
+    the worst.
+    """
+
+    low: float
+    high: float
+    power: int
+
+    @property
+    def bound(self) -> float:
+        """The largest contribution."""
+        return (self.high - self.low) ** self.power
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> NDArray[Any]:
+        with np.errstate(over="ignore"):  # infinity counts as the worst
+            errors = np.abs(estimator.predict(X) - np.clip(y, self.low, self.high))
+            return np.asarray(errors**self.power)
+
+
+def name_of_score(scoring: Any, *, regressor: bool) -> str:
+    """Return the name of a score, refused if it is none that classifiers, or regressors, can be compared by.
+
+    Parameters
+    ----------
+    scoring : str, PrivateScore or None
+        None is accuracy, or the mean absolute error, of which noise hides less than of squares: these are small parts
+        of their bound.
+    regressor : bool
+        Whether numbers are predicted.
+
+    Returns
+    -------
+    str
+    """
+    if isinstance(scoring, PrivateScore):
+        return scoring.name
+    known, others = (ERRORS, SCORES) if regressor else (SCORES, ERRORS)
+    name = next(iter(known)) if scoring is None else scoring
+    if isinstance(name, str) and name in known:
+        return name
+    remedy = f"use one of {', '.join(map(repr, known))}, or give a skdp.model_selection.PrivateScore"
+    if isinstance(name, str) and name in others:
+        what = "compares classes, and the estimator predicts numbers"
+        what = what if regressor else "compares numbers, and the estimator predicts classes"
+        raise ValueError(f"scoring={name!r} {what}: {remedy}.")
+    if isinstance(name, str) and name in _RATIOS and regressor:
+        raise ValueError(
+            f"scoring={name!r} divides by how far targets spread, so a row is no bounded part of it: {remedy}; the "
+            "smallest mean of squares is also the largest R^2."
+        )
+    raise ValueError(
+        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part): "
+        f"{remedy}."
+    )
+
+
+def score_of(scoring: Any, estimator: Any) -> PrivateScore:
+    """Return the score that `scoring` names, for a private estimator whose parameters were checked."""
+    if isinstance(scoring, PrivateScore):
+        return scoring
+    name = name_of_score(scoring, regressor=is_regressor(estimator))
+    if name in SCORES:
+        return SCORES[name]
+    given = getattr(estimator, "y_bounds", None)
+    if given is None:
+        raise ValueError(
+            f"scoring={name!r} cuts errors off by y_bounds, which {type(estimator).__name__} has not: give a "
+            "skdp.model_selection.PrivateScore with a bound of your own."
+        )
+    errors = Errors(float(given[0]), float(given[1]), ERRORS[name])
+    return PrivateScore(name, errors, errors.bound, greater_is_better=False)
+
+
+__all__ = ["ERRORS", "LOSS_BOUND", "SCORES", "Errors", "PrivateScore", "name_of_score", "score_of"]

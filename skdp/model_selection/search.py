@@ -1,0 +1,569 @@
+"""The body of a private search: charge, split, tries, choice, refit, and what is published."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
+from skdp._checks.parameters import check_choice, check_real
+from skdp._checks.protocols import is_private
+from skdp._checks.row_traits import row_schema_of, with_row_schema
+from skdp._checks.rows import check_labels, check_targets, classes_of, table_shape
+from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
+from skdp._config import report_leak, silence
+from skdp._fit.payment import Payment, charged
+from skdp._fit.private_step import private_steps, step_of
+from skdp._fit.releases import new_release, publish
+from skdp._guard.foreign_fits import report_foreign_fit
+from skdp._guard.foreign_parameters import RefusesForeignParameters
+from skdp._guard.public_rules import takes_any_types
+from skdp._guard.public_steps import check_types
+from skdp._guard.totals import FitPrice
+from skdp._training.outputs.classes import number_of_columns
+from skdp.accounting import DpEvent, get_epsilon
+from skdp.base import JointPrice, Price, warn_of_weak_delta
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+from skdp.model_selection.candidates import (
+    FitPlan,
+    make_candidate,
+    private_template,
+    refuse_terms_of_the_budget,
+    seen_by_the_user,
+)
+from skdp.model_selection.scores import PrivateScore, name_of_score, score_of
+from skdp.model_selection.search_plan import SearchPlan, SearchTerms, check_rows, plan_search
+from skdp.pipeline import PrivatePipeline, public_rows_of
+
+STRATEGIES = ("random_stopping", "compose")
+
+
+class _Tried(NamedTuple):
+    """A candidate's number, the estimator as fitted to the part that trains, and its noisy score."""
+
+    number: int
+    estimator: PrivatePipeline
+    score: float
+
+
+def _best_has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
+
+
+class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, BaseEstimator):
+    """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
+    n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
+
+    def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
+        """Parameters of all candidates, found without the data."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a candidate under the budget, and fit it to all rows if `refit` is set.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private labels or targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, for fits and scores alike. They are divided by the `weight_bound` of the
+            estimator, which has to be public, and cut at it. A score is then the mean over rows of contributions that
+            are counted from the middle of their range, times the result: the less weights are, the nearer it is to the
+            middle.
+
+        Returns
+        -------
+        self : object
+            Fitted search.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the rows or the labels are invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
+        """
+        work = copy(self)  # a copy: parameters that are set meanwhile change nothing
+        work._search(X, y, sample_weight)
+        publish(self, work)
+        return self
+
+    @silent_arithmetic
+    def _search(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Go through the phases of a search, on a copy made for the purpose."""
+        refuse_rows_elsewhere("a search", X)
+        begin_record(self)
+        terms, template, accountant = self._check(X, y)
+        if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
+            check_types(X)
+        stream, X = self._root_stream(), _rows_of(X)
+        n_samples, n_features = table_shape(X)
+        n = public_rows_of(template, n_samples)
+        grid = self._checked_candidates(stream)
+        made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
+        _check_bounds_are_given(made)
+        reader = None if sample_weight is None else _weight_reader(made, sample_weight)
+        labels = _name_classes(made, y, n_samples)
+        note_leaks(self, *([] if labels is None else [CLASSES_READ]))
+        plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
+        self.scorer_ = _one_score(self.scoring, made[1:])
+        get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
+        warn_of_weak_delta(terms.delta, n)
+        price = FitPrice(plan.event, terms.delta, terms.adjacency)
+        note_leaks(self, *report_foreign_fit(self, price))
+        payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan, terms))
+        payment.check(plan.event)
+        with payment.recording_refusals():
+            y = _checked_labels(_last_of(made[0]), y, n_samples) if labels is None else labels
+            check_rows(plan, X, y)
+            weights = None if reader is None else _Weights.of(reader, sample_weight, n_samples)
+        payment.charge(plan.event)
+        tried, best, fitted = charged(self._try_and_refit, plan, terms, n, X, y, weights, stream)
+        self._note(plan, n, best, tried)
+        self._take(fitted, template, plan.event, terms)
+
+    # --- checks, all before the charge ---
+
+    def _check(self, X: Any, y: Any) -> tuple[SearchTerms, PrivatePipeline, Any]:
+        """The terms, the pipeline that candidates are made from, and its accountant."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: give labels.")
+        epsilon = check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
+        given = check_delta(self.delta)
+        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
+        check_choice("strategy", self.strategy, STRATEGIES)
+        n_tries = self.n_tries
+        if not (isinstance(n_tries, str) and n_tries == "auto"):
+            remedy = "choose a number from 1 to 1000, or 'auto'"
+            n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
+        template = private_template(self.estimator, epsilon, self.delta)
+        self._check_scoring(seen_by_the_user(template), X, y)
+        steps = [step for _, step in private_steps(template.steps)]
+        accountant = next((step.accountant for step in steps if step.accountant is not None), None)
+        delta = delta_for(given, accountant, public_rows_of(template, table_shape(X)[0]))
+        template.set_params(delta=delta)
+        terms = SearchTerms(epsilon, delta, steps[0].adjacency, self.strategy, n_tries, bool(self.refit))
+        return terms, template, accountant
+
+    def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
+        """Refuse what a try could not be scored with."""
+        name = name_of_score(self.scoring, regressor=is_regressor(estimator))
+        if isinstance(self.scoring, PrivateScore):
+            if not hasattr(X, "shape"):  # a score that takes columns of an array would fail after the charge
+                raise ValueError(f"scoring={self.scoring.name!r} with X as a list of rows: give an array or a frame.")
+            return
+        needed = "predict_proba" if name == "neg_log_loss" else "predict"
+        if not hasattr(estimator, needed):
+            raise ValueError(
+                f"estimator is a {type(estimator).__name__} without {needed}, which scoring={name!r} needs: put "
+                "a classifier behind it, or give a skdp.model_selection.PrivateScore."
+            )
+        if name == "neg_log_loss" and number_of_columns(y) > 1:
+            raise ValueError(
+                "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
+                "skdp.model_selection.PrivateScore."
+            )
+
+    def _checked_candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
+        grid = self._candidates(stream)
+        if not grid:
+            raise ValueError("the search has no candidate: give a grid with at least one value a parameter.")
+        refuse_terms_of_the_budget(grid)
+        return grid
+
+    def _root_stream(self) -> SecretStream:
+        stream = SecretStream.from_random_state(self.random_state)
+        if self.random_state is not None:
+            report_leak(
+                f"random_state={self.random_state!r} makes split, noise and number of tries reproducible, so the "
+                "guarantee does not hold against those who know the seed: use random_state=None."
+            )
+            note_leaks(self, SEEDED)
+        return stream
+
+    def _n_scored(self, n: int) -> int:
+        n_scored = round(self.test_size * n)
+        if not 0 < n_scored < n:
+            raise ValueError(
+                f"test_size={self.test_size!r} leaves no row to train or to score of n_samples={n}: "
+                "choose another share, or give more rows."
+            )
+        return n_scored
+
+    def _kept(self, plan: SearchPlan, terms: SearchTerms) -> dict[str, Any]:
+        """What the ledger keeps with the charge: public parameters alone."""
+        names = ("strategy", "n_tries", "refit", "test_size", "epsilon")
+        kept = {name: getattr(self, name) for name in names} | {"delta": terms.delta}
+        score = self.scorer_.name
+        return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
+
+    # --- the search ---
+
+    def _try_and_refit(
+        self,
+        plan: SearchPlan,
+        terms: SearchTerms,
+        n: int,
+        X: Any,
+        y: NDArray[Any],
+        weights: _Weights | None,
+        stream: SecretStream,
+    ) -> tuple[list[_Tried], _Tried | None, Any]:
+        """What was tried, the best of it, and what was fitted to all rows."""
+        with _nothing_said():
+            tried = [] if len(plan.tried) == 1 else self._try_all(plan, n, X, y, weights, stream)
+            best = max(tried, key=lambda each: each.score, default=None)
+            return tried, best, self._final(plan, terms, best, X, y, weights, stream)
+
+    def _try_all(
+        self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], weights: _Weights | None, stream: SecretStream
+    ) -> list[_Tried]:
+        """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
+        numbers = self._numbers(plan, stream.spawn("tries"))
+        scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
+        train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
+        parts = (None, None) if weights is None else (weights.to_train(train), weights.shares[test])
+        data = _take(X, train), y[train], _take(X, test), y[test], *parts
+        score = self.scorer_
+        shown = self.verbose if plan.tries is None else 0
+        totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
+            delayed(_fit_and_total)(plan.tried[number], plan.scale, self._seed(stream, i), score, os.getpid(), *data)
+            for i, number in enumerate(numbers)
+        )
+        mechanism = GaussianMechanism(plan.score_noise, score.sensitivity)
+        noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))
+        n_scored = self._n_scored(n)
+        return [
+            _Tried(number, estimator, score.value(float(total), n_scored))
+            for number, (estimator, _), total in zip(numbers, totals, noisy, strict=True)
+        ]
+
+    def _numbers(self, plan: SearchPlan, stream: SecretStream) -> list[int]:
+        """The candidates to try: each one once, or as many as the law says, each drawn at random."""
+        if plan.tries is None:
+            return list(range(len(plan.tried)))
+        count = plan.tries.draw([int(word) for word in stream.words(2)])
+        return [int(word) * len(plan.tried) >> 64 for word in stream.words(count)]
+
+    def _split(self, n: int, stream: SecretStream, adjacency: str) -> NDArray[np.bool_]:
+        """Which rows score. Labels have no say; under add_remove a row has a coin: one that leaves moves no other."""
+        keys = stream.words(n)
+        if adjacency == "add_remove":
+            return keys < np.uint64(self.test_size * 2.0**64)
+        scored = np.zeros(n, bool)
+        scored[np.argsort(keys, kind="stable")[: self._n_scored(n)]] = True
+        return scored
+
+    def _final(
+        self,
+        plan: SearchPlan,
+        terms: SearchTerms,
+        best: _Tried | None,
+        X: Any,
+        y: NDArray[Any],
+        weights: _Weights | None,
+        stream: SecretStream,
+    ) -> Any:
+        """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
+        if best is not None and not terms.refit:
+            return best.estimator
+        alone = len(plan.tried) == 1
+        final = plan.finals[0 if alone or best is None else best.number + 1]
+        return final.run(plan.scale, self._seed(stream, -1), X, y, None if weights is None else weights.given)
+
+    def _seed(self, stream: SecretStream, number: int) -> int | None:
+        return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
+
+    # --- what is published ---
+
+    def _take(self, fitted: PrivatePipeline, template: PrivatePipeline, event: DpEvent, terms: SearchTerms) -> None:
+        """Take over the winner, with the accountant that it came with and the price of the whole search."""
+        owners = [step.estimator for _, step in private_steps(template.steps)]
+        given = next((own.accountant for own in owners if own.accountant is not None), None)
+        for _, step in private_steps(fitted.steps):
+            step.estimator.set_params(accountant=given)
+        estimator, paid = seen_by_the_user(fitted), (new_release(event, terms.adjacency),)
+        if is_private(estimator):
+            epsilon = get_epsilon(event, terms.delta, adjacency=terms.adjacency)
+            step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)
+        estimator._fitted_releases, estimator._fitted_n_public = paid, self._fitted_n_public
+        note_leaks(estimator, *self._fitted_leaks)
+        self._fitted_releases, self.best_estimator_ = paid, estimator
+        self.delta_, self.adjacency_ = terms.delta, terms.adjacency
+
+    def _note(self, plan: SearchPlan, n: int, best: _Tried | None, tried: list[_Tried]) -> None:
+        grid = [each.parameters for each in plan.tried]
+        self._fitted_n_public, self._fitted_tuning = n, plan.tuning
+        alone = len(grid) == 1
+        self.best_index_ = 0 if alone else -1 if best is None else best.number
+        self.best_params_ = grid[self.best_index_] if self.best_index_ >= 0 else {}
+        self.best_score_ = math.nan if best is None else best.score
+        self.score_noise_ = plan.score_noise * self.scorer_.sensitivity / self._n_scored(n)
+        scores = np.full(len(grid), math.nan)
+        for each in tried if plan.tries is None else filter(None, [best]):
+            scores[each.number] = each.score
+        self.cv_results_ = {"params": grid, "mean_test_score": scores}
+
+    # --- the winner's attributes and methods ---
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Classes of the best estimator."""
+        return self._of_the_best("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns seen in ``fit``."""
+        return int(self._of_the_best("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns seen in ``fit``, where they have names."""
+        return self._of_the_best("feature_names_in_")
+
+    def _private_parts(self) -> list[Any]:
+        return [self.best_estimator_] if "best_estimator_" in self.__dict__ else []
+
+    def _of_the_best(self, name: str) -> Any:
+        if "best_estimator_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
+        return getattr(self.best_estimator_, name)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the exact score of the best estimator on public rows.
+
+        The score is the one that `scoring` names. Nothing is charged.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Public rows.
+        y : array-like of shape (n_samples,)
+            Public labels or targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Public weights, for a weighted mean.
+
+        Returns
+        -------
+        score : float
+            Score, larger for a better model.
+        """
+        check_is_fitted(self, "best_estimator_")
+        X, y = _rows_of(X), np.asarray(y)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(y))
+        n = max(1, len(y)) if weights is None else float(np.sum(weights))
+        return self.scorer_.value(self.scorer_.total(self.best_estimator_, X, y, weights), n)
+
+    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Predict with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted classes or targets.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the probability of each class with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict the logarithm of the probability of each class with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Predict confidence scores with the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Confidence scores.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags.required = True
+        return tags
+
+
+# --- small parts ---
+
+
+class _Weights(NamedTuple):
+    """Weights of all rows as they were given, checked, and as shares of their bound."""
+
+    given: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> _Weights:
+        """Read the weights, or refuse them."""
+        weights = check_weights(sample_weight, n_rows)
+        return cls(weights, reader.shares(weights))
+
+    def to_train(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Weights of some rows, 0 as the least number above it: what it makes a row add is lost in rounding.
+
+        A try would refuse weights that are all 0, after the charge, and tell that it was made.
+        """
+        return np.maximum(self.given[rows], np.finfo(np.float64).tiny)
+
+
+def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
+    """Return what reads the weights by the bound that all candidates have, which scores need as well."""
+    last, bounds = _last_of(made[0]), [getattr(_last_of(each), "weight_bound", None) for each in made]
+    if not all(has_fit_parameter(_last_of(each), "sample_weight") for each in made):
+        raise ValueError(f"sample_weight is not taken by {type(last).__name__}: leave it out.")
+    if any(is_bought(bound) for bound in bounds) or len({WeightReader.of(bound) for bound in bounds}) > 1:
+        raise ValueError(
+            f"weight_bound={bounds[0]!r} in a search with weights, whose scores need one public bound for all "
+            "candidates: give all of them one."
+        )
+    warn_of_no_bound(bounds[0], sample_weight)
+    return WeightReader.of(bounds[0])
+
+
+def _rows_of(X: Any) -> Any:
+    """A table whose rows can be taken by number. A list stays one: as an array it would have a type by its cells."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    if hasattr(X, "shape"):
+        return X
+    return np.asarray(X) if hasattr(X, "__array__") else list(X)
+
+
+def _name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
+    """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
+
+    The labels, where they had to be read for that.
+    """
+    last = [_last_of(each) for each in made]
+    unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
+    if not unnamed or number_of_columns(y) > 1:
+        return None
+    report_leak(
+        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
+        "in the estimator, e.g. classes=[0, 1]."
+    )
+    labels = check_labels(y, n_samples)
+    for each in unnamed:
+        each.set_params(classes=classes_of(labels).tolist())
+    return labels
+
+
+def _check_bounds_are_given(made: list[PrivatePipeline]) -> None:
+    """Refuse regressors that would read bounds of their own from the targets of each try."""
+    for each in map(_last_of, made):
+        if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
+            raise ValueError("y_bounds=None in a search: give public bounds on the targets, e.g. y_bounds=(0, 100).")
+
+
+def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore:
+    """Return the score by which all candidates are compared, of a known and equal bound."""
+    first, *others = (score_of(scoring, _last_of(each)) for each in made)
+    if any(other != first for other in others):
+        raise ValueError(f"y_bounds differs between the candidates, and scoring={first.name!r} needs one: give one.")
+    return first
+
+
+def _checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
+    """The labels or targets of the last private estimator, refused if they are unusable."""
+    if is_regressor(last):
+        return check_targets(y, n_samples)
+    return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
+
+
+def _last_of(pipeline: PrivatePipeline) -> Any:
+    """The last private estimator of a candidate, which is the one that labels are for."""
+    return private_steps(pipeline.steps)[-1][1].estimator
+
+
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows, with the public schema that all of them carry: a try would be refused without it."""
+    if isinstance(X, list):
+        return [X[row] for row in rows.tolist()]
+    return X.iloc[rows] if hasattr(X, "iloc") else with_row_schema(X[rows], row_schema_of(X))
+
+
+@contextlib.contextmanager
+def _nothing_said() -> Iterator[None]:
+    """No warning of a try gets out, as it would count tries."""
+    with silence():
+        yield
+
+
+def _fit_and_total(
+    plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, X: Any, y: Any, X_test: Any,
+    y_test: Any, weights: Any, shares: Any,
+) -> tuple[PrivatePipeline, float]:  # fmt: skip
+    """A fitted candidate and its exact total, for the noise that the searching process adds."""
+    with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
+        fitted = plan.run(scale, seed, X, y, weights)
+        return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test, shares)
+
+
+__all__ = ["STRATEGIES", "PrivateSearch"]

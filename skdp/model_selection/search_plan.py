@@ -1,0 +1,178 @@
+"""The plan of a private search: all that is decided, and priced, before a row is read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from skdp.accounting import (
+    DpEvent,
+    GaussianDpEvent,
+    NoOpDpEvent,
+    NumberOfTries,
+    WorstOfDpEvent,
+    calibrate_noise_multiplier,
+    calibrate_selection,
+    compose,
+    get_epsilon,
+)
+from skdp.accounting.formulas.numeric import bisect
+from skdp.model_selection.candidates import FitPlan, fit_plans
+from skdp.pipeline import PrivatePipeline
+
+MOST_TRIES = 10
+"""Expected number of tries if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
+LAWS = (1.0, 0.0, math.inf)
+"""Laws of the number of tries, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
+_MOST_MEAN = 1e4  # what can be drawn
+REFIT_SHARE = 0.75
+"""Part of the budget's mu**2 that goes to the final fit on all rows (measured: benchmarks/README.md)."""
+
+
+class SearchTerms(NamedTuple):
+    """The public parameters of a search that its price depends on."""
+
+    epsilon: float
+    delta: float
+    adjacency: str
+    strategy: str
+    n_tries: float | str
+    refit: bool
+
+
+class SearchPlan(NamedTuple):
+    """Fits of the tries and of the end (the first of these for the case that none was tried), the noise, the price.
+
+    `tries` is None where every candidate is tried once.
+
+    Notes
+    -----
+    **Guarantees.** `event` is the price of: a split of the rows that no row has a say in; tries, each of which fits one
+    of `tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part that
+    scores; the best of them by that score; then one of `finals`, fitted to all rows.
+
+    Proof. Given the split, a record is in one part. In the part that trains it enters a try through the fit alone, as
+    the score is computed from what the fit released and from other rows; in the part that scores, through the score
+    alone. So a try costs the larger of the two for every split, and a mixture over splits no more (joint convexity).
+    Which candidate a try fits is drawn without the data and is part of its output, so that a try costs no more than
+    the worst candidate (`WorstOfDpEvent`). The best of a hidden random number of independent tries is
+    `RepeatAndSelectDpEvent` (Papernot & Steinke 2022). What is fitted in the end is a function of that release, and
+    whichever it is, the worst of `finals` dominates it, which adaptive composition allows (Zhu, Dong & Wang 2022,
+    theorem 10).
+    """
+
+    tried: list[FitPlan]
+    finals: list[FitPlan]
+    score_noise: float
+    scale: float
+    tries: NumberOfTries | None
+    event: DpEvent
+    adjacency: str
+
+    @property
+    def tuning(self) -> dict[str, DpEvent]:
+        """Events of the choice and of the fit that follows it, which compose to `event`; none without a choice."""
+        if len(self.tried) == 1:
+            return {}
+        choice = _tries_event(self.tried, self.scale, GaussianDpEvent(self.score_noise), self.tries)
+        return {"choice": choice, "refit": _refit_event(self.finals, self.scale, self.tries)}
+
+
+def plan_search(
+    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], sizes: tuple[int, int, int], terms: SearchTerms
+) -> SearchPlan:
+    """The plan at which the whole search costs epsilon.
+
+    `candidates` begin with the default model; `sizes` are the rows that train, all rows, and columns.
+    """
+    n_train, n, n_features = sizes
+    if len(grid) == 1:
+        (only,) = fit_plans(grid, candidates[1:], n, n_features, terms.epsilon, terms.delta)
+        return SearchPlan([only], [only], math.inf, 1.0, None, only.event(1.0), terms.adjacency)
+    epsilon = _epsilon_of_share(1.0 - REFIT_SHARE if terms.refit else 1.0, terms)
+    tried = fit_plans(grid, candidates[1:], n_train, n_features, epsilon, terms.delta)
+    finals = []
+    if terms.refit:
+        finals = fit_plans([{}, *grid], candidates, n, n_features, _epsilon_of_share(REFIT_SHARE, terms), terms.delta)
+    score = calibrate_noise_multiplier(GaussianDpEvent, epsilon, terms.delta, adjacency=terms.adjacency)
+
+    def event_at(tries: NumberOfTries | None, scale: float) -> DpEvent:
+        choice = _tries_event(tried, scale, GaussianDpEvent(scale * score), tries)
+        return compose([choice, _refit_event(finals, scale, tries)])
+
+    tries, scale = _solved(event_at, len(grid), terms)
+    return SearchPlan(tried, finals, scale * score, scale, tries, event_at(tries, scale), terms.adjacency)
+
+
+def check_rows(plan: SearchPlan, X: Any, y: Any) -> None:
+    """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
+    first, *others = plan.finals or plan.tried
+    first.check_rows(X, y)
+    known = {first.reading}
+    for each in others:
+        # Other public steps may make other rows, or fail behind a private step.
+        if each.has_public_steps or each.reading not in known:
+            each.check_rows(X, y)
+            known.add(each.reading)
+
+
+def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, tries: NumberOfTries | None) -> DpEvent:
+    """All tries; a row is in the part that trains or in the part that scores."""
+    trained = [each.event(scale) for each in tried]
+    if tries is None:
+        return _worst_of([compose(trained), compose([scored] * len(tried))])
+    return tries.event(_worst_of([*trained, scored]))
+
+
+def _refit_event(finals: list[FitPlan], scale: float, tries: NumberOfTries | None) -> DpEvent:
+    """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
+    possible = finals if tries is not None and tries.poisson else finals[1:]
+    return _worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
+
+
+def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTries | None, float]:
+    """The law of the number of tries and the scale of all noise at which the search costs epsilon."""
+    budget = {"epsilon": terms.epsilon, "delta": terms.delta, "adjacency": terms.adjacency}
+    if terms.strategy == "compose":
+        return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)  # type: ignore[arg-type]
+    n_tries = float(min(MOST_TRIES, n_candidates) if terms.n_tries == "auto" else terms.n_tries)
+    # Poisson may try none; what is left then is the default model, which only a refit fits.
+    shapes = [shape for shape in LAWS if terms.refit or math.isfinite(shape)]
+    means = {shape: _mean_of_equal_chance(shape, n_tries, n_candidates) for shape in shapes}
+    found = [
+        calibrate_selection(event_at, mean, shapes=(shape,), **budget)  # type: ignore[arg-type]
+        for shape, mean in means.items()
+        if mean is not None
+    ]
+    best = min(found, key=lambda each: each.noise_multiplier)
+    return best.tries, best.noise_multiplier
+
+
+def _mean_of_equal_chance(shape: float, n_tries: float, n_candidates: int) -> float | None:
+    """Mean at which a law tries one of the best tenth of candidates with the chance that the geometric law has.
+
+    None where it had to be too large. Laws of equal mean are not equally useful: the logarithmic one is the cheapest
+    of them because it draws a single try, which is no choice at all, most often.
+    """
+    if shape == 1.0 or (n_tries == 1.0 and math.isfinite(shape)):
+        return n_tries
+    missed = 1.0 - max(0.1, 1.0 / n_candidates)
+    goal = NumberOfTries(n_tries, 1.0).pgf(missed)
+    low, high = 1.0, _MOST_MEAN
+    if NumberOfTries(high, shape).pgf(missed) > goal:
+        return None
+    return bisect(lambda mean: NumberOfTries(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
+
+
+def _epsilon_of_share(share: float, terms: SearchTerms) -> float:
+    """Epsilon at this share of mu**2 of the whole budget, for a start: all noise is scaled together later."""
+    whole = calibrate_noise_multiplier(GaussianDpEvent, terms.epsilon, terms.delta)
+    return get_epsilon(GaussianDpEvent(whole / math.sqrt(share)), terms.delta)
+
+
+def _worst_of(events: list[DpEvent]) -> DpEvent:
+    different = list(dict.fromkeys(events))
+    return different[0] if len(different) == 1 else WorstOfDpEvent(tuple(different))
+
+
+__all__ = ["MOST_TRIES", "REFIT_SHARE", "SearchPlan", "SearchTerms", "check_rows", "plan_search"]

@@ -1,0 +1,1 @@
+"""What is bought of a table: noisy counts, and the edges, bounds and categories that follow."""

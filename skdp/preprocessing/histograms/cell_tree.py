@@ -1,0 +1,112 @@
+"""Cells of the line that are split where the noisy mass is, and the joint estimate of what they hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.mechanisms.second_moments import Doubles
+
+_START = 32
+"""Cells between public bounds to begin with, at most; at least half as many."""
+
+
+def count_cells(values: Doubles, breaks: Doubles) -> Doubles:
+    """How many values lie in each of the ``len(breaks) + 1`` cells, which are closed on the left."""
+    cells = np.searchsorted(breaks, values, side="right")
+    return np.bincount(cells, minlength=len(breaks) + 1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A partition of the line with noisy counts, which may refine a coarser one with counts of its own.
+
+    Attributes
+    ----------
+    breaks : ndarray of shape (m - 1,)
+        Ascending.
+    counts, variances : ndarray of shape (m,)
+        Unbiased estimates of what the cells hold, and their variances; infinity says that nothing is known.
+    whole : ndarray of shape (m,)
+        Cells that are never split: both ends of the line, and the cell of zero where many numbers are zero.
+    within : Cells or None
+        The coarser partition; its breaks are among these.
+    """
+
+    breaks: Doubles
+    counts: Doubles
+    variances: Doubles
+    whole: NDArray[np.bool_]
+    within: Cells | None = None
+
+    @classmethod
+    def of(cls, breaks: Doubles, counts: Doubles, variances: Doubles) -> Cells:
+        """A coarsest partition."""
+        whole = np.zeros(len(counts), bool)
+        whole[[0, -1]] = True
+        return cls(breaks, counts, variances, whole)
+
+    @classmethod
+    def between(cls, low: float, high: float) -> Cells:
+        """Cells between public bounds, with multiples of a power of two as breaks; nothing is known of their mass."""
+        width = 2.0 ** math.ceil(math.log2((high - low) / _START))
+        grid = width * np.arange(math.floor(low / width) + 1, math.ceil(high / width))
+        breaks = np.unique([low, *grid[(grid > low) & (grid < high)], high])
+        counts = np.concatenate([[0.0], np.diff(breaks) / (high - low), [0.0]])  # as if the mass were spread evenly
+        return cls.of(breaks, counts, np.full(len(counts), np.inf))
+
+    def keeping(self, left: float) -> Cells:
+        """The same, where the cell that begins at `left` is never split."""
+        whole = self.whole.copy()
+        whole[np.searchsorted(self.breaks, left, side="right")] = True
+        return replace(self, whole=whole)
+
+    def split(self, number: int) -> Doubles:
+        """Breaks of about `number` cells: each cell is halved as often as its share of the mass calls for."""
+        mass = np.maximum(self.estimate(), 0.0)
+        parts = number * mass / max(float(mass.sum()), np.finfo(float).tiny)
+        halvings = np.where(self.whole, 0.0, np.round(np.log2(np.maximum(parts, 1.0))))
+        found = [self.breaks]
+        for i in np.flatnonzero(halvings):
+            low, high = self.breaks[i - 1], self.breaks[i]
+            found.append(low + (high - low) * (np.arange(1.0, 2.0 ** halvings[i]) / 2.0 ** halvings[i]))
+        return np.unique(np.concatenate(found))
+
+    def refined(self, breaks: Doubles, counts: Doubles, variance: float) -> Cells:
+        """The finer partition by `breaks`, of which `counts` are known with that variance."""
+        within = _cells_of(self.breaks, breaks)
+        return Cells(breaks, counts, np.full(len(counts), variance), self.whole[within], self)
+
+    def estimate(self) -> Doubles:
+        """What each cell holds, by least squares from the counts of all partitions (Hay et al. 2010, section 4)."""
+        levels = [self]
+        while levels[-1].within is not None:
+            levels.append(levels[-1].within)
+        parents = [_cells_of(coarse.breaks, fine.breaks) for fine, coarse in itertools.pairwise(levels)]
+        upward = [(self.counts, self.variances)]
+        for coarse, place in zip(levels[1:], parents, strict=True):  # of each cell, from all that is within it
+            counts, variances = (_sum_by(place, part, len(coarse.counts)) for part in upward[-1])
+            weights = 1.0 / variances, 1.0 / coarse.variances
+            total = weights[0] + weights[1]
+            upward.append(((weights[0] * counts + weights[1] * coarse.counts) / total, 1.0 / total))
+        best = upward.pop()[0]
+        for (counts, variances), place in zip(reversed(upward), reversed(parents), strict=True):
+            missing = best - _sum_by(place, counts, len(best))
+            best = counts + variances * (missing / _sum_by(place, variances, len(best)))[place]
+        return best
+
+
+def _sum_by(place: NDArray[np.int64], values: Doubles, size: int) -> Doubles:
+    return np.bincount(place, values, size).astype(np.float64, copy=False)
+
+
+def _cells_of(coarse: Doubles, fine: Doubles) -> NDArray[np.int64]:
+    """The coarse cell in which each fine one lies."""
+    return np.concatenate([[0], np.searchsorted(coarse, fine, side="right")])
+
+
+__all__ = ["Cells", "count_cells"]

@@ -1,0 +1,351 @@
+"""One joint release that buys what a public schema leaves out: bin edges, bounds and categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.cell_tree import Cells, count_cells
+from skdp.preprocessing.histograms.edges import bounds_of_mass, equal_mass_edges, median_cell
+from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
+from skdp.preprocessing.histograms.threshold import named_categories, observed_counts, stability_threshold
+
+Words = tuple[NDArray[np.int64], Sequence[str]]
+
+_LOCATE, _REFINE = 0.25, (0.25, 0.5)
+"""Shares of mu^2 of the round that locates the mass and names the categories, and of those that refine the cells.
+
+Edges come from the last round mostly. Without a first round the others have all (benchmarks/bench_bought_bins.py).
+"""
+
+THRESHOLD_SHARE = 0.01
+"""Default part of delta for a threshold.
+
+The threshold grows by a twelfth if the part falls from a tenth to a hundredth. A ledger under a ceiling keeps a tenth
+of its delta, or more, for events that can fail: enough for nine such fits at least.
+"""
+
+_PER_CELL = 4.0
+"""Standard deviations of the last round's noise in the mean cell; more cells would hold noise."""
+
+_FEWEST, _MOST = 16, 256
+
+NOWHERE = (-1.0, 1.0)
+"""Bounds of a column of which nothing stands out of the noise."""
+
+
+class Bought(NamedTuple):
+    """What a purchase found, all of it private at the price of `Purchase.event_at`.
+
+    Attributes
+    ----------
+    edges : list of ndarray
+        Inner edges of the bins of each column of numbers, ascending: ``searchsorted(edges, x, side="right")`` is the
+        bin of x. Empty for a single bin.
+    bounds : list of (float, float)
+        Between them lies nearly all of each column of numbers; low < high. Public bounds are returned as given.
+    categories : list of list of str
+        Of each column of words, sorted.
+    medians : list of float
+        Of each column of numbers: the lower end of the cell in which the median lies, within the bounds.
+    """
+
+    edges: list[Doubles]
+    bounds: list[tuple[float, float]]
+    categories: list[list[str]]
+    medians: list[float]
+
+
+class _Rounds(NamedTuple):
+    """What adds noise to the first counts, None if there are none, and to those of refined cells."""
+
+    locate: GaussianMechanism | None
+    refine: list[GaussianMechanism]
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """A joint release of noisy histograms of several columns. All of its fields are public.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Columns of numbers whose bin edges, and bounds, are bought.
+    n_words : int
+        Columns of words whose categories are bought.
+    n_bins : int
+        Most bins of a column.
+    max_categories : int
+        Most categories of a column.
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+    threshold_delta : float
+        In (0, 1): probability with which a category that one row alone has may be named; 0.0 without words.
+    bounds : tuple of ((float, float) or None), default=()
+        Public bounds of columns of numbers, None where they are bought; empty if all are.
+
+    Notes
+    -----
+    **What is released.** A first round counts, in each column of numbers without public bounds, the numbers between
+    signed powers of two, and in each column of words the words. Each of two further rounds counts the numbers in cells
+    of the line which the rounds before it have chosen, finer where there is more mass. Each round is one vector with
+    independent normal noise. The rest is post-processing, but for the threshold of categories.
+
+    **Sensitivity.** The cells of a column are disjoint, so a row adds 1 to one count of each of the m columns of a
+    round, or less where it has gaps (a gap adds nothing): a vector of norm sqrt(m) at most. That is the sensitivity
+    under ``zero_out`` and ``add_remove``. Under ``replace_one`` a column changes by -1 in one count and 1 in another,
+    or less; over m columns the norm is sqrt(2 m) at most. The event is priced at twice the sensitivity there, which is
+    therefore sqrt(m / 2).
+
+    **Categories.** Only words that occur are counted and get noise; those with a noisy count above T are named.
+    Let D and D' be neighbours, and call a word private if it occurs in one of them only: then the row in which they
+    differ is alone in having it, once in each column at most. By the choice of T (`stability_threshold`), the
+    probability that D names a private word is some a <= t = `threshold_delta`, and likewise for D'. If none is named,
+    the output is a function f of the noisy counts of the other words and of the numbers, of which those words see the
+    noise of Gaussian releases G of D and G' of D' that are as far apart as above, or closer. As the noise of private
+    words is independent of theirs, the output of D is (1 - a) f(G) + a (something) in law. As 1 - a >= 1 - t, it is
+    also (1 - t) f(G) + t B for some law B; likewise the output of D' is (1 - t) f(G') + t B'. So for every e^eps,
+
+        P(D in S) - e^eps P(D' in S) <= t + (1 - t) (P(f(G) in S) - e^eps P(f(G') in S)),
+
+    in both directions, which is the privacy profile of the Gaussian releases composed with an event that fails with
+    probability t: ``EpsilonDeltaDpEvent(0, t)``. Later rounds see the output of earlier ones only, and dominating
+    pairs compose adaptively (Zhu, Dong & Wang 2022, theorem 10).
+
+    Words are sorted before they are counted and after: their order in the table is nowhere seen.
+    """
+
+    n_numbers: int
+    n_words: int
+    n_bins: int
+    max_categories: int
+    adjacency: str
+    threshold_delta: float
+    bounds: tuple[tuple[float, float] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_numbers", 0), ("n_words", 0), ("n_bins", 1), ("max_categories", 1)):
+            value = check_count(name, getattr(self, name), at_least=least, remedy=f"give a whole number from {least}")
+            object.__setattr__(self, name, value)
+        if self.n_numbers + self.n_words == 0:
+            raise ValueError("n_numbers=0, n_words=0: there is nothing to buy; name the columns that need it.")
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        if self.n_words:
+            remedy = "give a part of the budget's delta, such as a tenth"
+            check_real("threshold_delta", self.threshold_delta, above=0, below=1, remedy=remedy)
+        elif self.threshold_delta != 0.0:
+            raise ValueError(f"threshold_delta={self.threshold_delta!r} without words: give 0.0.")
+        if self.bounds and len(self.bounds) != self.n_numbers:
+            raise ValueError(f"bounds has {len(self.bounds)} entries for {self.n_numbers} columns: give one a column.")
+        for pair in self.bounds:
+            if pair is not None and not (pair[0] < pair[1] and math.isfinite(pair[1] - pair[0])):
+                raise ValueError(f"bounds={pair!r} is no finite range: give (low, high) with low below high.")
+
+    # --- the price, and the noise that has it ---
+
+    @property
+    def _open(self) -> list[bool]:
+        """Of each column of numbers, whether its bounds are bought."""
+        return [pair is None for pair in self.bounds] if self.bounds else [True] * self.n_numbers
+
+    def _rounds(self, noise_multiplier: float) -> _Rounds:
+        """What adds the noise of each round, so that all of them together are one Gaussian of `noise_multiplier`."""
+        columns = sum(self._open) + self.n_words
+        first = _LOCATE if columns else 0.0
+        total = first + (sum(_REFINE) if self.n_numbers else 0.0)
+
+        def mechanism(share: float, width: int) -> GaussianMechanism:
+            return GaussianMechanism(
+                noise_multiplier * math.sqrt(total / share), column_sensitivity(width, self.adjacency)
+            )
+
+        locate = mechanism(first, columns) if columns else None
+        return _Rounds(locate, [mechanism(share, self.n_numbers) for share in _REFINE] if self.n_numbers else [])
+
+    def event_at(self, noise_multiplier: float) -> DpEvent:
+        """What `release` costs: as much as one Gaussian release of this noise, and the threshold's delta."""
+        rounds = self._rounds(noise_multiplier)
+        located = [] if rounds.locate is None else [rounds.locate]
+        events: list[DpEvent] = [each.event for each in (*located, *rounds.refine)]
+        if self.n_words:
+            events.append(EpsilonDeltaDpEvent(0.0, self.threshold_delta))
+        return compose(events)
+
+    def threshold_at(self, noise_multiplier: float) -> float:
+        """The noisy count above which a category is named."""
+        locate = self._rounds(noise_multiplier).locate
+        if locate is None or not self.n_words:
+            raise ValueError("n_words=0: no category is bought, so there is no threshold.")
+        return stability_threshold(locate.standard_deviation, self.threshold_delta, self.n_words)
+
+    # --- the release ---
+
+    def release(
+        self,
+        numbers: Sequence[Doubles],
+        words: Sequence[Words],
+        noise_multiplier: float,
+        n_public: int,
+        stream: SecretStream,
+    ) -> Bought:
+        """Count, add noise, and find edges, bounds and categories.
+
+        Parameters
+        ----------
+        numbers : sequence of ndarray of shape (n,)
+            Private, float64; NaN is a gap, infinity lies beyond all bounds.
+        words : sequence of (ndarray of shape (n,), sequence of str)
+            Private: codes, -1 for a gap, and the distinct words that they number.
+        noise_multiplier : float
+            As in `event_at`, which the caller has charged.
+        n_public : int
+            Public number of rows, from which the number of cells follows.
+        stream : SecretStream
+            Of this release alone.
+
+        Returns
+        -------
+        Bought
+        """
+        if len(numbers) != self.n_numbers or len(words) != self.n_words:
+            raise ValueError("the columns are not those that were planned: give as many as n_numbers and n_words say.")
+        columns = [self._without_gaps(number, values) for number, values in enumerate(numbers)]
+        rounds = self._rounds(noise_multiplier)
+        found, categories = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
+        cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
+        if not rounds.refine:
+            return Bought([], [], categories, [])
+        deviation = rounds.refine[-1].standard_deviation
+        size = int(np.clip(n_public / (_PER_CELL * deviation), _FEWEST, _MOST))
+        for number, mechanism in enumerate(rounds.refine):
+            cells = _refine(columns, cells, size, mechanism, stream.spawn("refine", number))
+        edges = [np.empty(0) if each is None else equal_mass_edges(each, self.n_bins, deviation) for each in cells]
+        bounds = [
+            pair or (NOWHERE if each is None else bounds_of_mass(each))
+            for pair, each in zip(self._all_bounds, cells, strict=True)
+        ]
+        medians = [
+            min(max(0.0 if each is None else median_cell(each), low), high)
+            for each, (low, high) in zip(cells, bounds, strict=True)
+        ]
+        return Bought(edges, bounds, categories, medians)
+
+    @property
+    def _all_bounds(self) -> list[tuple[float, float] | None]:
+        return list(self.bounds) or [None] * self.n_numbers
+
+    def _without_gaps(self, number: int, values: Doubles) -> Doubles:
+        """The numbers of a column between its bounds, or those of float64."""
+        present = values[~np.isnan(values)]
+        low, high = self._all_bounds[number] or (-np.inf, np.inf)
+        return np.clip(present, low, high)
+
+    def _locate(
+        self, columns: list[Doubles], words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
+    ) -> tuple[list[Cells | None], list[list[str]]]:
+        """The occupied octaves of each column whose bounds are bought, and the categories."""
+        if mechanism is None:
+            return [], []
+        octaves = [count_cells(values, OCTAVES) for values, bought in zip(columns, self._open, strict=True) if bought]
+        keys, counts = [], []
+        for codes, names in words:
+            found, exact = observed_counts(codes, names)
+            keys.append(found)
+            counts.append(exact)
+        noisy = released(mechanism, [*octaves, *counts], stream)
+        deviation = mechanism.standard_deviation
+        cells = [occupied_octaves(each, deviation) for each in noisy[: len(octaves)]]
+        threshold = stability_threshold(deviation, self.threshold_delta, self.n_words) if self.n_words else 0.0
+        chosen = [
+            named_categories(names, each, threshold, self.max_categories)
+            for names, each in zip(keys, noisy[len(octaves) :], strict=True)
+        ]
+        return cells, chosen
+
+
+def _refine(
+    columns: list[Doubles], cells: list[Cells | None], size: int, mechanism: GaussianMechanism, stream: SecretStream
+) -> list[Cells | None]:
+    """All cells split by their mass, and counted again in one release."""
+    breaks = [None if each is None else each.split(size) for each in cells]
+    counts = [np.empty(0) if at is None else count_cells(x, at) for x, at in zip(columns, breaks, strict=True)]
+    noisy = released(mechanism, counts, stream)
+    return [
+        None if each is None or at is None else each.refined(at, count, mechanism.standard_deviation**2)
+        for each, at, count in zip(cells, breaks, noisy, strict=True)
+    ]
+
+
+def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
+    """Noise multiplier of a Gaussian release over that of steps beside it, of whose common mu^2 it has this share.
+
+    Steps at a sampling rate q have a mu^2 of about T (q / sigma)^2, and exactly that at q = 1. At a smaller rate they
+    may cost more, and then the release has less than its share.
+    """
+    return math.sqrt((1.0 - share) / (share * n_steps)) / rate
+
+
+@dataclass(frozen=True)
+class SideRelease:
+    """A Gaussian release before the steps of a fit, which has a share of their common mu^2.
+
+    Parameters
+    ----------
+    ratio : float
+        Noise multiplier of the release, divided by that of the steps.
+    """
+
+    ratio: float
+
+    @classmethod
+    def beside_steps(cls, share: float, rate: float, n_steps: int) -> SideRelease:
+        """A release of this share, see `noise_ratio`."""
+        return cls(noise_ratio(share, rate, n_steps))
+
+    def event_at(self, noise_multiplier: float) -> DpEvent:
+        """What the release costs where the steps have this noise multiplier."""
+        return GaussianDpEvent(self.ratio * noise_multiplier)
+
+    def mechanism(self, sensitivity: float, noise_multiplier: float) -> GaussianMechanism:
+        """What makes the release, at that price."""
+        return GaussianMechanism(self.ratio * noise_multiplier, sensitivity)
+
+
+def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
+    """What purchases cost together with a fit's own releases, where these have this noise multiplier."""
+    return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])
+
+
+def column_sensitivity(n_columns: int, adjacency: str) -> float:
+    """Largest norm of what a row adds to counts of disjoint cells of each column; half of its change if replaced."""
+    return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
+
+
+def released(mechanism: GaussianMechanism, counts: list[Doubles], stream: SecretStream) -> list[Doubles]:
+    """Counts of several columns with noise, as one vector."""
+    if not counts:
+        return []
+    noisy = mechanism.release(np.concatenate(counts), stream)
+    return list(np.split(noisy, np.cumsum([len(each) for each in counts])[:-1]))
+
+
+__all__ = [
+    "NOWHERE",
+    "THRESHOLD_SHARE",
+    "Bought",
+    "Purchase",
+    "SideRelease",
+    "column_sensitivity",
+    "event_with",
+    "noise_ratio",
+    "released",
+]

@@ -1,0 +1,131 @@
+"""Bounded means and variances of columns, from one release."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.purchasing_transformer import Bounds
+
+_BOUNDS = 0.3
+"""Share of mu^2 for bounds where some are bought; tight ones are worth more than less noise on the sums."""
+
+
+_GRID = 2.0**24
+"""Inverse of what scaled numbers are multiples of: their sums are exact for up to 2^29 rows."""
+
+
+class ColumnMoments(NamedTuple):
+    """Noisy moments of columns between their bounds, each of shape (d,).
+
+    Attributes
+    ----------
+    bounds : list of (float, float)
+    means, variances : ndarray of shape (d,)
+        Means lie within the bounds; variances are above 0, no less than their noise.
+    """
+
+    bounds: list[tuple[float, float]]
+    means: Doubles
+    variances: Doubles
+
+
+def sums_sensitivity(n_columns: int, n_moments: int, adjacency: str) -> float:
+    """Largest norm of what one row adds to counts and the first `n_moments`, 1 or 2, moments of columns in [-1, 1].
+
+    A row adds (1, z) or (1, z, q) to each column, q being z^2 rounded down to a multiple of the grid 1 / `_GRID` on
+    which z lies: of norm sqrt(1 + n_moments) at most, or nothing for a gap. Sums of multiples of the grid are exact, so
+    the order of rows and rounding change nothing.
+
+    Under ``replace_one`` the vectors of z and t differ, but for the rounding of q, by the root of u^2 (1 + s^2), where
+    u = |z - t|, s = |z + t| and u + s <= 2. That is at most 2, as u^2 (1 + (2 - u)^2) <= 4 means 2 + u >= u^2 (2 - u),
+    and u^2 (2 - u) <= 32/27. Rounding changes the difference of q by less than g = 1 / `_GRID`. For u = 2 it changes
+    nothing; else 2 - u = v >= g, and the square of the norm is below u^2 + (u s + g)^2 <= 4 - 4 v + v^2 + (2 v + g)^2,
+    which is less than 4 for v <= 1/4, and far less than 4 for larger v. A gap and a number differ by sqrt(3) at most.
+    So each column changes by 2 at most, and the sensitivity, half of the change there, is sqrt(d).
+    """
+    return math.sqrt(n_columns if adjacency == "replace_one" else (1 + n_moments) * n_columns)
+
+
+def moments_event(bounds: tuple[Bounds, ...], adjacency: str, noise_multiplier: float) -> DpEvent:
+    """What moments cost, bounds included where one is bought: as much as one Gaussian release of this noise."""
+    if None not in bounds:
+        return GaussianDpEvent(noise_multiplier)
+    bought, rest = _noises(noise_multiplier)
+    return compose([_purchase(bounds, adjacency).event_at(bought), GaussianDpEvent(rest)])
+
+
+def _purchase(bounds: tuple[Bounds, ...], adjacency: str) -> Purchase:
+    """The purchase of bounds alone, of the columns that need them."""
+    return Purchase(sum(pair is None for pair in bounds), 0, 1, 1, adjacency, 0.0)
+
+
+def _noises(noise_multiplier: float) -> tuple[float, float]:
+    """Noise multipliers of the bounds and of the sums, which together are that of the whole."""
+    return noise_multiplier / math.sqrt(_BOUNDS), noise_multiplier / math.sqrt(1.0 - _BOUNDS)
+
+
+def release_moments(
+    columns: list[Doubles],
+    bounds: tuple[Bounds, ...],
+    n_moments: int,
+    adjacency: str,
+    noise_multiplier: float,
+    n_public: int,
+    stream: SecretStream,
+) -> ColumnMoments:
+    """Bounds where they are bought, then counts and sums in one release.
+
+    Parameters
+    ----------
+    columns : list of ndarray of shape (n,)
+        NaN for gaps.
+    bounds : tuple of ((float, float) or None)
+    n_moments : {1, 2}
+        Without the second, variances are those of numbers at either bound.
+    adjacency : str
+    noise_multiplier : float
+        Of the whole, as in `moments_event`.
+    n_public : int
+    stream : SecretStream
+
+    Returns
+    -------
+    ColumnMoments
+    """
+    known = list(bounds)
+    if None in bounds:
+        bought, noise_multiplier = _noises(noise_multiplier)
+        open_columns = [values for values, pair in zip(columns, bounds, strict=True) if pair is None]
+        found = _purchase(bounds, adjacency).release(open_columns, [], bought, n_public, stream.spawn("bounds"))
+        known = [found.bounds.pop(0) if pair is None else pair for pair in bounds]
+    pairs = [pair for pair in known if pair is not None]
+    mechanism = GaussianMechanism(noise_multiplier, sums_sensitivity(len(columns), n_moments, adjacency))
+    exact = np.array([_sums(values, pair, n_moments) for values, pair in zip(columns, pairs, strict=True)])
+    noisy = mechanism.release(exact, stream.spawn("sums"))
+    counts = np.maximum(noisy[:, 0], 1.0)
+    means = np.clip(noisy[:, 1] / counts, -1.0, 1.0)
+    squares = noisy[:, 2] / counts if n_moments == 2 else np.ones(len(columns))
+    variances = np.clip(squares - means**2, np.minimum(mechanism.standard_deviation / counts, 1.0), 1.0)
+    low, high = np.array(pairs).T
+    half = 0.5 * high - 0.5 * low
+    return ColumnMoments(pairs, np.clip(low + (1.0 + means) * half, low, high), variances * half**2)
+
+
+def _sums(values: Doubles, bounds: tuple[float, float], n_moments: int) -> Doubles:
+    """Count, sum and sum of squares of a column scaled to [-1, 1], gaps left out."""
+    low, high = bounds
+    present = np.clip(values[~np.isnan(values)], low, high)
+    scaled = np.rint(_GRID * np.clip((present - low) / (0.5 * high - 0.5 * low) - 1.0, -1.0, 1.0)) / _GRID
+    squares = np.floor(_GRID * (scaled * scaled)) / _GRID
+    return np.array([float(len(scaled)), float(scaled.sum()), float(squares.sum())][: 1 + n_moments])
+
+
+__all__ = ["ColumnMoments", "moments_event", "release_moments", "sums_sensitivity"]

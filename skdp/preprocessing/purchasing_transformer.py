@@ -1,0 +1,198 @@
+"""What transformers share that learn something of each column of a raw table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+
+from skdp._checks.cells import format_names
+from skdp._checks.parameters import show
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table, as_keys, as_numbers
+from skdp.accounting import DpEvent
+from skdp.accounting.events.specifications import read_real
+from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+
+Bounds = tuple[float, float] | None
+
+_LARGEST = 1e150
+"""Size of a bound: its square has a double, as has that of the inverse of the least width."""
+
+
+class BuyingPlan(NamedTuple):
+    """All that is decided of a fit before its rows are read."""
+
+    noise_multiplier: float
+    n_public: int
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        """What the fit costs."""
+        return self.price.event
+
+
+class ColumnsRead(NamedTuple):
+    """A table whose cells were read: float64 numbers with NaN for gaps, or codes and keys, of each column."""
+
+    table: Table
+    columns: list[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.table.shape
+
+
+class ColumnBuyer(TransformerMixin, PrivateEstimator):
+    """Base of transformers that treat each column alone and learn of all columns together, in one joint release.
+
+    A subclass writes `_event_at`, `_check_own_parameters` and `_buy`.
+    """
+
+    def _event_at(self, noise_multiplier: float) -> DpEvent:
+        """What a fit costs, whatever the number of columns."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _event_at.")
+
+    def _check_own_parameters(self) -> None:
+        """Refuse parameters that are unusable for any table."""
+
+    def _check_width(self, n_features: int) -> None:
+        """Refuse parameters that do not fit the number of columns."""
+
+    def _buy(self, plan: BuyingPlan, rows: Any) -> None:
+        """Set what the columns are found to be, by releases that cost what the plan says."""
+        raise NotImplementedError(f"{type(self).__name__} buys nothing: write _buy.")
+
+    def _wants_words(self) -> bool:
+        """Whether columns are read as keys, and not as numbers."""
+        return False
+
+    # --- the phases of a fit ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        self._check_own_parameters()
+        return StepPlan(self._event_at, {})
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_own_parameters()
+        if n_features is not None:
+            self._check_width(n_features)
+        if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
+            self._price(self._event_at(self.noise_multiplier), None, self.delta)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
+        """See `PrivateEstimator`."""
+        sigma = self._solve_noise(terms.budget, self._event_at)
+        price = self._price(self._event_at(sigma), None, self.delta)
+        return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
+
+    def _check_rows(self, X: Any) -> Any:
+        """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
+        table = Table(X)
+        read: Any = _keys_of if self._wants_words() else numbers_of
+        columns = [read(table, j) for j in range(table.shape[1])]
+        check_schema(self, table.source, reset=True)
+        return ColumnsRead(table, columns)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+        """See `PrivateEstimator`: labels are ignored."""
+        refuse_fit_params(fit_params)
+
+    def _learn(self, plan: BuyingPlan, rows: Any, targets: Any) -> str:
+        """See `PrivateEstimator`."""
+        self._buy(plan, rows)
+        self.noise_multiplier_ = plan.noise_multiplier
+        self._set_price(plan.price)
+        return ""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.requires_fit = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def numbers_of(table: Table, j: int) -> Doubles:
+    """Column j as numbers, NaN for gaps; refused if its type is one of dates."""
+    if table.kind(j) == "date":
+        raise ValueError(
+            f"column {format_names([table.names[j]])} is of a type of dates where numbers are needed: use "
+            "DPTableVectorizer, or give days as numbers."
+        )
+    return as_numbers(table.cells(j))
+
+
+def _keys_of(table: Table, j: int) -> tuple[NDArray[np.int64], list[str]]:
+    return as_keys(table.cells(j))
+
+
+# --- public bounds ---
+
+
+def check_bounds(bounds: Any) -> Bounds | list[Bounds]:
+    """One pair for all columns, a list with a pair or None for each, or None if bounds are bought."""
+    if bounds is None:
+        return None
+    given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes) or not given:
+        raise ValueError(f"bounds={show(bounds)} is not valid: give (low, high), a list with one a column, or None.")
+    if read_real(given[0]) is not None:
+        return _pair(given)
+    return [None if each is None else _pair(each) for each in given]
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    pair = [read_real(each) for each in value] if isinstance(value, list | tuple) else []
+    if len(pair) == 2:
+        low, high = pair
+        if (
+            low is not None
+            and high is not None
+            and -_LARGEST <= low < high <= _LARGEST
+            and high - low >= 1.0 / _LARGEST
+        ):
+            return low, high
+    shown = " ".join(repr(value).split()) if isinstance(value, list | tuple) and len(value) <= 4 else show(value)
+    raise ValueError(f"bounds={shown} is no range: give two public numbers up to 1e150, low below high.")
+
+
+def bounds_of_columns(bounds: Any, n_features: int) -> tuple[Bounds, ...]:
+    """The public bounds of each column, None where they are bought."""
+    found = check_bounds(bounds)
+    if not isinstance(found, list):
+        return (found,) * n_features
+    if len(found) != n_features:
+        raise ValueError(f"bounds has {len(found)} entries for {n_features} columns: give one a column, or one pair.")
+    return tuple(found)
+
+
+def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
+    """Bounds of one column that stands for all: a purchase for it has the same rounds, and so the same price."""
+    found = check_bounds(bounds)
+    listed = found if isinstance(found, list) else [found]
+    return (None,) if any(each is None for each in listed) else ((0.0, 1.0),)
+
+
+__all__ = [
+    "Bounds",
+    "BuyingPlan",
+    "ColumnBuyer",
+    "ColumnsRead",
+    "bounds_of_any_width",
+    "bounds_of_columns",
+    "check_bounds",
+    "numbers_of",
+]

@@ -1,0 +1,1 @@
+"""What is public of a table: kinds, bounds and categories of its columns."""

@@ -1,0 +1,241 @@
+"""What is public of one column: kind, bounds or edges, categories, scale and gaps; read from what a user writes."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from skdp._checks.readings import day_text, days_of, key_of
+
+KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
+SCALES = ("linear", "log")
+_ENTRIES = {
+    "number": ("bounds", "edges", "scale", "gaps"),
+    "date": ("bounds", "edges", "gaps"),
+    "category": ("categories", "gaps"),
+    "ordinal": ("categories", "gaps"),
+    "flag": ("gaps",),
+    "drop": (),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a schema.
+
+    Attributes
+    ----------
+    kind : {"number", "category", "ordinal", "flag", "date", "drop"}
+    bounds : (float, float) or None
+        Of a number or a date; the latter as days since 1970.
+    categories : tuple of str or None
+        Keys of the cells, see `skdp._checks.readings.key_of`.
+    edges : tuple of float or None
+        Ends of the bins, the bounds included; None for bins of equal width.
+    scale : {"linear", "log"}
+    gaps : tuple of str
+        Keys of cells that stand for a gap; "" if the user says that cells may be empty.
+    """
+
+    kind: str
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] | None = None
+    edges: tuple[float, ...] | None = None
+    scale: str = "linear"
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def is_bought(self) -> bool:
+        """Whether something is missing that has to be bought from the budget."""
+        if self.kind in ("number", "date"):
+            return self.bounds is None
+        return self.kind in ("category", "ordinal") and self.categories is None
+
+    def describe(self) -> dict[str, Any]:
+        """Return the entries that make this column, as JSON can hold them."""
+        show: Any = day_text if self.kind == "date" else _plain_number
+        made: dict[str, Any] = {"kind": self.kind}
+        if self.edges is not None:
+            made["edges"] = [show(edge) for edge in self.edges]
+        elif self.bounds is not None:
+            made["bounds"] = [show(bound) for bound in self.bounds]
+        if self.categories is not None:
+            made["categories"] = list(self.categories)
+        if self.scale != "linear":
+            made["scale"] = self.scale
+        if self.gaps:
+            made["gaps"] = list(self.gaps)
+        return made
+
+
+def read_column(name: str, given: Any) -> Column:
+    """Return the column that a user wrote, as a dictionary or a shorthand."""
+    if isinstance(given, Column):
+        return _read_again(name, given)
+    if isinstance(given, Mapping):
+        return _read_entries(name, given)
+    if isinstance(given, str):
+        return _read_entries(name, {"kind": given})
+    if isinstance(given, tuple) and len(given) == 2:
+        return _read_entries(name, {"bounds": given})
+    if isinstance(given, tuple):
+        raise ValueError(
+            f"column {name!r} has a tuple of {len(given)} entries: give bounds as a pair (low, high), categories as a "
+            "list."
+        )
+    if isinstance(given, list | range | np.ndarray) or type(given).__name__ == "Index":
+        return _read_entries(name, {"categories": given})
+    _refuse(name, f"{_show(given)} says nothing about it", "give (low, high), a list of categories, a kind or a dict")
+
+
+def _read_again(name: str, column: Column) -> Column:
+    """Return a column made by hand, with plain fields: objects in it would be handed the rows by NumPy."""
+    is_date = isinstance(column.kind, str) and column.kind == "date"
+    entries: dict[str, Any] = {"kind": "number" if is_date else column.kind}  # ends of dates are days here
+    entries |= {"bounds": column.bounds} if column.edges is None else {"edges": column.edges}
+    entries |= {"categories": column.categories, "gaps": column.gaps or None}
+    entries |= {} if column.scale == "linear" else {"scale": column.scale}
+    found = _read_entries(name, {key: value for key, value in entries.items() if value is not None})
+    return replace(found, kind="date") if is_date else found
+
+
+def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
+    entries = dict(given)
+    kind = entries.pop("kind", None)
+    if kind is None:
+        kind = _guess_kind(name, entries)
+    if not isinstance(kind, str) or kind not in KINDS:
+        _refuse(name, f"the kind {_show(kind)} is not known", f"use one of {', '.join(map(repr, KINDS))}")
+    for key in entries:
+        if key not in _ENTRIES[kind]:
+            known = ", ".join(("kind", *_ENTRIES[kind]))
+            _refuse(name, f"{_show(key)} is no entry for the kind {kind!r}", f"give some of: {known}")
+    bounds, edges = _read_ends(name, kind, entries)
+    categories = entries.get("categories")
+    gaps = _read_gaps(name, entries.get("gaps", ()))
+    if kind == "ordinal" and categories is None:
+        _refuse(name, "an ordinal has no categories", "list them in their order")
+    scale = entries.get("scale", "linear")
+    if not isinstance(scale, str) or scale not in SCALES:
+        _refuse(name, f"the scale {_show(scale)} is not known", "use 'linear' or 'log'")
+    listed = None if categories is None else _read_categories(name, categories, gaps)
+    if listed == () and "kind" not in given:  # with its kind, it is what was bought where no category stood out
+        _refuse(name, "its list of categories is empty", "list some, or use the kind 'drop'")
+    return Column(kind, bounds, listed, edges, scale, gaps)
+
+
+def _guess_kind(name: str, entries: Mapping[Any, Any]) -> str:
+    if "categories" in entries:
+        return "category"
+    ends = entries.get("edges", entries.get("bounds"))
+    if isinstance(ends, tuple | list | np.ndarray) and len(ends):
+        return "date" if all(_is_date(end) for end in ends) else "number"
+    _refuse(name, "its kind is not said", f"add a kind, one of {', '.join(map(repr, KINDS))}")
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, str | datetime.date | np.datetime64)
+
+
+# --- numbers and dates ---
+
+
+def _read_ends(
+    name: str, kind: str, entries: Mapping[Any, Any]
+) -> tuple[tuple[float, float] | None, tuple[float, ...] | None]:
+    bounds, edges = entries.get("bounds"), entries.get("edges")
+    if edges is not None:
+        if bounds is not None:
+            _refuse(name, "it has bounds and edges", "give one of them: the first and the last edge are bounds")
+        found = tuple(_read_end(name, kind, "edges", end) for end in _items(name, "edges", edges))
+        if len(found) < 2 or any(low >= high for low, high in itertools.pairwise(found)):
+            _refuse(name, f"edges={_show_all(edges)} do not ascend", "give two numbers or more, each above the last")
+        return (found[0], found[-1]), found
+    if bounds is None:
+        return None, None
+    pair = _items(name, "bounds", bounds)
+    if len(pair) != 2:
+        _refuse(name, f"bounds={_show_all(bounds)} are no pair", "give (low, high)")
+    low, high = (_read_end(name, kind, "bounds", end) for end in pair)
+    if low >= high:
+        _refuse(name, f"bounds={_show_all(bounds)} do not ascend", "give (low, high) with low below high")
+    return (low, high), None
+
+
+def _read_end(name: str, kind: str, entry: str, value: Any) -> float:
+    if kind == "date":
+        found = days_of(value) if _is_date(value) else math.nan
+        remedy = "give dates, or text such as '2024-01-31'"
+    else:
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+        found = float(value) if is_number and abs(value) <= 1e300 else math.nan
+        remedy = "give finite numbers; a list of categories is [...]"
+    if math.isnan(found):
+        _refuse(name, f"{_show(value)} in {entry} is no {kind}", remedy)
+    return found
+
+
+# --- categories and gaps ---
+
+
+def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str, ...]:
+    keys: dict[str, None] = {}  # in order; looked up by their hash, since there may be thousands
+    empty = frozenset(gaps)
+    for each in _items(name, "categories", given):
+        key = _key(each)
+        if key is None or key in empty:
+            _refuse(name, f"the category {_show(each)} is a gap", "leave it out: gaps have a place of their own")
+        if key in keys:
+            _refuse(name, f"the category {_show(each)} is there twice", "list each category once; 1 and '1' are one")
+        keys[key] = None
+    return tuple(keys)
+
+
+def _read_gaps(name: str, given: Any) -> tuple[str, ...]:
+    keys = [_key(each) for each in _items(name, "gaps", given)]
+    return tuple(sorted({key or "" for key in keys}))  # None, NaN and "" say that cells may be empty
+
+
+def _key(value: Any) -> str | None:
+    if isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
+        return None
+    return key_of(value)
+
+
+def _items(name: str, entry: str, given: Any) -> list[Any]:
+    if isinstance(given, list | tuple | range | np.ndarray) or type(given).__name__ in ("Index", "Series"):
+        return list(given)
+    _refuse(name, f"{entry}={_show(given)} is no list", f"give {entry} as a list")
+
+
+# --- messages ---
+
+
+def _refuse(name: str, what: str, remedy: str) -> NoReturn:
+    raise ValueError(f"schema: column {_show(name)}: {what}; {remedy}.")
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, str | bytes | numbers.Number | datetime.date | np.generic) or value is None:
+        shown = " ".join(repr(value).split())
+        return shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return f"<{type(value).__name__}>"
+
+
+def _show_all(values: Any) -> str:
+    shown = [_show(value) for value in list(values)[:4]]
+    return f"({', '.join(shown)}{', ...' if len(values) > 4 else ''})"
+
+
+def _plain_number(value: float) -> float | int:
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+
+
+__all__ = ["KINDS", "Column", "read_column"]

@@ -1,0 +1,91 @@
+"""A public schema and a table: which column is which, what is refused, and sparse rows of what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from skdp._checks.cells import format_names
+from skdp._checks.table import Table
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.table_schema import TableSchema
+
+
+def read_schema(schema: Any, otherwise: str) -> TableSchema:
+    """Return a parameter `schema` as a `TableSchema`; `otherwise` ends the refusal of what is none."""
+    if isinstance(schema, TableSchema):
+        return schema
+    if isinstance(schema, Mapping):
+        return TableSchema(schema)
+    raise TypeError(
+        f"schema=<{type(schema).__name__}> is no schema: give TableSchema({{'age': (18, 90), ...}}), a dict, "
+        f"{otherwise}."
+    )
+
+
+def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Column]]:
+    """Names, positions and public columns of a table, dropped ones included; kinds that are bought by type."""
+    known = dict(schema.items())
+    there = set(table.names)
+    missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
+    if missing:
+        raise ValueError(
+            f"X has no column {format_names(missing)}, which the schema names: X has {format_names(table.names)}; "
+            "correct the schema (columns of an array are x0, x1, ...)."
+        )
+    others = [name for name in table.names if name not in known]
+    if others and schema.others == "error":
+        raise ValueError(
+            f"the schema does not name column {format_names(others)}: add what is public of it, or let "
+            "TableSchema(..., others='drop') leave such columns out, or others='buy' pay for them."
+        )
+    columns = []
+    for j, name in enumerate(table.names):
+        kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
+        column = Column(kind) if name in others else known[name]
+        if column.kind != "drop":
+            table.kind(j)  # refuses types of complex and nested cells
+        refuse_dates(name, column, table, j)
+        if column.kind == "date" and table.is_typed and table.kind(j) == "number":
+            raise ValueError(
+                f"column {name!r} is of a type of numbers and a date in the schema: convert it, as by "
+                "pandas.to_datetime, or give it numbers as bounds."
+            )
+        columns.append((name, j, column))
+    if all(column.kind == "drop" for _, _, column in columns):
+        raise ValueError("the schema drops every column of X: name one at least.")
+    return columns
+
+
+def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
+    """Refuse a column whose type says that it holds dates where the schema has a number."""
+    if column.kind == "number" and table.kind(j) == "date":
+        raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
+
+
+def check_input_names(estimator: Any, input_features: Any) -> None:
+    """Refuse names for `get_feature_names_out` that are not those of the columns of a fitted estimator."""
+    if input_features is None:
+        return
+    own = getattr(estimator, "feature_names_in_", None)
+    if own is not None and not np.array_equal(own, np.asarray(input_features, dtype=object)):
+        raise ValueError("input_features is not equal to feature_names_in_: pass None.")
+    if len(input_features) != estimator.n_features_in_:
+        raise ValueError(
+            f"input_features should have length equal to number of features ({estimator.n_features_in_}), got "
+            f"{len(input_features)}: pass None."
+        )
+
+
+def sparse_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> Any:
+    """Return a CSR matrix with as many entries in each row: the zeros of a scaled number are entries too."""
+    n, k = columns.shape
+    ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
+    return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))
+
+
+__all__ = ["check_input_names", "match_columns", "read_schema", "refuse_dates", "sparse_rows"]

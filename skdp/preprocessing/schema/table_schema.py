@@ -1,0 +1,409 @@
+"""The public schema of a table: what is known of each column without looking at a private row."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from skdp._checks.parameters import check_choice
+from skdp._checks.readings import day_text
+from skdp.preprocessing.schema.combinations import Combination, read_combinations
+from skdp.preprocessing.schema.draft import draft_columns
+from skdp.preprocessing.schema.kinds import Column, read_column
+
+OTHERS = ("error", "drop", "buy")
+
+
+class TableSchema:
+    """Public knowledge of the columns of a table: kinds, bounds, categories.
+
+    All of it is published with the model. Write down what is known without looking at private rows: from a code book, a
+    form, common sense, or public rows (`draft`).
+
+    Parameters
+    ----------
+    columns : mapping of str to object
+        What is known of each column, by its name. Columns of an array are named ``"x0"``, ``"x1"``, and so on. Values
+        are
+
+        - ``(low, high)``: a number between public bounds, or a date between two dates or ISO texts. Values beyond a
+          bound are moved to it.
+        - ``[value, ...]``: a category, with every value that counts.
+        - a kind: ``"number"``, ``"category"``, ``"date"``, whose bounds or categories are bought from the privacy
+          budget; ``"flag"`` for true and false, 1 and 0, or yes and no; ``"drop"``.
+        - a dict: ``"kind"``, which may also be ``"ordinal"``; ``"bounds"`` or ``"edges"`` (the ends of all bins) of a
+          number or a date; ``"categories"`` of a category, or of an ordinal in their order; ``"scale"``, ``"linear"``
+          or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"gaps"``, a list of values that stand for a
+          gap, such as -999; None in it says that cells may be empty.
+    others : {"error", "drop", "buy"}, default="error"
+        What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
+        is bought is a number, a date or a category by its type.
+    impossible : list of mapping of str to object, default=()
+        Combinations of cells that cannot occur, for synthetic tables (`skdp.synthesis.DPMarginalSynthesizer`): of two
+        columns or more, by name, a list of categories, or a pair (low, high) of a number or a date, which stands for
+        the bins within it. No row of the private table is looked at for them.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether nothing has to be bought.
+
+    See Also
+    --------
+    DPTableVectorizer : Turns a table into numbers by its schema.
+
+    Notes
+    -----
+    Categories and cells are compared by a key: 1, 1.0 and ``"1"`` are one, bytes are decoded, and text stays as it is.
+    Schemas cannot be changed. Equal ones have equal hashes.
+
+    Examples
+    --------
+    >>> from skdp.preprocessing import TableSchema
+    >>> schema = TableSchema({
+    ...     "age": (18, 90),
+    ...     "job": ["clerk", "nurse"],
+    ...     "income": {"bounds": (0, 1e6), "scale": "log", "gaps": [-999]},
+    ...     "since": ("2000-01-01", "2025-12-31"),
+    ...     "member": "flag",
+    ...     "id": "drop",
+    ... })
+    >>> print(schema)
+    column  kind      what is public
+    age     number    18 to 90
+    job     category  clerk, nurse
+    income  number    0 to 1000000, log scale; gaps: -999
+    since   date      2000-01-01 to 2025-12-31
+    member  flag
+    id      drop
+    >>> TableSchema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    __slots__ = ("_columns", "_impossible", "_others")
+
+    def __init__(self, columns: Mapping[str, Any], others: str = "error", impossible: Any = ()) -> None:
+        if isinstance(columns, TableSchema):
+            columns = dict(columns.items())
+        if not isinstance(columns, Mapping):
+            raise TypeError(
+                f"columns=<{type(columns).__name__}> is no mapping: give a dict such as {{'age': (18, 90)}}; of "
+                "public rows, TableSchema.draft makes one."
+            )
+        for name in columns:
+            if not isinstance(name, str):
+                raise TypeError(f"schema: the name {name!r} is no text; columns without names are 'x0', 'x1', ...")
+        check_choice("others", others, OTHERS)
+        object.__setattr__(self, "_columns", tuple((name, read_column(name, each)) for name, each in columns.items()))
+        object.__setattr__(self, "_others", others)
+        object.__setattr__(self, "_impossible", read_combinations(impossible, dict(self.items())))
+
+    # --- reading ---
+
+    @property
+    def others(self) -> str:
+        """What becomes of columns that are not named.
+
+        Returns
+        -------
+        others : {"error", "drop", "buy"}
+        """
+        return self._others  # type: ignore[attr-defined]
+
+    @property
+    def impossible(self) -> tuple[Combination, ...]:
+        """Combinations of cells that cannot occur.
+
+        Returns
+        -------
+        impossible : tuple of Combination
+            For each, the conditions of its columns, by name.
+        """
+        return self._impossible  # type: ignore[attr-defined]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing has to be bought.
+
+        Returns
+        -------
+        complete : bool
+        """
+        return self.others != "buy" and not any(column.is_bought for _, column in self.items())
+
+    def items(self) -> tuple[tuple[str, Column], ...]:
+        """Return names and columns, in order.
+
+        Returns
+        -------
+        items : tuple of (str, Column)
+            Kinds, bounds and categories by name.
+        """
+        return self._columns  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.items())
+
+    def __len__(self) -> int:
+        return len(self.items())
+
+    def __contains__(self, name: object) -> bool:
+        return any(name == each for each in self)
+
+    def __getitem__(self, name: str) -> Column:
+        for each, column in self.items():
+            if each == name:
+                return column
+        raise KeyError(name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TableSchema):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.items(), self.others, self.impossible
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a schema cannot be changed: make another one from to_dict().")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a schema cannot be changed: make another one from to_dict().")
+
+    def __reduce__(self) -> Any:
+        return TableSchema, (dict(self.items()), self.others, self.impossible)
+
+    def __deepcopy__(self, memo: Any) -> TableSchema:
+        return self
+
+    # --- text ---
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, list(self)[:3])) + (", ..." if len(self) > 3 else "")
+        return f"TableSchema(<{len(self)} columns: {names}>, others={self.others!r})"
+
+    def __str__(self) -> str:
+        rows = [("column", "kind", "what is public"), *self._rows()]
+        widths = [max(len(row[i]) for row in rows) for i in range(2)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+
+    def _repr_html_(self) -> str:
+        rows = [("column", "kind", "what is public"), *self._rows()]
+        lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+        lines[0] = lines[0].replace("td>", "th>")
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+    def describe(self) -> list[tuple[str, str, str]]:
+        """Return what is public of each column in words.
+
+        Returns
+        -------
+        rows : list of (str, str, str)
+            Name, kind, and bounds or categories of each column, in order.
+        """
+        return [(name, column.kind, _what_is_public(column)) for name, column in self.items()]
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = [(" ".join(name.split()), kind, known) for name, kind, known in self.describe()]
+        if self.others != "error":
+            rows.append(("(others)", self.others, "bought from the budget" if self.others == "buy" else ""))
+        if self.impossible:
+            rows.append(("(impossible)", "", f"{len(self.impossible)} combinations of cells"))
+        return rows
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return the columns as a dictionary that JSON and YAML can hold.
+
+        Returns
+        -------
+        columns : dict of str to dict
+            What ``TableSchema(columns, others=...)`` takes.
+        """
+        return {name: column.describe() for name, column in self.items()}
+
+    def _entries(self) -> dict[str, Any]:
+        """Return all that a file holds."""
+        found: dict[str, Any] = {"columns": self.to_dict(), "others": self.others}
+        if self.impossible:
+            found["impossible"] = [each.describe(dict(self.items())) for each in self.impossible]
+        return found
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the schema as JSON, and write it to a file if one is named.
+
+        Parameters
+        ----------
+        path : path-like or None, default=None
+            File to write.
+
+        Returns
+        -------
+        text : str
+            The JSON text.
+        """
+        text = json.dumps(self._entries(), indent=1)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the schema as YAML, and write it to a file if one is named.
+
+        Parameters
+        ----------
+        path : path-like or None, default=None
+            File to write.
+
+        Returns
+        -------
+        text : str
+            The YAML text. PyYAML is needed.
+        """
+        from skdp.preprocessing.schema.yaml_text import dump
+
+        text = dump(self._entries())
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike[str]) -> TableSchema:
+        """Read a schema from JSON.
+
+        Parameters
+        ----------
+        source : str or path-like
+            Text that begins with a brace, or the path of a file. It holds the columns by name, or these as ``columns``
+            and ``others`` beside them.
+
+        Returns
+        -------
+        schema : TableSchema
+            The schema.
+
+        Raises
+        ------
+        ValueError
+            It is no JSON, or says something impossible of a column. A list of two numbers, or of two dates, may be
+            bounds or categories and is refused: write ``{"bounds": [...]}`` or ``{"categories": [...]}``.
+        """
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
+        fault = ""
+        try:
+            found = json.loads(text, object_pairs_hook=_once_each)
+        except json.JSONDecodeError as error:
+            fault = f"line {error.lineno}, {error.msg}"
+        except RecursionError:
+            fault = "lists in lists, too deep"
+        if fault:
+            raise ValueError(f"schema: this is no JSON ({fault}); give what TableSchema.to_json writes.")
+        return cls._of_file(found)
+
+    @classmethod
+    def from_yaml(cls, source: str | os.PathLike[str]) -> TableSchema:
+        """Read a schema from YAML, as version 1.2 has it: yes and no are text.
+
+        Parameters
+        ----------
+        source : str or path-like
+            Text of several lines or with a colon and a blank, or the path of a file. See `from_json`.
+
+        Returns
+        -------
+        schema : TableSchema
+            The schema. PyYAML is needed.
+
+        Raises
+        ------
+        ValueError
+            As for `from_json`.
+        """
+        from skdp.preprocessing.schema.yaml_text import load
+
+        is_text = isinstance(source, str) and ("\n" in source or ": " in source)
+        return cls._of_file(load(str(source) if is_text else Path(source).read_text(encoding="utf-8")))
+
+    @classmethod
+    def _of_file(cls, found: Any) -> TableSchema:
+        if not isinstance(found, Mapping):
+            raise ValueError("schema: the file holds no mapping of columns; give what TableSchema.to_json writes.")
+        others, impossible = "error", ()
+        if set(found) <= {"columns", "others", "impossible"} and isinstance(found.get("columns"), Mapping):
+            impossible = found.get("impossible", ())
+            found, others = found["columns"], found.get("others", "error")
+        for name, given in found.items():
+            if isinstance(given, list) and len(given) == 2 and not _are_words(given):
+                raise ValueError(
+                    f"schema: column {name!r}: {given!r} may be bounds or categories; write "
+                    f'{{"bounds": {given!r}}} or {{"categories": {given!r}}}.'
+                )
+        return cls(found, others, impossible)
+
+    @classmethod
+    def draft(cls, public_frame: Any) -> TableSchema:
+        """Draft a schema from public rows, to be read and corrected.
+
+        Parameters
+        ----------
+        public_frame : table of shape (n, d)
+            Rows that nobody has to protect: a public sample, an old release, made-up rows. Their values are in the
+            draft.
+
+        Returns
+        -------
+        schema : TableSchema
+            Numbers get bounds rounded outward, text gets the categories found. Of text with more than 50 values the
+            categories are left to be bought, or the column is dropped if nearly every row has its own.
+        """
+        return cls(draft_columns(public_frame))
+
+
+def _what_is_public(column: Column) -> str:
+    parts = []
+    if column.is_bought:
+        parts.append("bought from the budget")
+    if column.bounds is not None:
+        low, high = (day_text(end) if column.kind == "date" else f"{end:.12g}" for end in column.bounds)
+        parts.append(f"{low} to {high}")
+    if column.edges is not None:
+        parts[-1] += f", {len(column.edges) - 1} bins"
+    if column.categories is not None:
+        listed = [" ".join(key.split()) for key in column.categories]
+        parts.append(", ".join(listed[:6]) + (f", ... ({len(listed)})" if len(listed) > 6 else ""))
+    if column.scale != "linear":
+        parts.append(f"{column.scale} scale")
+    gaps = f"gaps: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""
+    return "; ".join(filter(None, [", ".join(parts), gaps]))
+
+
+def _are_words(given: list[Any]) -> bool:
+    """Whether two items are categories for sure: text that is no date."""
+    return any(isinstance(each, str) for each in given) and _kind_as_bounds(given) == "category"
+
+
+def _kind_as_bounds(given: list[Any]) -> str:
+    """Return the kind that two items would have as bounds, or "category" if they cannot be bounds."""
+    try:
+        return read_column("", tuple(given)).kind
+    except ValueError:
+        return "category"
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"schema: {repeated!r} is there twice; name each column once.")
+    return found
+
+
+__all__ = ["OTHERS", "TableSchema"]

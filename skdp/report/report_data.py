@@ -1,0 +1,247 @@
+"""All that a report states, as plain data read from a fitted object: by its attributes, whoever wrote its class."""
+
+from __future__ import annotations
+
+import math
+import platform
+from typing import Any
+
+import numpy as np
+import sklearn
+
+import skdp
+from skdp._checks.leaks import CLASSES, SEED, UNKNOWN, Leak, leaks_of
+from skdp._checks.protocols import is_private
+from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, flatten, get_epsilon
+from skdp.accounting.formulas.gaussian import gaussian_mu
+from skdp.accounting.ledger.report import describe
+from skdp.report.price import Priced, guess_at, guess_by_profile, price_of
+from skdp.report.release_table import constant_rows, law_of, mechanism_rows
+from skdp.report.values import is_hidden, number, one_line, shown
+
+SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 1
+_MOST_NAMES = 50
+
+
+def gather(model: Any) -> dict[str, Any]:
+    """The facts about a fitted private estimator, pipeline or search.
+
+    Keys and their order are the same for all models; the version of the schema changes with them.
+    """
+    priced = price_of(model)
+    leaks = leaks_of(model)
+    parts = _parts(model)
+    rows, n_rows = mechanism_rows(priced.event)
+    if not rows:
+        raise ValueError(
+            f"this {type(model).__name__} was fitted without reading a row, so there is no guarantee to report: report "
+            "the private model that it stands in front of."
+        )
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "model": {
+            "class": one_line(type(model).__name__),
+            "kind": _kind(model),
+            "private_parts": [_named(*each) for each in parts],
+            "public_steps": [_named(*each) for each in _steps(model) if each not in parts],
+            "has_ledger": any(getattr(part, "accountant", None) is not None for _, part in parts),
+        },
+        "guarantee": _guarantee(model, priced),
+        "accounting": _accounting(priced),
+        "noise": {"source": _noise_source(leaks)},
+        "mechanisms": {"rows": rows, "number": n_rows},
+        "constants": [
+            {"part": one_line(name), "rows": constant_rows(part)} for name, part in _with_constants(model, parts)
+        ],
+        "shares": _shares(model, parts, priced),
+        "tuning": _tuning(model, priced),
+        "public": _public(model, parts, priced, leaks),
+        "unpaid": {
+            "recorded": not any(leak.kind == UNKNOWN for leak in leaks),
+            "reads": [leak._asdict() for leak in leaks if leak.kind not in (SEED, UNKNOWN)],
+        },
+        "versions": {
+            "skdp": skdp.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+# --- what it consists of ---
+
+
+def _kind(model: Any) -> str:
+    if hasattr(model, "best_estimator_"):
+        return "search"
+    return "pipeline" if hasattr(model, "steps") else "estimator"
+
+
+def _steps(model: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline, or of the pipeline that a search chose; a lone estimator has the empty name."""
+    model = getattr(model, "best_estimator_", model)
+    return list(model.steps) if hasattr(model, "steps") else [("", model)]
+
+
+def _parts(model: Any) -> list[tuple[str, Any]]:
+    steps = _steps(model)
+    return [(name, step) for name, step in steps if is_private(step)] or steps[-1:]  # it may have bought nothing
+
+
+def _with_constants(model: Any, parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [*parts, ("search", model)] if _kind(model) == "search" else parts
+
+
+def _named(name: str, part: Any) -> dict[str, str]:
+    package = str(type(part).__module__).partition(".")[0]
+    return {"part": one_line(name), "class": one_line(type(part).__name__), "package": one_line(package)}
+
+
+# --- the guarantee ---
+
+
+def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
+    guess = guess_by_profile(priced)
+    return {
+        "unit": "row",
+        "unit_of_ledger": _unit(model),
+        "adjacency": priced.adjacency,
+        "epsilon": number(priced.epsilon),
+        "delta": priced.delta,
+        "guess_at_most": guess_at(priced.epsilon, priced.delta),
+        "guess_by_profile": guess,
+        "n_samples_public": _n_public(model),
+    }
+
+
+def _unit(model: Any) -> str | None:
+    """What one row is, as the ledger of the fit says; a path is not opened."""
+    for _, part in _parts(model):
+        unit = getattr(getattr(part, "accountant", None), "unit", None)
+        if isinstance(unit, str):
+            return one_line(unit)
+    return None
+
+
+def _n_public(model: Any) -> int | None:
+    found = model.__dict__.get("_fitted_n_public")
+    return None if found is None else int(found)
+
+
+def _accounting(priced: Priced) -> dict[str, Any]:
+    bounds = priced.bounds
+    return {
+        "method": priced.method,
+        "epsilon_at_least": None if bounds is None else number(bounds[0]),
+        "epsilon_at_most": None if bounds is None else number(bounds[1]),
+        "event": describe(priced.event),
+        "sampling": sorted({row["rows"] for row in mechanism_rows(priced.event)[0] if row["noise_multiplier"]}),
+    }
+
+
+def _noise_source(leaks: tuple[Leak, ...]) -> str:
+    kinds = {leak.kind for leak in leaks}
+    return "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret"
+
+
+# --- shares and tuning ---
+
+
+def _shares(model: Any, parts: list[tuple[str, Any]], priced: Priced) -> list[dict[str, Any]]:
+    """Price of each private step alone, and its part of mu**2, that of the Gaussian mechanism of the same price."""
+    if len(parts) < 2:
+        return []
+    alone = [_epsilon(part.privacy_event_, priced) for _, part in parts]
+    if not all(each is not None and 0.0 < each < math.inf for each in alone):
+        return []
+    squares = [gaussian_mu(each, priced.delta) ** 2 for each in alone if each is not None]
+    whole = sum(squares)
+    return [
+        {"part": one_line(name), "epsilon_alone": number(epsilon or 0.0), "share": square / whole}
+        for (name, _), epsilon, square in zip(parts, alone, squares, strict=True)
+    ]
+
+
+def _epsilon(event: DpEvent, priced: Priced) -> float | None:
+    try:
+        return get_epsilon(event, priced.delta, adjacency=priced.adjacency)
+    except (TypeError, ValueError):
+        return None
+
+
+def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
+    """What a choice cost, by a search or, for the model that one chose, by its event; None without a choice."""
+    law = next((each for each in flatten(priced.event) if isinstance(each, RepeatAndSelectDpEvent)), None)
+    worst = any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event))
+    search = _kind(model) == "search"
+    if not (search or law or worst):
+        return None
+    events = model.__dict__.get("_fitted_tuning", {}) if search else {}
+    prices = {name: _epsilon(event, priced) for name, event in events.items()}
+    return {
+        "candidates": len(model.cv_results_["params"]) if search else None,
+        "tries": None if law is None else law_of(law),
+        "tries_on_average": None if law is None else number(law.mean),
+        "worst_of_possibilities": worst,
+        "scoring": one_line(getattr(model.scorer_, "name", type(model.scorer_).__name__)) if search else None,
+        "epsilon_of_choice": None if prices.get("choice") is None else number(prices["choice"]),
+        "epsilon_of_refit": None if prices.get("refit") is None else number(prices["refit"]),
+    }
+
+
+# --- what was public ---
+
+
+def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tuple[Leak, ...]) -> dict[str, Any]:
+    names = getattr(model, "feature_names_in_", None)
+    read = any(leak.kind == CLASSES for leak in leaks)
+    classes = None if read else getattr(parts[-1][1], "classes_", None)
+    return {
+        "parameters": _parameters(model, {"classes"} if read else set()),
+        "n_samples": "public" if priced.adjacency != "add_remove" else "private",
+        "n_features": _integer(getattr(model, "n_features_in_", None)),
+        "feature_names": None if names is None else [one_line(name) for name in list(names)[:_MOST_NAMES]],
+        "columns": _columns(model),
+        "classes": None if classes is None else [one_line(each) for each in np.asarray(classes).tolist()[:_MOST_NAMES]],
+        "classes_read_from_labels": read,
+    }
+
+
+def _columns(model: Any) -> list[dict[str, str]]:
+    """What is public of each column, by the schemas of the steps: as it was given, or as it was bought."""
+    found: list[dict[str, str]] = []
+    for part, step in _steps(model):
+        schema: Any = getattr(step, "schema_", None)
+        if not hasattr(schema, "describe"):
+            continue
+        bought = vars(step).get("_fitted_bought", ())
+        for name, kind, text in schema.describe()[: _MOST_NAMES - len(found)]:
+            source = "" if kind == "drop" else "bought" if name in bought else "given"
+            values = {"part": part, "name": name, "kind": kind, "known": text, "source": source}
+            found.append({key: one_line(value) for key, value in values.items()})
+    return found
+
+
+def _integer(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | np.integer) else None
+
+
+def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
+    """Constructor parameters, but for `private` ones, seeds, paths, and the noise that a whole allots to its parts."""
+    given = model.get_params(deep=True)
+    whole = _kind(model) != "estimator"
+    found = []
+    for name, value in sorted(given.items()):
+        owner, _, last = name.rpartition("__")
+        allotted = whole and owner and last in _ALLOTTED
+        if not (is_hidden(name) or allotted or last == "steps" or last in private):
+            found.append({"name": one_line(name), "value": shown(value)})
+    return found
+
+
+_ALLOTTED = {"epsilon", "delta", "noise_multiplier", "accounting", "shares"}
+
+
+__all__ = ["SCHEMA", "SCHEMA_VERSION", "gather"]

@@ -1,0 +1,1 @@
+"""A mixture of normal rows for each class, from noisy moments."""

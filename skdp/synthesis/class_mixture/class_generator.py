@@ -1,0 +1,305 @@
+"""Private synthetic rows of numbers with labels, such as images."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import absolute_path, check_count, show
+from skdp._checks.rows import check_table
+from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.base import FitTerms, Price, StepPlan
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.synthesis.class_mixture.mixture import ClassMixture
+from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
+from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
+from skdp.synthesis.generator import PrivateGenerator
+
+MOST_COMPONENTS = 10
+ROWS_OF_A_COMPONENT = 1500.0
+"""A class has a component for so many rows divided by the noise multiplier (benchmarks/README.md)."""
+
+N_DIRECTIONS = 100
+"""Directions that are kept if there are so many columns."""
+
+
+class _Plan(NamedTuple):
+    """Everything that is decided about a fit before its rows are read."""
+
+    noise_multiplier: float
+    n_public: int
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        return self.price.event
+
+
+class DPClassMixtureGenerator(PrivateGenerator):
+    """Synthetic rows of numbers with differential privacy for each row, such as images of several classes.
+
+    Each class is a mixture of clipped normal rows. What is released with Gaussian noise is the mean of all rows, the
+    means of the classes, the directions in which rows differ from these, and counts, means and covariances of the
+    components along these directions. Rows are drawn from that, as many as wanted.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Components of each class. "auto" is the public number of rows, divided by the noise multiplier, by the number of
+        classes and by 1,500, rounded, from 1 to 10.
+    n_directions : int or "auto", default="auto"
+        Number of directions in which rows of a component differ from its mean, at most n_features. "auto" is 100, or
+        n_features if that is less.
+    bounds : (float, float), list of (float, float) or None, default=None
+        Public bounds of all columns, or of each: (0, 1) for images of that range. Values beyond them are moved to them,
+        and so are those of samples. They have to be given.
+    classes : sequence or None, default=None
+        All classes that can occur in the labels. If None, they are read from y, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. Not looked at without labels.
+    label_shares : {"bought", "uniform"} or sequence of float, default="bought"
+        How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
+        each class in ascending order.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
+        `epsilon`. The releases share it: the sum of their squared inverses is that of this one.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring data sets differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before the rows are summed. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+        The `random_state` of ``sample`` is another one, and harmless.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Defined only if the generator was fitted with labels.
+    label_shares_ : ndarray of shape (n_classes,)
+        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
+    class_count_ : ndarray of shape (n_classes,)
+        Noisy numbers of rows of each class, 0 or more; of all rows where there are no labels.
+    mixture_ : ClassMixture
+        Weights, locations, scales and factors of the components of each class, and the directions, of columns scaled
+        to [-1/2, 1/2].
+    bounds_ : ndarray of shape (n_features, 2)
+        Public bounds of the columns.
+    n_components_ : int
+        Components of each class.
+    n_directions_ : int
+        Number of directions.
+    noise_multiplier_ : float
+        Noise multiplier of the whole.
+    n_samples_ : int
+        Public number n of rows.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+
+    See Also
+    --------
+    DPMarginalSynthesizer : Synthetic tables with columns of any type.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
+      `random_state` is None, and `classes` is given or there are no labels.
+    - All that is fitted is a function of noisy releases and of public quantities.
+    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
+    - ``sample`` costs nothing, and a saved generator holds no row and no exact sum.
+    - Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.
+    - The numbers of components and of directions are decided by public numbers.
+
+    The proof of each sensitivity is in `skdp.synthesis.class_mixture.row_sums`, that of the joint price in the notes of
+    `skdp.synthesis.class_mixture.noisy_moments.ClassMeasurement`. Sums over rows are float64, whose rounding is not in
+    the price (``docs/pitfalls.md``), but for the Gram matrix of the directions
+    (`skdp.mechanisms.second_moments.MomentSum`).
+
+    **Post-processing.** Means are shrunk by the size of their noise. Eigenvalues of a covariance below the edge of the
+    noise are replaced by their mean. Normal rows are clipped to the bounds, which changes their means and variances:
+    before the clip they are such that means and variances of the columns are right after it.
+
+    References
+    ----------
+    Dong, Roth & Su (2022), "Gaussian differential privacy", for the price of releases that depend on earlier ones.
+
+    Su, Cao, Li, Bertino & Jin (2016), "Differentially private k-means clustering".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.synthesis import DPClassMixtureGenerator
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 5000)
+    >>> X = np.clip(rng.normal(0.3 + 0.4 * y[:, None], 0.1, size=(5000, 16)), 0, 1)
+    >>> model = DPClassMixtureGenerator(bounds=(0, 1), classes=[0, 1], epsilon=1.0).fit(X, y)
+    >>> made, labels = model.sample(1000, random_state=0)
+    >>> made.shape, bool(made[labels == 1].mean() > made[labels == 0].mean() + 0.3)
+    ((1000, 16), True)
+    """
+
+    mixture_: ClassMixture
+    class_count_: Doubles
+    bounds_: Doubles
+    _fitted_dtype: str
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        n_directions: int | str = "auto",
+        bounds: Any = None,
+        classes: Any = None,
+        label_shares: Any = "bought",
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.classes = classes
+        self.label_shares = label_shares
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    # --- the phases of a fit ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        return StepPlan(GaussianDpEvent, {})
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_label_parameters()
+        self._check_bounds(n_features)
+        if not _is_auto(self.n_components):
+            check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
+        if not _is_auto(self.n_directions):
+            check_count("n_directions", self.n_directions, remedy="choose a whole number of directions, or 'auto'")
+        self._public_n_samples(n_samples)
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
+        """See `PrivateEstimator`."""
+        noise = self._solve_noise(terms.budget, GaussianDpEvent)
+        price = self._price(GaussianDpEvent(noise), None, terms.budget.delta)
+        stream = terms.stream.spawn("class mixture", *map(int, terms.stream.words(2)))
+        return _Plan(noise, self._public_n_samples(n_samples), price, stream)
+
+    def _check_rows(self, X: Any) -> NDArray[Any]:
+        """See `PrivateEstimator`."""
+        rows: NDArray[Any] = check_table(self, X, reset=True, by_blocks=True)
+        return rows
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+        """See `PrivateGenerator`."""
+        found = super()._check_targets(y, n_samples, **fit_params)
+        n = self._public_n_samples(n_samples)
+        if found is not None and n < len(found[0]):
+            raise ValueError(f"n={n} rows are too few for {len(found[0])} classes: give more, or name fewer classes.")
+        return found
+
+    def _learn(self, plan: _Plan, rows: NDArray[Any], targets: Any) -> str:
+        """See `PrivateEstimator`."""
+        n, d = rows.shape
+        n_classes, codes = 1, np.zeros(n, np.int64)
+        if targets is not None:
+            self.classes_, codes = targets
+            n_classes = len(self.classes_)
+        self.bounds_ = self._check_bounds(d)
+        self.n_components_ = self._count_components(plan, n_classes)
+        self.n_directions_ = min(d, N_DIRECTIONS if _is_auto(self.n_directions) else int(self.n_directions))
+        measurement = ClassMeasurement(
+            plan.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, plan.n_public
+        )
+        blocks = ClassRows(rows, codes, Box.of(self.bounds_))
+        self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
+        self.class_count_, self._fitted_dtype = counts.of_classes, np.dtype(blocks.dtype).name
+        if targets is not None:
+            self.label_shares_ = self._chosen_shares()
+        self.noise_multiplier_, self.n_samples_ = plan.noise_multiplier, plan.n_public
+        self._set_price(plan.price)
+        return ""
+
+    # --- rules in public quantities ---
+
+    def _count_components(self, plan: _Plan, n_classes: int) -> int:
+        if not _is_auto(self.n_components):
+            return int(self.n_components)
+        found = plan.n_public / (plan.noise_multiplier * n_classes * ROWS_OF_A_COMPONENT)
+        return max(1, round(min(found, MOST_COMPONENTS)))
+
+    def _check_bounds(self, n_features: int | None) -> Doubles:
+        """Return the public bounds of the columns; of one that stands for all where their number is not known."""
+        found = check_bounds(self.bounds)
+        if found is None or (isinstance(found, list) and None in found):
+            raise ValueError(
+                f"bounds={show(self.bounds)} leaves bounds out: give (low, high), or a list with one a column."
+            )
+        if n_features is None:
+            return np.array([(0.0, 1.0)])
+        return np.array(bounds_of_columns(self.bounds, n_features), np.float64)
+
+    # --- samples ---
+
+    def _bought_shares(self) -> Doubles:
+        """See `PrivateGenerator`."""
+        total, n_classes = self.class_count_.sum(), len(self.class_count_)
+        return self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
+
+    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
+        """See `PrivateGenerator`."""
+        with np.errstate(under="ignore"):
+            made = self.mixture_.draw(np.zeros(n, np.int64) if labels is None else labels, rng)
+            made = made.astype(self._fitted_dtype, copy=False)
+            Box.of(self.bounds_).restore(made)
+        return made, labels
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+__all__ = ["DPClassMixtureGenerator"]

@@ -1,0 +1,179 @@
+"""Mixtures of clipped normal rows within classes, made of noisy moments, and rows drawn from them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.mechanisms.second_moments import Doubles
+from skdp.synthesis.class_mixture.clipped_normals import before_clipping
+
+_ROWS = 4096
+
+_Singles = NDArray[np.float32]
+
+
+class NoisyMoments(NamedTuple):
+    """Moments of the components of all classes in k coordinates, and the standard deviations of their noise.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (C, K)
+    sums : ndarray of shape (C, K, k)
+    squares : ndarray of shape (C, K, k, k)
+        Sums of x x', symmetric.
+    of_counts, of_sums, of_squares : float
+        Standard deviations: of a count, of an entry of a sum, and of a diagonal entry of a second moment, whose other
+        entries have half of that variance.
+    radius : float
+        No coordinates are longer.
+    """
+
+    counts: Doubles
+    sums: Doubles
+    squares: Doubles
+    of_counts: float
+    of_sums: float
+    of_squares: float
+    radius: float
+
+
+class ClassMixture(NamedTuple):
+    """Components of each class: rows are their centre plus factors times normals, scaled and clipped to [-1/2, 1/2].
+
+    Attributes
+    ----------
+    weights : ndarray of shape (C, K)
+        Of the components within their class.
+    locations, scales : ndarray of shape (C, K, d), float32
+        Of each column before it is clipped; a scale multiplies what the factors give.
+    factors : ndarray of shape (C, K, k, k), float32
+        Roots of the covariances of the coordinates.
+    directions : ndarray of shape (k, d), float32
+        Orthonormal.
+    """
+
+    weights: Doubles
+    locations: _Singles
+    scales: _Singles
+    factors: _Singles
+    directions: _Singles
+
+    def draw(self, classes: NDArray[np.int64], rng: np.random.Generator) -> _Singles:
+        """Return a row of each of the classes, before they are clipped."""
+        k, d = self.directions.shape
+        n_components = self.weights.shape[1]
+        below = self.weights.cumsum(axis=1)
+        parts = (rng.random(len(classes))[:, None] >= below[classes]).sum(axis=1)
+        groups = classes * n_components + np.minimum(parts, n_components - 1)
+        order = np.argsort(groups, kind="stable")
+        made = np.empty((len(classes), d), np.float32)
+        ends = np.cumsum(np.bincount(groups, minlength=self.weights.size))
+        for j, (end, size) in enumerate(zip(ends, np.diff(ends, prepend=0), strict=True)):
+            if size == 0:
+                continue
+            at = divmod(j, n_components)
+            loadings = self.factors[at].T @ self.directions
+            loadings *= self.scales[at]
+            for start in range(end - size, end, _ROWS):
+                where = order[start : min(start + _ROWS, end)]
+                made[where] = rng.standard_normal((len(where), k), np.float32) @ loadings
+                made[where] += self.locations[at]
+        return made
+
+
+def mixture_of(moments: NoisyMoments, class_means: Doubles, directions: Doubles) -> ClassMixture:
+    """Return the mixture of noisy moments: post-processing.
+
+    Parameters
+    ----------
+    moments : NoisyMoments
+        About the means of the classes, along the directions.
+    class_means : ndarray of shape (C, d)
+    directions : ndarray of shape (k, d)
+    """
+    n_classes, n_components = moments.counts.shape
+    k, d = directions.shape
+    shape = n_classes, n_components
+    weights = _weights(moments.counts, moments.of_counts)
+    locations, scales = (np.empty((*shape, d), np.float32) for _ in range(2))
+    factors = np.empty((*shape, k, k), np.float32)
+    for at in np.ndindex(shape):
+        count = float(np.maximum(moments.counts[at], max(moments.of_counts, 1.0)))
+        mean = shrunk_mean(moments.sums[at] / count, moments.of_sums / count, moments.radius)
+        covariance = moments.squares[at] / count - np.outer(mean, mean)
+        factors[at] = factor_of(covariance, moments.of_squares / count, moments.radius)
+        deviation = np.sqrt(((factors[at].T.astype(np.float64) @ directions) ** 2).sum(axis=0))
+        location, scale = before_clipping(class_means[at[0]] + mean @ directions, deviation)
+        locations[at], scales[at] = location, scale / np.maximum(deviation, 1e-9)
+    return ClassMixture(weights, locations, scales, factors, directions.astype(np.float32))
+
+
+def shrunk_mean(mean: Doubles, noise: float, radius: float) -> Doubles:
+    """Return a mean shrunk by the size of its noise (James & Stein 1961), no longer than the radius."""
+    square = float(mean @ mean)
+    if square == 0.0:
+        return mean
+    factor = max(0.0, 1.0 - len(mean) * noise**2 / square)
+    return np.asarray(mean * min(factor, radius / math.sqrt(square)))
+
+
+def shrunk_by_blocks(noisy: Doubles, errors: Doubles, width: int) -> Doubles:
+    """Return rows shrunk by the size of their noise, in blocks of columns: as wide as asked for, then twice, and so on.
+
+    A block is multiplied by S / (S + error**2), S being the mean square that all rows together show there beyond their
+    noise.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (C, m)
+    errors : ndarray of shape (C,)
+        Standard deviations of the noise of the rows.
+    width : int
+        Of the first block.
+    """
+    made, weights, start = noisy.copy(), (errors.min() / errors) ** 4, 0
+    while start < noisy.shape[1]:
+        block = made[:, start : start + width]
+        signal = max(0.0, float(weights @ ((block**2).mean(axis=1) - errors**2) / weights.sum()))
+        block *= (signal / (signal + errors**2))[:, None]
+        start, width = start + width, 2 * width
+    return made
+
+
+def factor_of(covariance: Doubles, noise: float, radius: float) -> Doubles:
+    """Return a root of a noisy covariance matrix: eigenvalues below the edge of the noise are replaced by their mean.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (k, k)
+        Symmetric.
+    noise : float
+        Standard deviation of the noise on the diagonal, sqrt(2) times that off it: its eigenvalues lie within sqrt(2 k)
+        of it as k grows.
+    radius : float
+        No eigenvalue is larger than its square.
+
+    Returns
+    -------
+    factor : ndarray of shape (k, k)
+        ``factor @ factor.T`` is the covariance.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    below = values <= noise * math.sqrt(2.0 * len(values))
+    if below.any():
+        values[below] = values[below].mean()
+    return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, radius**2)))
+
+
+def _weights(counts: Doubles, noise: float) -> Doubles:
+    """Return the shares of components, equal ones where no count stands out of the noise."""
+    kept = np.where(counts > 2.0 * noise, counts, 0.0)
+    kept[kept.sum(axis=1) == 0.0] = 1.0
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+
+__all__ = ["ClassMixture", "NoisyMoments", "factor_of", "mixture_of", "shrunk_by_blocks", "shrunk_mean"]

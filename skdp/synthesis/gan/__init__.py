@@ -1,0 +1,1 @@
+"""A generative adversarial network: critic, generator, and their run."""

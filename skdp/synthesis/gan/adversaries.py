@@ -1,0 +1,167 @@
+"""A critic, a generator and how they are trained: what `DPWGAN` decides of them by its parameters, and their run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import check_choice, check_count, check_real, show
+from skdp._threads import blas_within_quota
+from skdp._training.averaging import Averaging, ema_average, last_iterate
+from skdp._training.loop import run_dpsgd
+from skdp._training.optimizers import Optimizer, Vector, adam, constant
+from skdp._training.plan import DPSGDPlan
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+from skdp.synthesis.gan.adversarial import GeneratorSteps, alternating
+from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
+from skdp.synthesis.gan.critic import CriticModel, CriticNetwork
+from skdp.synthesis.gan.generated_rows import Codes, GeneratorNetwork, count_parameters, split_tables, start_tables
+
+SLOPE = 0.2
+"""Of the critic's activation below zero."""
+
+MARK = 4.0
+"""What stands for a label among the inputs: at 1 it was ignored (docs/synthesis.md)."""
+
+LOT_SIZE = 512
+"""Expected rows of a step, and rows that the generator makes up for one of its own."""
+
+_MUCH_NOISE = 1.5  # above this noise multiplier the critic needs more steps before one of the generator
+_REMEDY = "give whole numbers of units above 0, one a hidden layer, such as (128,)"
+
+
+class Adversaries(NamedTuple):
+    """Public constants of the training of a critic and a generator."""
+
+    critic: CriticNetwork | ConvolutionalCritic
+    generator: GeneratorNetwork
+    critic_steps: int
+    critic_optimizer: Optimizer
+    generator_optimizer: Optimizer
+    averages: bool
+
+    @classmethod
+    def of(cls, model: Any, n_features: int | None, n_classes: int, noise_multiplier: float) -> Adversaries:
+        """What the parameters of a `DPWGAN` say, which are checked; a width of None is not known yet."""
+        hidden = _check_layers("generator_layer_sizes", model.generator_layer_sizes)
+        n_latent = check_count("n_latent", model.n_latent, remedy="choose a whole number, such as 64")
+        remedy = "choose a number from 0 up, such as 10"
+        penalty = check_real("gradient_penalty", model.gradient_penalty, at_least=0, at_most=1e6, remedy=remedy)
+        if model.average is not None:
+            check_choice("average", model.average, ("ema",))
+        critic = _critic_of(model, n_features, n_classes, penalty)
+        return cls(
+            critic,
+            GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features, MARK),
+            _critic_steps(model.critic_steps, noise_multiplier),
+            _adam(model, "learning_rate_init"),
+            _adam(model, "generator_learning_rate_init"),
+            model.average is not None,
+        )
+
+    def train(
+        self,
+        plan: DPSGDPlan,
+        rows: NDArray[np.floating],
+        codes: Codes,
+        bounds: Doubles,
+        shares: Doubles,
+        stream: SecretStream,
+        on_step: Callable[[int], Any],
+        *,
+        dtype: Any,
+    ) -> tuple[list[NDArray[Any]], int]:
+        """Run the plan; return the tables of the generator's layers and the number of the critic's steps done.
+
+        Parameters
+        ----------
+        plan : DPSGDPlan
+        rows : ndarray of shape (n, d)
+            Private.
+        codes : ndarray of shape (n,) or (0,)
+            Numbers of their labels, private too.
+        bounds : ndarray of shape (d, 2)
+        shares : ndarray of shape (n_classes,)
+            By which labels are drawn, public or released.
+        stream : SecretStream
+        on_step : callable
+            Called with the number of steps done, after each.
+        dtype : dtype
+            Of the arithmetic.
+        """
+        n_critic = self.critic.n_parameters
+        theta: Vector = np.zeros(n_critic + count_parameters(self.generator.widths), dtype)
+        self.critic.start(theta[:n_critic], stream.spawn("weights of the critic"))
+        start_tables(theta[n_critic:], self.generator.widths, stream.spawn("weights of the generator"))
+        batch = max(1, min(LOT_SIZE, round(plan.expected_lot_size)))
+        steps = GeneratorSteps(self.critic, self.generator, shares, batch, stream.spawn("generator"))
+        optimizer = alternating(self.critic_optimizer, self.generator_optimizer, n_critic, self.critic_steps, steps)
+        averaging: Averaging = ema_average(plan.n_steps) if self.averages else last_iterate()
+        result = theta, 0
+        low, high = bounds.T
+        try:
+            with blas_within_quota():
+                model: Any
+                if isinstance(self.critic, CriticNetwork):
+                    model = CriticModel(rows, codes, low, high, self.critic, self.generator, dtype=dtype)
+                else:
+                    model = ConvolutionalModel(rows, codes, low, high, self.critic, self.generator, dtype=dtype)
+                result = run_dpsgd(model, plan, optimizer, theta, stream, averaging=averaging, on_step=on_step)
+        except KeyboardInterrupt:  # before the first step, or after the run
+            pass
+        tables = split_tables(result[0][n_critic:].astype(np.float32), self.generator.widths)
+        return tables, result[1]
+
+
+def _critic_of(
+    model: Any, n_features: int | None, n_classes: int, penalty: float
+) -> CriticNetwork | ConvolutionalCritic:
+    """Return a convolutional critic if the rows are images, else a dense one."""
+    hidden = _check_layers("critic_layer_sizes", model.critic_layer_sizes)
+    capacity = check_count("capacity", model.capacity, remedy="choose a whole number of channels, such as 32")
+    if model.image_shape is None:
+        return CriticNetwork(n_features or 1, n_classes, hidden, SLOPE, penalty, MARK)
+    remedy = "give height and width, such as (28, 28), or None"
+    given = model.image_shape
+    sides = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    height, width = [check_count("image_shape", side, remedy=remedy) for side in sides] if len(sides) == 2 else (0, 0)
+    if n_features not in (None, height * width) or not height:
+        shown = f"({height}, {width})" if height else show(given)
+        rows = "an image" if n_features is None else f"rows of {n_features} columns"
+        raise ValueError(f"image_shape={shown} is no shape of {rows}: {remedy}.")
+    return ConvolutionalCritic((height, width), n_classes, capacity, SLOPE, penalty, MARK)
+
+
+def _critic_steps(given: Any, noise_multiplier: float) -> int:
+    if isinstance(given, str) and given == "auto":
+        return 10 if noise_multiplier >= _MUCH_NOISE else 5
+    return check_count("critic_steps", given, remedy="choose a whole number of steps, or 'auto'")
+
+
+def _adam(model: Any, rate_name: str) -> Optimizer:
+    """Adam with decoupled weight decay, and the step size that a parameter of the model gives."""
+    rate = check_real(rate_name, getattr(model, rate_name), above=0, remedy="choose a number above 0, such as 1e-3")
+    beta_1, beta_2 = (
+        check_real(name, getattr(model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
+        for name in ("beta_1", "beta_2")
+    )
+    remedy = "choose a small number, such as 1e-8"
+    least = check_real("adam_epsilon", model.adam_epsilon, at_least=0, remedy=remedy)
+    decay = check_real("weight_decay", model.weight_decay, at_least=0, remedy="choose a number from 0 up, such as 0.1")
+    return adam(constant(rate), beta_1, beta_2, least, penalty=decay)
+
+
+def _check_layers(name: str, given: Any) -> tuple[int, ...]:
+    """Widths of hidden layers, one at least."""
+    sizes = given.tolist() if isinstance(given, np.ndarray) else given
+    listed = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
+    if not listed:
+        raise ValueError(f"{name}={show(given)} has no hidden layer: {_REMEDY}.")
+    return tuple(check_count(name, each, remedy=_REMEDY) for each in listed)
+
+
+__all__ = ["LOT_SIZE", "MARK", "Adversaries"]

@@ -1,0 +1,150 @@
+"""Columns as levels, by a public schema: bins, categories, a level for all others and one for gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import format_names, refuse_not_finite
+from skdp._checks.table import CellValues
+from skdp.mechanisms.second_moments import Doubles
+from skdp.preprocessing.schema.blocks import Block
+from skdp.preprocessing.schema.combinations import Combination
+
+Levels = NDArray[np.int32]
+
+WITHIN_BINS = ("uniform", "middle")
+
+
+class LevelColumn(NamedTuple):
+    """One column: its bins or categories, one more level for what is not listed, and one for gaps.
+
+    Attributes
+    ----------
+    block : Block
+        The public column, as `skdp.preprocessing.DPTableVectorizer` reads it.
+    other : str or None
+        Key of the cell that stands for categories that are not listed; None if they are refused.
+    """
+
+    block: Block
+    other: str | None
+
+    @property
+    def n_listed(self) -> int:
+        """Bins, categories, or the two truth values."""
+        return len(self.block.edges()) - 1 if self.block.is_line else self.block.n_listed
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether the schema says that cells may be gaps."""
+        return bool(self.block.column.gaps)
+
+    @property
+    def n_levels(self) -> int:
+        """All levels: the listed ones, that of other categories, and that of gaps, in this order."""
+        return self.n_listed + int(self.other is not None) + int(self.has_gaps)
+
+    def read(self, cells: CellValues) -> Levels:
+        """Return the level of each cell. Refused are gaps and categories that the schema does not foresee."""
+        codes, name = self.block.codes(cells), format_names([self.block.name])
+        if self.block.is_line:
+            if bool(np.isinf(codes).any()):
+                refuse_not_finite("X", nan=False, where=f" in column {name}")
+            codes = next(self.block.entries(codes))[0]
+        n, gap = self.n_listed, self.n_levels - 1
+        # Of a block the level "other" comes after the listed ones, but for flags and lines, and "gap" after that.
+        of_gap = n if self.block.is_line or self.block.column.kind == "flag" else n + 1
+        if of_gap > n and self.other is None and bool((codes == n).any()):
+            raise ValueError(
+                f"column {name} has categories that the schema does not list: list them all, or let "
+                f"other={{{name}: 'other'}} stand for the rest."
+            )
+        gaps = codes == of_gap
+        if not self.has_gaps and bool(gaps.any()):
+            raise ValueError(
+                f"Input X contains NaN, or cells that cannot be read, in column {name}, and its schema has no place "
+                "for gaps: write 'gaps': [None] there, or impute them."
+            )
+        return np.where(gaps, gap, codes).astype(np.int32)
+
+    def excluded_by(self, condition: tuple[Any, ...]) -> NDArray[np.bool_]:
+        """Return which levels meet a condition of an impossible combination: categories, or bins within a range."""
+        met = np.zeros(self.n_levels, bool)
+        if self.block.is_line:
+            edges, (low, high) = self.block.edges(), condition
+            rounding = 1e-9 * np.diff(edges)  # edges of equal bins are computed
+            met[: self.n_listed] = (edges[:-1] >= low - rounding) & (edges[1:] <= high + rounding)
+        elif self.block.column.kind == "flag":
+            met[:2] = [str(truth) in condition for truth in (False, True)]
+        else:
+            met[: self.n_listed] = [key in condition for key in self.block.column.categories or ()]
+        return met
+
+    # --- and back ---
+
+    def write(self, levels: Levels, within: str, whole: bool, rng: np.random.Generator) -> tuple[NDArray[Any], Any]:
+        """Return values and where they are gaps: doubles for numbers, days for dates, truth, or positions in `keys`."""
+        gaps = levels == self.n_levels - 1 if self.has_gaps else np.zeros(len(levels), bool)
+        if not self.block.is_line:
+            return levels, gaps
+        share = rng.random(len(levels)) if within == "uniform" else np.full(len(levels), 0.5)
+        places = np.minimum(levels, self.n_listed - 1)
+        if not whole:
+            return self.block.at((places + share) / self.n_listed), gaps
+        return _whole_numbers(self.block.edges(), places, share), gaps
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of the levels that are not gaps, of a column that is no line."""
+        if self.block.column.kind == "flag":
+            return ["False", "True"]
+        return [*(self.block.column.categories or ()), *([] if self.other is None else [self.other])]
+
+
+def _whole_numbers(edges: Doubles, places: Levels, share: Doubles) -> Doubles:
+    """Return whole numbers of bins: any of [low, high), the last bin closed; the nearest where there is none."""
+    low = np.ceil(edges[:-1])
+    last = np.ceil(edges[1:]) - 1.0
+    last[-1] = math.floor(edges[-1])
+    nearest = np.rint((edges[:-1] + edges[1:]) / 2.0)
+    empty = last < low
+    low, last = np.where(empty, nearest, low), np.where(empty, nearest, last)
+    count = last - low + 1.0
+    return low[places] + np.minimum(np.floor(share * count[places]), count[places] - 1.0)
+
+
+class Exclusion(NamedTuple):
+    """A combination of levels that cannot occur: positions of columns, and for each which of its levels it means."""
+
+    columns: tuple[int, ...]
+    levels: tuple[NDArray[np.bool_], ...]
+
+    def matches(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which rows of levels, of shape (n, d), meet all conditions."""
+        met = np.ones(len(codes), bool)
+        for j, levels in zip(self.columns, self.levels, strict=True):
+            met &= levels[codes[:, j]]
+        return met
+
+
+def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination, ...]) -> tuple[Exclusion, ...]:
+    """Return the public combinations that cannot occur, by positions and levels; one that means no level is refused."""
+    place = {column.block.name: j for j, column in enumerate(columns)}
+    found = []
+    for each in impossible:
+        levels = {name: columns[place[name]].excluded_by(condition) for name, condition in each.conditions}
+        if empty := [name for name, met in levels.items() if not met.any()]:
+            raise ValueError(
+                f"schema: an entry of impossible means nothing of column {format_names(empty)}: a range stands for the "
+                "bins within it, so widen it, or give edges or more bins; of categories, list one at least."
+            )
+        found.append(Exclusion(tuple(place[name] for name in levels), tuple(levels.values())))
+    return tuple(found)
+
+
+__all__ = ["WITHIN_BINS", "Exclusion", "LevelColumn", "Levels", "exclusions_of"]

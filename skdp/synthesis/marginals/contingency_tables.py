@@ -1,0 +1,170 @@
+"""Counts of a table by one, two or three columns, as one vector to release: the part of each that no other holds.
+
+A table of counts by the columns i and j tells what each column tells alone, and their interaction. Here each set of
+columns has its interaction alone: the counts, centred along every axis. Nothing is released twice, and a row adds less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.mechanisms.second_moments import Doubles
+
+ColumnSet = tuple[int, ...]
+
+_ROWS = 1 << 16
+
+
+class TableSums(NamedTuple):
+    """Sets of columns whose interactions are released together.
+
+    Attributes
+    ----------
+    levels : tuple of int
+        Number of levels of every column.
+    sets : tuple of tuple of int
+        Columns of each set, ascending. None of them has a single level.
+    weights : tuple of float
+        Factor of the interactions of each set in the vector.
+
+    Notes
+    -----
+    **Guarantees.** A row changes `vector` by at most `sensitivity` in Euclidean norm.
+
+    Proof. For a set of columns S with A_i levels, a row with levels a_i adds to the counts the product, over i in S, of
+    unit vectors e(a_i). Centring along every axis makes it the product of u_i = e(a_i) - 1 / A_i, whose squared norm is
+    1 - 1 / A_i. So the row adds a tensor of squared norm N_S = prod (1 - 1 / A_i), whatever its levels, and to the
+    vector one of squared norm sum w_S**2 N_S: its root is the sensitivity under ``zero_out`` and ``add_remove``.
+
+    Under ``replace_one`` the price is for twice the sensitivity. The two rows' tensors have a scalar product of prod
+    c_i, where c_i is 1 - 1 / A_i if the rows agree in column i and -1 / A_i if not. It is negative where they differ
+    in an odd number of columns. As 1 / A_i <= 1 - 1 / A_i for A_i >= 2, each further difference makes its size no
+    larger, so it is at least -N_S / (A - 1) with A the smallest A_i. The squared distance is therefore at most 2 N_S
+    (1 + 1 / (A - 1)) = 2 N_S A / (A - 1), twice the product of 1 - 1 / A_i over all columns but one with the fewest
+    levels. The sensitivity is half of the root of their weighted sum.
+
+    Counts are whole numbers below 2**53, so their sums are exact. Centring is rounded in float64, which is not in the
+    price (``docs/pitfalls.md``).
+
+    References
+    ----------
+    Xiao, He, Zhang & Kifer (2023), "An optimal and scalable matrix mechanism for noisy marginals under convex loss
+    functions", for the bases of interactions.
+    """
+
+    levels: tuple[int, ...]
+    sets: tuple[ColumnSet, ...]
+    weights: tuple[float, ...]
+
+    def shape(self, columns: ColumnSet) -> tuple[int, ...]:
+        """Return the numbers of levels of a set."""
+        return tuple(self.levels[j] for j in columns)
+
+    def sensitivity(self, adjacency: str) -> float:
+        """Return the largest norm of what one row adds; half of the largest change under ``replace_one``."""
+        total = 0.0
+        for columns, weight in zip(self.sets, self.weights, strict=True):
+            parts = sorted(1.0 - 1.0 / size for size in self.shape(columns))
+            total += weight**2 * (math.prod(parts[1:]) / 2.0 if adjacency == "replace_one" else math.prod(parts))
+        return math.sqrt(total)
+
+    def vector(self, codes: Sequence[NDArray[np.int32]]) -> Doubles:
+        """Return the weighted interactions of all sets, one after the other."""
+        parts = [
+            weight * centred(count(codes, columns, self.levels)).ravel()
+            for columns, weight in zip(self.sets, self.weights, strict=True)
+        ]
+        return np.concatenate(parts)
+
+    def interactions(self, released: Doubles, n: int, deviation: float) -> dict[ColumnSet, Interaction]:
+        """Return the noisy interactions of each set per row; `n` is public, `deviation` that of the vector's noise."""
+        found, start = {}, 0
+        for columns, weight in zip(self.sets, self.weights, strict=True):
+            shape = self.shape(columns)
+            part = released[start : start + math.prod(shape)].reshape(shape)
+            found[columns] = Interaction(centred(part) / (weight * n), deviation / (weight * n))
+            start += part.size
+        return found
+
+
+class Interaction(NamedTuple):
+    """Noisy interaction of some columns, relative to the number of rows, and the standard deviation of its noise.
+
+    The noise is that of a normal tensor centred along every axis.
+    """
+
+    values: Doubles
+    deviation: float
+
+
+def weighted(levels: Sequence[int], groups: Iterable[tuple[Sequence[ColumnSet], float]]) -> TableSums:
+    """Return the sums for groups of sets, each of which has a share of the squared norm of what a row adds.
+
+    Within a group all weights are equal. Sets with a column of one level are left out, as they tell nothing. The shares
+    of the others are scaled to sum to one.
+    """
+    kept = []
+    for given, share in groups:
+        sets = [columns for columns in given if all(levels[j] > 1 for j in columns)]
+        if sets and share > 0:
+            kept.append((sets, share))
+    total = sum(share for _, share in kept)
+    found, weights = [], []
+    for sets, share in kept:
+        norm = sum(squared_norm(levels, columns) for columns in sets)
+        found += sets
+        weights += [math.sqrt(share / (total * norm))] * len(sets)
+    return TableSums(tuple(levels), tuple(found), tuple(weights))
+
+
+def squared_norm(levels: Sequence[int], columns: ColumnSet) -> float:
+    """Return the squared norm of what a row adds to the interactions of a set."""
+    return math.prod(1.0 - 1.0 / levels[j] for j in columns)
+
+
+def count(codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int]) -> Doubles:
+    """Return how many rows have each combination of levels of some columns."""
+    shape = tuple(levels[j] for j in columns)
+    total = np.zeros(math.prod(shape), np.int64)
+    for start in range(0, len(codes[0]), _ROWS):
+        part = slice(start, start + _ROWS)
+        place = codes[columns[0]][part].astype(np.intp)
+        for j in columns[1:]:
+            place *= levels[j]
+            place += codes[j][part]
+        total += np.bincount(place, minlength=len(total))
+    return total.reshape(shape).astype(np.float64)
+
+
+def centred(table: Doubles) -> Doubles:
+    """Return a table less its means along every axis."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: int, deviation: float) -> float:
+    """Return the mean over sets of half the sum of the sizes of their noise: a total variation, by public numbers.
+
+    `deviation` is that of the noise of a vector whose sets share a squared norm of one.
+    """
+    norm = sum(squared_norm(levels, columns) for columns in sets)
+    cells = float(np.mean([math.prod(levels[j] for j in columns) for columns in sets]))
+    return 0.5 * cells * math.sqrt(2.0 / math.pi * norm) * deviation / n
+
+
+__all__: Any = [
+    "ColumnSet",
+    "Interaction",
+    "TableSums",
+    "centred",
+    "count",
+    "noise_per_cell",
+    "squared_norm",
+    "weighted",
+]

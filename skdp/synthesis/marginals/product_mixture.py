@@ -1,0 +1,262 @@
+"""A mixture of products of categoricals, fitted to tables of probabilities, and rows drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._training.optimizers import adam, cosine_decay
+from skdp.mechanisms.second_moments import Doubles
+from skdp.synthesis.marginals.column_levels import Exclusion
+from skdp.synthesis.marginals.contingency_tables import ColumnSet
+from skdp.synthesis.marginals.denoising import TargetTables
+
+Singles = NDArray[np.float32]
+
+LEARNING_RATE = 0.1
+BETAS = (0.9, 0.99)
+SPREAD = 0.5
+"""Standard deviation of the logits of components about those of the one-way tables, at the start."""
+TRIPLES = 2.0
+"""Weight of the errors of triples beside those of pairs."""
+
+_DENSE = 16
+"""Largest size of the matrix of all pairs, in units of the cells that are measured, with which one product is made."""
+_CELLS_OF_A_PAIR = 1500
+"""Cells of one large matrix product that take about as long as the products of one pair."""
+_LEAST = 1e-4
+_ROWS = 1 << 16
+
+
+class Mixture(NamedTuple):
+    """Components of equal weight, in each of which the columns are independent.
+
+    Attributes
+    ----------
+    levels : tuple of int
+    probabilities : ndarray of shape (n_components, sum of levels), float32
+        Probabilities of the levels of all columns, one column after the other.
+    """
+
+    levels: tuple[int, ...]
+    probabilities: Singles
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Position of the first level of each column, and the end."""
+        return np.concatenate([[0], np.cumsum(self.levels)])
+
+    def column(self, j: int) -> Doubles:
+        """Return the probabilities of the levels of a column in each component, of shape (n_components, A_j)."""
+        start, end = self.starts[j : j + 2]
+        part = self.probabilities[:, start:end].astype(np.float64)
+        return part / part.sum(axis=1, keepdims=True)
+
+    def draw(
+        self, n: int, rng: np.random.Generator, exclusions: Sequence[Exclusion] = (), last: NDArray[Any] | None = None
+    ) -> NDArray[np.int32]:
+        """Return n rows of levels, of shape (n, d); `last` are levels of the last column that are given."""
+        made = np.empty((n, len(self.levels)), np.int32)
+        for start in range(0, n, _ROWS):
+            part = slice(start, min(start + _ROWS, n))
+            given = None if last is None else last[part]
+            made[part] = self._draw_block(part.stop - start, rng, exclusions, given)
+        return made
+
+    def _draw_block(
+        self, n: int, rng: np.random.Generator, exclusions: Sequence[Exclusion], last: NDArray[Any] | None
+    ) -> NDArray[np.int32]:
+        rows = self._draw_freely(n, rng, last)
+        wrong = _excluded(rows, exclusions)
+        for _ in range(_MOST_REDRAWS):
+            if not wrong.any():
+                return rows
+            places = np.flatnonzero(wrong)
+            rows[places] = self._draw_freely(len(places), rng, None if last is None else last[places])
+            wrong[places] = _excluded(rows[places], exclusions)
+        if wrong.any():  # next to impossible by the model too: rows that are allowed take their place
+            spare = self._draw_freely(_ROWS, rng, None if last is None else np.resize(last, _ROWS))
+            spare = np.concatenate([rows[~wrong], spare[~_excluded(spare, exclusions)]])
+            if not len(spare):
+                raise RuntimeError(
+                    "no row that the schema allows was drawn: its impossible combinations leave next to nothing of "
+                    "what the tables hold; remove some of them."
+                )
+            rows[wrong] = spare[rng.integers(len(spare), size=int(wrong.sum()))]
+        return rows
+
+    def _draw_freely(self, n: int, rng: np.random.Generator, last: NDArray[Any] | None) -> NDArray[np.int32]:
+        d = len(self.levels)
+        rows = np.empty((n, d), np.int32)
+        if last is None:
+            component = rng.integers(len(self.probabilities), size=n, dtype=np.int32)
+        else:
+            rows[:, d - 1] = last
+            by_label = self.column(d - 1).T  # a component is as likely as it is for the given level
+            component = _choose(by_label / np.maximum(by_label.sum(axis=1, keepdims=True), 1e-300), last, rng)
+        for j in range(d if last is None else d - 1):
+            rows[:, j] = _choose(self.column(j), component, rng)
+        return rows
+
+
+_MOST_REDRAWS = 200
+
+
+def _excluded(rows: NDArray[np.int32], exclusions: Sequence[Exclusion]) -> NDArray[np.bool_]:
+    wrong = np.zeros(len(rows), bool)
+    for each in exclusions:
+        wrong |= each.matches(rows)
+    return wrong
+
+
+def _choose(shares: Doubles, which: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int32]:
+    """Return a level for each entry of `which`, drawn by that row of `shares`, of shape (k, A)."""
+    k, size = shares.shape
+    ends = np.minimum(np.cumsum(shares, axis=1), 1.0)
+    ends[:, -1] = 1.0
+    # One ascending list of the ends of all rows: row r lies between r and r + 1.
+    flat = (ends + np.arange(k)[:, None]).ravel()
+    found = np.searchsorted(flat, which + rng.random(len(which)), side="right") - which * size
+    return np.clip(found, 0, size - 1).astype(np.int32)
+
+
+def fit_mixture(
+    levels: Sequence[int], targets: TargetTables, n_components: int, n_iter: int, rng: np.random.Generator
+) -> Mixture:
+    """Fit the probabilities of all components to tables, by Adam on the sum of squared errors.
+
+    If all pairs of columns are there, or many, one matrix product gives the errors of all; else a product a pair.
+
+    Parameters
+    ----------
+    levels : sequence of int
+    targets : TargetTables
+        Tables of probabilities. Nothing of the rows but these goes into the fit.
+    n_components, n_iter : int
+    rng : numpy.random.Generator
+        For the start.
+    """
+    starts = np.concatenate([[0], np.cumsum(levels)])
+    column = np.repeat(np.arange(len(levels)), levels)
+    logits = np.concatenate([np.log(np.maximum(one, _LEAST)) for one in targets.ones])
+    theta = (logits + SPREAD * rng.standard_normal((n_components, len(logits)))).astype(np.float32)
+    losses = _losses(levels, targets)
+    optimizer = adam(cosine_decay(LEARNING_RATE, 0.0, n_iter), *BETAS, 1e-10)
+    flat = theta.ravel()
+    state = optimizer.init(flat)
+    for _ in range(n_iter):
+        probabilities = _softmax(flat.reshape(theta.shape), starts, column)
+        gradient = np.zeros_like(theta)
+        for loss in losses:
+            loss.add_gradient(probabilities, gradient)
+        gradient *= probabilities
+        gradient -= probabilities * np.add.reduceat(gradient, starts[:-1], axis=1)[:, column]
+        flat, state = optimizer.update(gradient.ravel(), state, flat)
+    return Mixture(tuple(levels), _softmax(flat.reshape(theta.shape), starts, column))
+
+
+def _softmax(theta: Singles, starts: NDArray[np.int64], column: NDArray[np.int64]) -> Singles:
+    raised: Singles = np.exp(np.clip(theta, np.float32(-30), np.float32(30)))
+    raised /= np.add.reduceat(raised, starts[:-1], axis=1)[:, column]
+    return raised
+
+
+def _losses(levels: Sequence[int], targets: TargetTables) -> list[Any]:
+    d = sum(size > 1 for size in levels)
+    n_cells = sum(table.size for table in targets.pairs.values())
+    dense = sum(levels) ** 2 <= max(_DENSE * n_cells, _CELLS_OF_A_PAIR * len(targets.pairs))
+    losses: list[Any] = [_OneProduct(levels, targets.pairs) if dense else _ProductPerPair(levels, targets.pairs)]
+    if len(targets.pairs) < d * (d - 1) // 2 or not targets.pairs:
+        losses.append(_Ones(targets.ones))
+    if targets.triples:
+        losses.append(_Triples(levels, targets.triples))
+    return losses
+
+
+class _Ones:
+    """Errors of the one-way tables, for columns that are in no pair."""
+
+    def __init__(self, ones: Sequence[Doubles]) -> None:
+        self._wanted = np.concatenate(ones).astype(np.float32)
+
+    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+        gradient += probabilities.mean(axis=0) - self._wanted
+
+
+class _OneProduct:
+    """Errors of pairs of columns, as one product of the probabilities with themselves."""
+
+    def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> None:
+        self._wanted, self._there = _as_matrix(levels, pairs)
+
+    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+        errors = probabilities.T @ probabilities
+        errors *= np.float32(1.0 / len(probabilities))
+        errors -= self._wanted
+        errors *= self._there
+        gradient += probabilities @ errors
+
+
+class _ProductPerPair:
+    """Errors of few of the pairs, in memory that grows with their tables alone."""
+
+    def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> None:
+        starts = np.concatenate([[0], np.cumsum(levels)])
+        self._pairs = [
+            (slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1]), table.astype(np.float32))
+            for (i, j), table in pairs.items()
+        ]
+
+    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+        scale = np.float32(1.0 / len(probabilities))
+        for first, second, wanted in self._pairs:
+            one, other = probabilities[:, first], probabilities[:, second]
+            errors = one.T @ other
+            errors *= scale
+            errors -= wanted
+            gradient[:, first] += other @ errors.T
+            gradient[:, second] += one @ errors
+
+
+class _Triples:
+    """Errors of all pairs of columns within each class, the label being the last column."""
+
+    def __init__(self, levels: Sequence[int], triples: Mapping[ColumnSet, Doubles]) -> None:
+        *others, n_classes = levels
+        self._width = sum(others)
+        parts = [
+            _as_matrix(others, {(i, j): table[:, :, c] for (i, j, _), table in triples.items()})
+            for c in range(n_classes)
+        ]
+        self._wanted = [wanted for wanted, _ in parts]
+        self._there = parts[0][1] * np.float32(TRIPLES)
+
+    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+        rows, scale = probabilities[:, : self._width], np.float32(1.0 / len(probabilities))
+        for c, wanted in enumerate(self._wanted, start=self._width):
+            label = probabilities[:, c : c + 1]
+            errors = (rows * label).T @ rows
+            errors *= scale
+            errors -= wanted
+            errors *= self._there
+            slope = rows @ errors
+            gradient[:, : self._width] += label * slope
+            gradient[:, c] += 0.5 * np.einsum("ij,ij->i", slope, rows)
+
+
+def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tuple[Singles, Singles]:
+    """Return tables of pairs as blocks of a symmetric matrix, and a matrix of ones where there is a table."""
+    starts = np.concatenate([[0], np.cumsum(levels)])
+    wanted = np.zeros((starts[-1], starts[-1]), np.float32)
+    there = np.zeros_like(wanted)
+    for (i, j), table in pairs.items():
+        first, second = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+        wanted[first, second], wanted[second, first] = table, table.T
+        there[first, second] = there[second, first] = 1.0
+    return wanted, there
+
+
+__all__ = ["Mixture", "fit_mixture"]

@@ -1,0 +1,422 @@
+"""Private synthetic tables from noisy marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.parameters import absolute_path, check_choice, check_count, show
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table
+from skdp.accounting import DpEvent
+from skdp.base import FitTerms, Price, StepPlan
+from skdp.mechanisms.second_moments import Doubles
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
+from skdp.preprocessing.schema.matching import match_columns, read_schema
+from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.marginals.column_levels import WITHIN_BINS, Exclusion, Levels, exclusions_of
+from skdp.synthesis.marginals.noisy_tables import (
+    MOST_COLUMNS,
+    MOST_LEVELS,
+    Measurement,
+    ModelTerms,
+    event_of,
+    triples_are_worth_it,
+)
+from skdp.synthesis.marginals.product_mixture import Mixture
+from skdp.synthesis.marginals.table_form import TableForm, form_of
+
+N_ROUNDS = 2
+"""Rounds in which pairs are selected (benchmarks/README.md)."""
+
+PAIRS = ("auto", "all", "select")
+
+
+class _Plan(NamedTuple):
+    """Everything that is decided about a fit before its rows are read."""
+
+    measurement: Measurement
+    price: Price
+    stream: SecretStream
+
+    @property
+    def event(self) -> DpEvent:
+        return self.price.event
+
+
+class _Rows(NamedTuple):
+    """A table that was read as levels."""
+
+    shape: tuple[int, int]
+    schema: TableSchema
+    form: TableForm
+    codes: list[Levels]
+
+
+class DPMarginalSynthesizer(PrivateGenerator):
+    """Synthetic tables with differential privacy for each row.
+
+    The counts of all columns and of all pairs of columns are released once, with Gaussian noise; of wide tables, those
+    of selected pairs. A mixture of products of categoricals is fitted to what was released, and synthetic rows are
+    drawn from it, as many as wanted, in the form of the private table.
+
+    Parameters
+    ----------
+    schema : TableSchema, mapping or None, default=None
+        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
+        bounds or edges of all numbers and dates, categories of all else. Cells may be gaps where it says so
+        (``"gaps"``); gaps come back as gaps. Combinations that it names as `impossible` are not drawn. If None,
+        `bounds` hold for columns that are all numbers, as they have to behind a private step of a pipeline.
+    bounds : (float, float), list of (float, float) or None, default=None
+        Public bounds of all columns, or of each, where there is no schema. Values beyond them are moved to them.
+    classes : sequence or None, default=None
+        All classes that can occur in the labels. If None, they are read from y, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. Not looked at without labels.
+    n_bins : int, default=16
+        Number of bins of a number or a date without edges, of equal width on the scale of the schema.
+    other : mapping of str to object or None, default=None
+        For columns of categories, by name, the cell that stands for all that the schema does not list. Elsewhere such
+        cells are refused.
+    pairs : {"auto", "all", "select"}, default="auto"
+        Whether all pairs of columns are measured, or those that are selected by noisy scores. "auto" selects for more
+        than 20 columns, or more than 50 levels in one.
+    triples : bool or "auto", default="auto"
+        Whether pairs of columns are measured within each class as well, which takes labels and all pairs. "auto" does
+        where the public size of their noise is small.
+    n_components : int, default=200
+        Components of the mixture.
+    max_iter : int or None, default=None
+        Iterations of its fit. If None, a rule in public numbers: the less noise, the more.
+    label_shares : {"bought", "uniform"} or sequence of float, default="bought"
+        How labels of samples are drawn: by the noisy counts of the release, all alike, or by public shares, one for
+        each class in ascending order.
+    within_bins : {"uniform", "middle"}, default="uniform"
+        Where in its bin a number or a date comes back. Numbers of a type of integers come back whole, and dates as
+        days.
+    epsilon : float or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
+        `epsilon`. Where pairs are selected, the releases share it: the sum of their squared inverses is that of this
+        one.
+    n_samples_public : int or None, default=None
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before the rows are counted. A path names the file of an existing ledger
+        (see ``python -m skdp.budget create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+        The `random_state` of ``sample`` is another one, and harmless.
+
+    Attributes
+    ----------
+    schema_ : TableSchema
+        Public schema of all columns.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Defined only if the generator was fitted with labels.
+    label_shares_ : ndarray of shape (n_classes,)
+        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
+    marginals_ : list of ndarray
+        Noisy probabilities of the levels of each column, and of the classes last if there are any.
+    pairs_ : list of (str, str)
+        Names of the pairs of columns that were measured; ``"y"`` is the label.
+    components_ : ndarray of shape (n_components, sum of levels)
+        Probabilities of the levels in each component, one column after the other.
+    has_triples_ : bool
+        Whether pairs were measured within each class.
+    noise_multiplier_ : float
+        Noise multiplier of the whole.
+    n_samples_ : int
+        Public number n of rows.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+
+    See Also
+    --------
+    skdp.preprocessing.TableSchema : What is public of the columns of a table.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
+      `random_state` is None, and `classes` is given or there are no labels.
+    - All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of the
+      columns, and the public number of rows. Of categorical types the list of categories is not kept.
+    - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
+    - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
+    - Labels of samples are drawn by noisy or by public shares.
+    - Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are measured,
+      and the iterations of the fit are decided by public numbers. The number of pairs that are selected, and which, is
+      decided by noisy scores.
+
+    The proof of each sensitivity is in the notes of `skdp.synthesis.marginals.contingency_tables.TableSums` and of
+    `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the joint price in those of
+    `skdp.synthesis.marginals.noisy_tables.Measurement`.
+
+    **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
+    singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
+
+    References
+    ----------
+    Xiao, He, Zhang & Kifer (2023), "An optimal and scalable matrix mechanism for noisy marginals under convex loss
+    functions".
+
+    McKenna, Mullins, Sheldon & Miklau (2022), "AIM: an adaptive and iterative mechanism for differentially private
+    synthetic data", for the selection; here scores have Gaussian noise, and rounds are fixed beforehand.
+
+    Liu, Vietri & Wu (2021), "Iterative methods for private synthetic data: unifying framework and new methods", for
+    mixtures of products.
+
+    Gavish & Donoho (2017), "Optimal shrinkage of singular values".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skdp.synthesis import DPMarginalSynthesizer
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.integers(18, 90, 5000)
+    >>> people = pd.DataFrame({"age": age, "job": np.where(age > 65, "none", rng.choice(["clerk", "nurse"], 5000))})
+    >>> model = DPMarginalSynthesizer({"age": (18, 90), "job": ["clerk", "nurse", "none"]}, epsilon=1.0).fit(people)
+    >>> made = model.sample(1000, random_state=0)
+    >>> made.shape, bool((made["job"][made["age"] > 70] == "none").mean() > 0.8)
+    ((1000, 2), True)
+    """
+
+    schema_: TableSchema
+    components_: NDArray[np.float32]
+    marginals_: list[Doubles]
+    _fitted_form: TableForm
+    _fitted_levels: tuple[int, ...]
+    _fitted_exclusions: tuple[Exclusion, ...]
+
+    def __init__(
+        self,
+        schema: Any = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        n_bins: int = 16,
+        other: Mapping[str, Any] | None = None,
+        pairs: str = "auto",
+        triples: bool | str = "auto",
+        n_components: int = 200,
+        max_iter: int | None = None,
+        label_shares: Any = "bought",
+        within_bins: str = "uniform",
+        epsilon: float | None = 1.0,
+        delta: float | str = "auto",
+        noise_multiplier: float | None = None,
+        n_samples_public: int | None = None,
+        adjacency: str = "zero_out",
+        accounting: str = "pld",
+        accountant: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.schema = schema
+        self.bounds = bounds
+        self.classes = classes
+        self.n_bins = n_bins
+        self.other = other
+        self.pairs = pairs
+        self.triples = triples
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.label_shares = label_shares
+        self.within_bins = within_bins
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.n_samples_public = n_samples_public
+        self.adjacency = adjacency
+        self.accounting = accounting
+        self.accountant = absolute_path(accountant)
+        self.random_state = random_state
+
+    # --- the phases of a fit ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        n_rounds = self._n_rounds(n_features)
+        # A step before this one may change the width, and must not change what was priced.
+        return StepPlan(lambda noise: event_of(noise, n_rounds), {"pairs": "select" if n_rounds else "all"})
+
+    def _fault_behind(self, step: Any) -> str:
+        """See `PrivateEstimator`: numbers between bounds are never refused, cells that a schema names may be."""
+        if self.schema is not None:
+            return "a schema may not fit the rows of the step before it, which come after the charge: give bounds."
+        return super()._fault_behind(step)
+
+    def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
+        """See `PrivateEstimator`."""
+        self._check_label_parameters()
+        check_choice("pairs", self.pairs, PAIRS)
+        check_choice("within_bins", self.within_bins, WITHIN_BINS)
+        if not isinstance(self.triples, bool):
+            check_choice("triples", self.triples, ("auto",))
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_count("n_components", self.n_components, remedy="choose a whole number, such as 200")
+        if self.max_iter is not None:
+            check_count("max_iter", self.max_iter, remedy="choose a whole number of iterations, or None for the rule")
+        if self.other is not None and not isinstance(self.other, Mapping):
+            raise ValueError(f"other={show(self.other)} is no mapping: give a dict such as {{'job': 'other'}}.")
+        self._public_n_samples(n_samples)
+        found = check_bounds(self.bounds)
+        width = n_features or (len(found) if isinstance(found, list) else 1)
+        self._read_schema([f"x{j}" for j in range(width)])
+        if self.schema is None and self.other:
+            raise ValueError("other names columns of a schema, and there is none: numbers between bounds need none.")
+        if self.triples is True and (self.pairs == "select" or (n_features and self._n_rounds(n_features))):
+            raise ValueError("triples=True with pairs that are selected: choose pairs='all', or triples=False.")
+
+    def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
+        """See `PrivateEstimator`."""
+        n_rounds = self._n_rounds(n_features)
+        noise = self._solve_noise(terms.budget, lambda each: event_of(each, n_rounds))
+        price = self._price(event_of(noise, n_rounds), None, terms.budget.delta)
+        measurement = Measurement(noise, n_rounds, self.adjacency, self._public_n_samples(n_samples))
+        return _Plan(measurement, price, terms.stream.spawn("marginals", *map(int, terms.stream.words(2))))
+
+    def _check_rows(self, X: Any) -> _Rows:
+        """See `PrivateEstimator`: all cells are read, since a refusal after the charge would be paid for."""
+        table = Table(X)
+        schema = self._read_schema(table.names)
+        columns = match_columns(schema, table)
+        form = form_of(table, columns, int(self.n_bins), self.other or {})
+        exclusions_of(form.columns, schema.impossible)
+        self._fitted_form = form
+        rows = _Rows(table.shape, schema, form, form.read(table))
+        check_schema(self, table.source, reset=True)
+        return rows
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+        """See `PrivateGenerator`."""
+        found = super()._check_targets(y, n_samples, **fit_params)
+        form = self.__dict__.get("_fitted_form")  # not known yet behind a private step
+        if found is None and form is not None and len(form.columns) < 2:
+            raise ValueError("X has 1 feature(s), and one column has no pairs to synthesize: give 2 at least, or y.")
+        if found is None and self.triples is True:
+            raise ValueError("triples=True without labels: pass y, or triples=False.")
+        return found
+
+    def _learn(self, plan: _Plan, rows: _Rows, targets: Any) -> str:
+        """See `PrivateEstimator`."""
+        codes, levels = list(rows.codes), [column.n_levels for column in rows.form.columns]
+        if targets is not None:
+            self.classes_ = targets[0]
+            codes.append(targets[1].astype(np.int32))
+            levels.append(len(self.classes_))
+        measurement = plan.measurement
+        self.has_triples_ = targets is not None and self._wants_triples(levels, measurement)
+        self._fitted_form, self._fitted_levels = rows.form, tuple(levels)
+        self._fitted_exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
+        n_iter = None if self.max_iter is None else int(self.max_iter)
+        terms = ModelTerms(
+            levels,
+            targets is not None,
+            self.has_triples_,
+            self._fitted_exclusions,
+            int(self.n_components),
+            n_iter,
+        )
+        found, mixture = measurement.measure(codes, terms, plan.stream)
+        names = [*rows.form.names, "y"]
+        self.marginals_, self.components_ = found.ones, mixture.probabilities
+        if targets is not None:
+            self.label_shares_ = self._chosen_shares()
+        self.pairs_ = [(names[i], names[j]) for i, j in found.pairs]
+        known = {each.block.name: each.block.column for each in rows.form.columns}
+        self.schema_ = TableSchema(known, impossible=rows.schema.impossible)
+        self.noise_multiplier_, self.n_samples_ = measurement.noise_multiplier, measurement.n
+        self._set_price(plan.price)
+        return ""
+
+    # --- rules in public quantities ---
+
+    def _read_schema(self, names: list[str]) -> TableSchema:
+        """Return the complete public schema of a table with columns of these names."""
+        if self.schema is None:
+            if self.bounds is None or (isinstance(found := check_bounds(self.bounds), list) and None in found):
+                raise ValueError(
+                    "schema=None and bounds say nothing about some columns: give a TableSchema, or bounds=(low, high) "
+                    "if all columns are numbers."
+                )
+            return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
+        if self.bounds is not None:
+            raise ValueError(f"bounds={show(self.bounds)} is given beside schema: say it in the schema.")
+        schema = read_schema(self.schema, "or None, and bounds")
+        if not schema.is_complete:
+            raise ValueError(
+                "schema leaves out bounds or categories, and the synthesizer buys nothing: complete it, or buy it with "
+                "DPTableVectorizer(schema).fit(X).schema_."
+            )
+        return schema
+
+    def _n_rounds(self, n_features: int) -> int:
+        """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
+        if check_choice("pairs", self.pairs, PAIRS) != "auto":
+            return N_ROUNDS if self.pairs == "select" else 0
+        n_bins = check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        if self.schema is None:
+            sizes = [n_bins] * n_features
+        else:
+            columns = [column for _, column in self._read_schema([]).items() if column.kind != "drop"]
+            sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
+        return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
+
+    def _wants_triples(self, levels: list[int], measurement: Measurement) -> bool:
+        if isinstance(self.triples, bool):
+            return self.triples
+        return not measurement.n_rounds and triples_are_worth_it(levels, measurement.n, measurement.noise_multiplier)
+
+    # --- samples ---
+
+    def _bought_shares(self) -> Doubles:
+        """See `PrivateGenerator`."""
+        shares = self.marginals_[-1]
+        return np.asarray(shares / shares.sum())
+
+    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
+        """See `PrivateGenerator`."""
+        levels = Mixture(self._fitted_levels, self.components_).draw(n, rng, self._fitted_exclusions, labels)
+        X = self._fitted_form.write(levels, self.within_bins, rng)
+        return X, None if labels is None else levels[:, -1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.schema is not None  # which may have a place for gaps
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+__all__ = ["DPMarginalSynthesizer"]

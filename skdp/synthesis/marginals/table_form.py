@@ -1,0 +1,306 @@
+"""A table as levels, and levels as a table again, of the library and with the types of the private one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.cells import format_names
+from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
+from skdp._checks.table import Table
+from skdp.preprocessing.schema.blocks import Block
+from skdp.preprocessing.schema.kinds import Column
+from skdp.synthesis.marginals.column_levels import LevelColumn, Levels
+
+_MICROSECONDS = 86_400_000_000
+_MOST_DAYS = 106_000.0
+"""About the days that nanoseconds reach on either side of 1970."""
+
+
+class TableForm(NamedTuple):
+    """How a table becomes levels, and in which form it comes back. All of it is public.
+
+    Attributes
+    ----------
+    columns : tuple of LevelColumn
+        In the order of the table, without those that are dropped.
+    library : {"numpy", "pandas", "polars", "arrow"}
+    dtypes : tuple
+        Types of these columns; one for all of an array.
+    labels : tuple
+        Names of these columns in a frame of pandas, which need not be text.
+    arrow : pyarrow.Schema or None
+        Names and types of these columns in a table of Arrow, of which polars does not have all.
+    """
+
+    columns: tuple[LevelColumn, ...]
+    library: str
+    dtypes: tuple[Any, ...]
+    labels: tuple[Any, ...] = ()
+    arrow: Any = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.block.name for column in self.columns]
+
+    def read(self, table: Table) -> list[Levels]:
+        """Return the levels of each column."""
+        return [column.read(table.cells(column.block.position)) for column in self.columns]
+
+    def write(self, levels: NDArray[Any], within: str, rng: np.random.Generator) -> Any:
+        """Return levels of shape (n, d) as a table of the library, with the columns' types."""
+        made = [
+            _cells(column, dtype, levels[:, j], within, rng)
+            for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True))
+        ]
+        if self.library == "pandas":
+            import pandas as pd
+
+            frame = pd.DataFrame({name: _of_pandas(*each) for name, each in zip(self.names, made, strict=True)})
+            frame.columns = list(self.labels)
+            return frame
+        if self.library in ("polars", "arrow"):
+            import polars as pl
+
+            frame = pl.DataFrame([_of_polars(name, *each) for name, each in zip(self.names, made, strict=True)])
+            return frame if self.library == "polars" else frame.to_arrow().cast(self.arrow)
+        return self._as_array(made, len(levels))
+
+    def _as_array(self, made: list[_Cells], n: int) -> NDArray[Any]:
+        dtype = self.dtypes[0]
+        out = np.empty((n, len(made)), dtype if dtype.kind in "biuf" else object)
+        for j, (column, cells) in enumerate(zip(self.columns, made, strict=True)):
+            out[:, j] = _objects(cells) if out.dtype.kind == "O" else np.where(cells.gaps, cells.gap, cells.values)
+            if dtype.kind in "UST":  # in which None would be a word
+                out[cells.gaps, j] = next(filter(None, column.block.column.gaps), "")
+        if dtype.kind == "S":
+            return np.char.encode(out.astype(str), "utf-8")
+        return out.astype(dtype) if dtype.kind in "UTMm" else out
+
+
+def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, other: Mapping[str, Any]) -> TableForm:
+    """Return the form of a table with these public columns.
+
+    Parameters
+    ----------
+    table : Table
+        Its types are looked at, and no cell.
+    columns : list of (str, int, Column)
+        Name, position and what is public of each; dropped ones are left out.
+    n_bins : int
+        Of numbers without edges.
+    other : mapping of str to object
+        Cell that stands for the categories of a column that are not listed.
+    """
+    kept = [each for each in columns if each[2].kind != "drop"]
+    words = {name for name, _, column in kept if column.kind in ("category", "ordinal")}
+    if unknown := [name for name in other if name not in words]:
+        raise ValueError(f"other names {format_names(unknown)}, no column of categories: name those of the schema.")
+    library = _library_of(table.source)
+    made: list[LevelColumn] = []
+    dtypes = []
+    # Rows of a list have no type but that of their cells, and one cell must not decide on it.
+    of_lists = np.dtype(np.float64 if all(column.kind == "number" for _, _, column in kept) else object)
+    for name, j, column in kept:
+        key = key_of(other[name]) if name in other else None
+        if name in other and (key is None or key in (*column.gaps, *(column.categories or ()))):
+            raise ValueError(
+                f"other[{name!r}] is a gap or one of the listed categories: choose another cell for the rest."
+            )
+        dtype = _dtype_of(table.source, library, j) if table.is_typed else of_lists
+        if isinstance(dtype, np.dtype) and dtype.kind in "iub" and _gap_of(column, dtype) is None:
+            column = replace(column, gaps=())  # no cell of such a type is a gap
+        dtypes.append(dtype)
+        made.append(LevelColumn(Block(name, j, column, "bins", n_bins), key))
+        _check_type(made[-1], dtype)
+    source: Any = table.source
+    labels = tuple(source.columns[j] for _, j, _ in kept) if library == "pandas" else ()
+    form = TableForm(tuple(made), library, tuple(dtypes), labels, _schema_of_arrow(source, kept, library))
+    _rehearse(form)
+    return form
+
+
+def _rehearse(form: TableForm) -> None:
+    """Write every level once, so that what a type does not hold is refused before anything is charged."""
+    most = max(column.n_levels for column in form.columns)
+    levels = np.column_stack([np.arange(most) % column.n_levels for column in form.columns]).astype(np.int32)
+    try:
+        form.write(levels, "middle", np.random.default_rng(0))
+        return
+    except MemoryError:
+        raise
+    except Exception:
+        pass
+    raise ValueError("the schema has cells that the types of the columns do not hold: convert these columns to text.")
+
+
+def _gap_of(column: Column, dtype: Any) -> float | None:
+    """Return a listed number that stands for a gap in a type of whole numbers, None if there is none."""
+    if _letter(dtype) not in "iu":
+        return None
+    low, high = _limits(dtype)
+    numbers = [number_of(gap) for gap in column.gaps]
+    return next((number for number in numbers if number.is_integer() and low <= number <= high), None)
+
+
+def _limits(dtype: Any) -> tuple[float, float]:
+    """Return the least and the largest number of a type that a double holds too: all doubles of floats not of NumPy."""
+    dtype = getattr(dtype, "subtype", dtype)  # of sparse columns
+    if _letter(dtype) == "f":
+        most = float(np.finfo(dtype).max) if isinstance(dtype, np.dtype) else math.inf
+        return -most, most
+    found = np.iinfo(str(dtype).lower().partition("[")[0])
+    return max(float(found.min), -(2.0**53)), min(float(found.max), 2.0**53)
+
+
+def _library_of(source: Any) -> str:
+    if isinstance(source, np.ndarray):
+        return "numpy"
+    return "pandas" if hasattr(source, "iloc") else "polars" if hasattr(source, "to_series") else "arrow"
+
+
+def _dtype_of(source: Any, library: str, j: int) -> Any:
+    """Return the type of a column.
+
+    Of categorical types the name alone is public: their lists come with the rows. So does the width of text of NumPy,
+    which is that of the longest cell.
+    """
+    if library == "numpy":
+        return np.dtype(source.dtype.kind) if source.dtype.kind in "US" else source.dtype
+    if library == "pandas":
+        dtype = source.dtypes.iloc[j]
+        return "category" if hasattr(dtype, "categories") else dtype
+    import polars as pl
+
+    dtype = source.dtypes[j] if library == "polars" else pl.from_arrow(source.schema.empty_table())[:, j].dtype
+    return pl.Categorical if dtype in (pl.Categorical, pl.Enum) else dtype
+
+
+def _schema_of_arrow(source: Any, kept: list[tuple[str, int, Column]], library: str) -> Any:
+    """Return names and types of columns of Arrow, without metadata, which may tell of the rows; None for others."""
+    if library != "arrow":
+        return None
+    import pyarrow as pa
+
+    return pa.schema([(name, source.schema.field(j).type) for name, j, _ in kept])
+
+
+def _letter(dtype: Any) -> str:
+    """Return the kind of a type as NumPy's letter: "b", "i", "u", "f", "M", "m"; "O" for all else."""
+    if hasattr(dtype, "kind"):
+        return str(dtype.kind) if dtype.kind in "biufMm" else "O"
+    name = str(dtype).lower()
+    starts = {"bool": "b", "int": "i", "uint": "u", "float": "f", "date": "M", "duration": "m"}
+    return next((letter for start, letter in starts.items() if name.startswith(start)), "O")
+
+
+def _check_type(column: LevelColumn, dtype: Any) -> None:
+    """Refuse categories of which a type of numbers holds some not, before anything is charged."""
+    if column.block.is_line or _letter(dtype) not in "iuf":
+        return
+    if column.block.column.kind == "flag":
+        return
+    (low, high), whole = _limits(dtype), _letter(dtype) != "f"
+    numbers = [number_of(key) for key in column.keys]
+    if any(not low <= number <= high or (whole and not number.is_integer()) for number in numbers):
+        raise ValueError(
+            f"column {column.block.name!r} is of a type of numbers, and its categories in the schema, or what stands "
+            "for others, are not all numbers that it holds: convert the column to text, or list such numbers."
+        )
+
+
+class _Cells(NamedTuple):
+    """Values of a column, which of them are gaps, the type to give, and what stands for a gap in it."""
+
+    values: NDArray[Any]
+    gaps: NDArray[np.bool_]
+    dtype: Any
+    gap: Any
+    keys: list[str]
+
+
+def _cells(column: LevelColumn, dtype: Any, levels: Levels, within: str, rng: np.random.Generator) -> _Cells:
+    letter, kind = _letter(dtype), column.block.column.kind
+    values, gaps = column.write(levels, within, letter in "iub" or kind == "date", rng)
+    gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
+    if kind == "date":
+        days = np.where(gaps, 0.0, values)
+        if letter == "M":
+            return _Cells(_moments(days, dtype), gaps, dtype, np.datetime64("NaT"), [])
+        distinct, places = np.unique(days, return_inverse=True)
+        texts = np.array([day_text(day) for day in distinct.tolist()], dtype=object)
+        return _Cells(texts[places], gaps, dtype, None, [])
+    if column.block.is_line and letter == "m":
+        spans = np.clip(np.where(gaps, 0.0, values), -_MOST_DAYS, _MOST_DAYS) * _MICROSECONDS
+        return _Cells(spans.astype(np.int64).astype("timedelta64[us]"), gaps, dtype, np.timedelta64("NaT"), [])
+    if column.block.is_line:
+        return _Cells(np.clip(values, *_limits(dtype)) if letter in "iuf" else values, gaps, dtype, gap, [])
+    keys, is_flag = column.keys, kind == "flag"
+    places = np.minimum(levels, len(keys) - 1)
+    if letter == "b":
+        return _Cells(np.array([truth_of(key) == 1 for key in keys])[places], gaps, dtype, None, [])
+    if letter in "iuf":
+        numbers = np.array([truth_of(key) if is_flag else number_of(key) for key in keys], np.float64)
+        return _Cells(numbers[places], gaps, dtype, gap, [])
+    if letter == "M":
+        moments = _moments(np.array([days_of(key) for key in keys]), dtype)
+        return _Cells(moments[places], gaps, dtype, np.datetime64("NaT"), [])
+    listed = np.array([key == "True" for key in keys] if is_flag else keys, dtype=object)
+    return _Cells(listed[places], gaps, dtype, None, [] if is_flag else keys)
+
+
+def _moments(days: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
+    """Return days as moments that the type holds: nanoseconds do not reach far."""
+    most = _MOST_DAYS if "ns" in str(dtype) else 2.0**62 / _MICROSECONDS
+    return (np.clip(days, -most, most) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
+
+
+def _objects(cells: _Cells) -> NDArray[Any]:
+    made = cells.values.astype(object)
+    made[cells.gaps] = None
+    return made
+
+
+def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
+    import pandas as pd
+
+    letter = _letter(dtype)
+    if isinstance(dtype, str) and keys:
+        return pd.Categorical(_objects(_Cells(values, gaps, dtype, gap, keys)), categories=keys)
+    if letter in "biu":
+        whole = np.where(gaps, values if gap is None else gap, values).astype(bool if letter == "b" else np.int64)
+        if gap is not None or not gaps.any():
+            return pd.array(whole).astype(dtype)
+        return pd.array([None if hole else cell for cell, hole in zip(whole.tolist(), gaps, strict=True)], dtype)
+    if letter == "f":
+        return pd.Series(np.where(gaps, np.nan, values)).astype(dtype).array
+    if letter in "Mm":
+        found = pd.Series(np.where(gaps, gap, values))
+        zone = getattr(dtype, "tz", None)
+        return (found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone is not None else found).astype(dtype).array
+    return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
+
+
+def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
+    import polars as pl
+
+    letter = _letter(dtype)
+    if letter in "biuf":
+        whole = values.astype(np.int64) if letter in "iu" else values.astype(bool) if letter == "b" else values
+        made = pl.Series(name, whole)
+    elif letter in "Mm":
+        made = pl.Series(name, values)
+        zone = getattr(dtype, "time_zone", None)
+        made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone is not None else made
+    else:
+        made = pl.Series(name, values.tolist(), dtype=pl.String if keys else None)
+    return made.set(pl.Series(gaps), None).cast(dtype)
+
+
+__all__ = ["TableForm", "form_of"]
