@@ -297,11 +297,11 @@ def test_a_full_batch_fit_is_the_same_but_for_rounding(draw, kind, n_classes, dt
     X, y = repeated(draw, n_classes=n_classes, dtype=dtype)
     weights = np.where(X[:, 0] > 0, 1.0, 0.25)
     single = dtype == np.float32 and kind in ("network", "regression")
-    one = seeded(n_classes, kind, group_rows=True, **FULL).fit(X, y, weights)
+    one = seeded(n_classes, kind, merge_equal_rows=True, **FULL).fit(X, y, weights)
     plain = X.astype(np.float64) if single else X
-    other = seeded(n_classes, kind, group_rows=False, **FULL).fit(plain, y, weights)
+    other = seeded(n_classes, kind, merge_equal_rows=False, **FULL).fit(plain, y, weights)
     assert grouped_fits == [20]
-    for name in vars(one).keys() - {"group_rows"}:
+    for name in vars(one).keys() - {"merge_equal_rows"}:
         if name in ("coef_", "coefs_", "intercept_", "intercepts_"):
             for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
                 assert a.dtype == (np.float32 if single else np.float64)
@@ -322,7 +322,7 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
             y[0], y[1] = 0, 1
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                model = seeded(kind=kind, group_rows=True, **parameters).fit(X, y)
+                model = seeded(kind=kind, merge_equal_rows=True, **parameters).fit(X, y)
             model.__dict__.pop("_fitted_releases")  # each has a random id
             pickles.append((pickle.dumps(model), repr(model), [str(each.message) for each in caught]))
         assert len(set(grouped_fits)) == 3
@@ -333,7 +333,7 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
 def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(draw, kind, grouped_fits, monkeypatch):
     """A replay: the second fit is given what the first one released. A muted row is a group of its own, of weight 0."""
     X, y = repeated(draw)
-    accountant_free, inputs, outputs = {"group_rows": True, "max_grad_norm": 0.05, **FULL}, [], []
+    accountant_free, inputs, outputs = {"merge_equal_rows": True, "max_grad_norm": 0.05, **FULL}, [], []
     release = GaussianMechanism.release
 
     def recorded(self, value, source):
@@ -384,7 +384,7 @@ def test_neighbours_on_either_side_of_the_choice(draw, kind, grouped_fits, monke
 @pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
 def test_a_seed_gives_the_same_fit_again(draw, kind, parameters):
     X, y = repeated(draw)
-    one, other = (seeded(kind=kind, group_rows=True, **parameters).fit(X, y) for _ in range(2))
+    one, other = (seeded(kind=kind, merge_equal_rows=True, **parameters).fit(X, y) for _ in range(2))
     again = [model.partial_fit(X, y) for model in (one, other)]
     for name in PUBLISHED[type(one)].keys() | released(one):
         if name not in ("privacy_event_",):
@@ -396,7 +396,10 @@ def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
     """Scores on its own rows, with little noise, as good as those of a fit to all of them."""
     X, y = repeated(draw, n=4000)
     public = {"epsilon": None, "noise_multiplier": 0.3, "sampling_rate": 0.25, "max_iter": 30}
-    scores = [seeded(kind=kind, group_rows=group_rows, **public).fit(X, y).score(X, y) for group_rows in (True, False)]
+    scores = [
+        seeded(kind=kind, merge_equal_rows=merge_equal_rows, **public).fit(X, y).score(X, y)
+        for merge_equal_rows in (True, False)
+    ]
     assert grouped_fits == [20]
     assert abs(scores[0] - scores[1]) < 0.1
     assert scores[0] > 0.3
@@ -411,11 +414,11 @@ def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
         ("linear", np.float64, FULL, True), ("linear", np.float32, FULL, True), ("trees", np.float32, FULL, True),
         ("linear", np.float64, {"sampling_rate": 0.5, "max_iter": 2}, True),
         ("linear", np.float64, {"sampling_rate": 0.49, "max_iter": 2}, False),
-        ("linear", np.float64, {**FULL, "group_rows": False}, False),
-        ("linear", np.float64, {"sampling_rate": 0.1, "max_iter": 2, "group_rows": True}, True),
+        ("linear", np.float64, {**FULL, "merge_equal_rows": False}, False),
+        ("linear", np.float64, {"sampling_rate": 0.1, "max_iter": 2, "merge_equal_rows": True}, True),
         ("network", np.float64, FULL, True), ("network", np.float32, FULL, False),
         ("network", np.float32, {**FULL, "adjacency": "add_remove", "n_samples_public": 300}, True),
-        ("network", np.float32, {**FULL, "group_rows": True}, True),
+        ("network", np.float32, {**FULL, "merge_equal_rows": True}, True),
         ("regression", np.float32, FULL, False), ("trees regression", np.float64, FULL, True),
     ],
 )  # fmt: skip
@@ -440,7 +443,7 @@ def test_auto_leaves_small_tables_as_they_are(draw, grouped_fits):
 def test_columns_of_embedded_rows_are_grouped_by_their_codes(draw, grouped_fits):
     X, y = repeated(draw)
     Z = PublicTreesEmbedding(9, 3, bounds=(-1.0, 1.0), random_state=0).fit_transform(X)
-    one, other = (seeded(group_rows=group_rows, **FULL).fit(Z, y) for group_rows in (True, False))
+    one, other = (seeded(merge_equal_rows=merge_equal_rows, **FULL).fit(Z, y) for merge_equal_rows in (True, False))
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=0, atol=1e-9)
     assert grouped_fits[0] <= 20
 
@@ -451,7 +454,7 @@ def test_another_choice_is_refused_before_any_charge(draw, kind, value):
     X, y = repeated(draw)
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match=r"\Agroup_rows=.* is not known: use True, False or 'auto'\.\Z"):
-        seeded(kind=kind, group_rows=value, accountant=accountant).fit(X, y)
+        seeded(kind=kind, merge_equal_rows=value, accountant=accountant).fit(X, y)
     assert len(accountant.history) == 0
 
 
@@ -459,7 +462,7 @@ def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
     X = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100, 3))
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match=r"\Agroup_rows=True with rows that are not in memory.*False\.\Z"):
-        seeded(group_rows=True, classes=[0, 1], accountant=accountant).fit(X, np.arange(100) % 2)
+        seeded(merge_equal_rows=True, classes=[0, 1], accountant=accountant).fit(X, np.arange(100) % 2)
     assert len(accountant.history) == 0
 
 
@@ -476,7 +479,7 @@ def test_rows_are_compared_after_the_charge(draw, monkeypatch):
         return find(*arguments)
 
     monkeypatch.setattr(skdp._training.estimator, "find_groups", recorded)
-    model = seeded(accountant=accountant, group_rows=True, **FULL)
+    model = seeded(accountant=accountant, merge_equal_rows=True, **FULL)
     model.fit(X, y)
     assert charged == [1]
     with pytest.raises(BudgetExceededError):
@@ -493,7 +496,7 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
 
     monkeypatch.setattr(skdp._training.estimator, "find_groups", interrupted)
     with pytest.warns(UserWarning, match="after 0 of 30 steps"):
-        model = seeded(accountant=accountant, group_rows=True, **FULL).fit(X, y)
+        model = seeded(accountant=accountant, merge_equal_rows=True, **FULL).fit(X, y)
     assert len(accountant.history) == 1
     assert model.n_steps_ == 0
     np.testing.assert_array_equal(model.coef_, 0.0)
@@ -503,7 +506,7 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
 @pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
 def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path, monkeypatch):
     X, y = repeated(draw)
-    public = {"group_rows": True, **parameters}
+    public = {"merge_equal_rows": True, **parameters}
     whole = seeded(kind=kind, **public).fit(X, y)
     path = tmp_path / "run.npz"
     with monkeypatch.context() as patch:
@@ -515,8 +518,8 @@ def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path,
         assert_same_value(name, getattr(whole, name), getattr(resumed, name))
 
 
-@pytest.mark.parametrize("group_rows", [True, "auto"])
-def test_a_file_does_not_tell_how_rows_repeat(draw, group_rows, tmp_path, monkeypatch, grouped_fits):
+@pytest.mark.parametrize("merge_equal_rows", [True, "auto"])
+def test_a_file_does_not_tell_how_rows_repeat(draw, merge_equal_rows, tmp_path, monkeypatch, grouped_fits):
     """Positions of the streams of a seeded, sampled run are the same; by itself such a run is not grouped."""
     monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
@@ -526,23 +529,23 @@ def test_a_file_does_not_tell_how_rows_repeat(draw, group_rows, tmp_path, monkey
         y[0], y[1] = 0, 1
         path = tmp_path / f"{n_distinct}.npz"
         with pytest.raises(SystemError):
-            seeded(checkpoint=path, group_rows=group_rows, **POISSON).fit(X, y)
+            seeded(checkpoint=path, merge_equal_rows=merge_equal_rows, **POISSON).fit(X, y)
         with np.load(path) as file:
             header = {**json.loads(bytes(file["header"])), "receipt": ""}
         headers.append(header)
     assert headers[0] == headers[1] == headers[2]
-    assert len(grouped_fits) == (3 if group_rows is True else 0)
+    assert len(grouped_fits) == (3 if merge_equal_rows is True else 0)
     assert headers[0]["n_done"] == 12
-    assert (headers[0]["positions"][0] == [0, 0]) == (group_rows is True)
+    assert (headers[0]["positions"][0] == [0, 0]) == (merge_equal_rows is True)
 
 
 def test_threads_change_no_bit(draw):
     X, y = repeated(draw)
-    one, other = (seeded(group_rows=True, n_jobs=n_jobs, **FULL).fit(X, y) for n_jobs in (1, 2))
+    one, other = (seeded(merge_equal_rows=True, n_jobs=n_jobs, **FULL).fit(X, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
 def test_a_network_publishes_parameters_of_the_dtype_of_its_rows(draw):
     X, y = repeated(draw, dtype=np.float32)
-    model = DPMLPClassifier((4,), classes=[0, 1], group_rows=True, sampling_rate=1.0, max_iter=3).fit(X, y)
+    model = DPMLPClassifier((4,), classes=[0, 1], merge_equal_rows=True, sampling_rate=1.0, max_iter=3).fit(X, y)
     assert {coef.dtype for coef in model.coefs_} == {np.dtype(np.float32)}

@@ -809,6 +809,6 @@ def test_a_report_says_that_time_depends_on_rows_that_repeat(model):
     """Unless no row is grouped; and it says the same whether any was."""
     on = dict(wording.not_covered(facts_of(fit(model()))))["Time"]
     assert "depend on rows: on how many of them differ" in on
-    assert dict(wording.not_covered(facts_of(fit(model(group_rows=True)))))["Time"] == on
-    off = dict(wording.not_covered(facts_of(fit(model(group_rows=False)))))["Time"]
+    assert dict(wording.not_covered(facts_of(fit(model(merge_equal_rows=True)))))["Time"] == on
+    off = dict(wording.not_covered(facts_of(fit(model(merge_equal_rows=False)))))["Time"]
     assert off == "How long a fit takes may depend on rows."

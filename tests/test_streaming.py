@@ -1171,7 +1171,7 @@ def test_a_map_of_unnamed_classes_or_of_several_labels_is_an_array_like_any_othe
 def test_rows_that_joblib_maps_are_those_of_one_process():
     """It maps large arrays to send them to its processes, which fit as this one does."""
     X, y, _ = arrays()
-    estimator = logistic(sampling_rate=0.1, group_rows=True)
+    estimator = logistic(sampling_rate=0.1, merge_equal_rows=True)
     work = Parallel(n_jobs=2, max_nbytes=1)
     there = work(delayed(lambda X, y: (type(X), clone(estimator).fit(X, y).coef_))(X, y) for _ in range(2))
     here = clone(estimator).fit(X, y).coef_

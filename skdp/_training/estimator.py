@@ -65,14 +65,15 @@ class GradientEstimator(PrivateEstimator):
     """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
-    lot_size, sampling_rate, max_iter, warm_start, group_rows, verbose, weight_bound``. They define the model and its
-    outputs by the methods below. Outputs are described by a public value that has `n_outputs`, the number of outputs.
+    lot_size, sampling_rate, max_iter, warm_start, merge_equal_rows, verbose, weight_bound``. They define the model and
+    its outputs by the methods below. Outputs are described by a public value that has `n_outputs`, the number of
+    outputs.
     """
 
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart
     _outputs_parameter = ""  # that names the outputs
 
-    group_rows: Any
+    merge_equal_rows: Any
     weight_bound: Any
     _starts_anew = True  # while a run is planned: whether it is the first one
 
@@ -119,7 +120,7 @@ class GradientEstimator(PrivateEstimator):
 
     def _limit_of_groups(self, n_rows: int, run: Run, *, by_place: bool) -> GroupLimit | None:
         """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
-        chosen, sampling = self._check_group_rows(), run.plan.sampling
+        chosen, sampling = self._check_merge_equal_rows(), run.plan.sampling
         if chosen != "auto":
             return GroupLimit.none() if chosen else None
         if by_place:
@@ -273,9 +274,9 @@ class GradientEstimator(PrivateEstimator):
                 "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
                 "weight_bound."
             )
-        if source is not None and self._check_group_rows() is True:
+        if source is not None and self._check_merge_equal_rows() is True:
             raise ValueError(
-                "group_rows=True with rows that are not in memory, which are not grouped: choose 'auto' or False."
+                "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."
             )
         return source
 
@@ -295,7 +296,7 @@ class GradientEstimator(PrivateEstimator):
                 f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
                 "fit anew; set checkpoint=None and warm_start=False."
             )
-        self._check_group_rows()
+        self._check_merge_equal_rows()
         self._weight_reader()
         named = self._named_outputs()
         outputs, n = self._assumed_outputs() if named is None else named, self._public_n_samples(n_samples)
@@ -330,7 +331,7 @@ class GradientEstimator(PrivateEstimator):
                 f"adjacency={self.adjacency!r} differs from the {self.adjacency_!r} of earlier runs, and two "
                 "kinds of neighbours have no joint price: use the same, or start again with fit and warm_start=False."
             )
-        self._check_group_rows()
+        self._check_merge_equal_rows()
         self._weight_reader()
         terms = self._settle_delta(terms, shape[0], self.delta_ if warm else None)
         self._check_outputs(outputs)
@@ -512,13 +513,13 @@ class GradientEstimator(PrivateEstimator):
             return {}
         return {_WEIGHT_BOUND: WeightPurchase.beside_steps(self.adjacency, sampling.rate, n_steps)}
 
-    def _check_group_rows(self) -> bool | str:
-        """Return `group_rows`: True, False or "auto"."""
-        if isinstance(self.group_rows, bool | np.bool_):
-            return bool(self.group_rows)
-        if isinstance(self.group_rows, str) and self.group_rows == "auto":
+    def _check_merge_equal_rows(self) -> bool | str:
+        """Return `merge_equal_rows`: True, False or "auto"."""
+        if isinstance(self.merge_equal_rows, bool | np.bool_):
+            return bool(self.merge_equal_rows)
+        if isinstance(self.merge_equal_rows, str) and self.merge_equal_rows == "auto":
             return "auto"
-        raise ValueError(f"group_rows={show(self.group_rows)} is not known: use True, False or 'auto'.")
+        raise ValueError(f"merge_equal_rows={show(self.merge_equal_rows)} is not known: use True, False or 'auto'.")
 
     def _weight_reader(self) -> WeightReader:
         """Return what reads weights of rows, or refuse `weight_bound`."""

@@ -119,7 +119,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
-    group_rows : {"auto", True, False}, default="auto"
+    merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
         mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
         and eight times as many as there are distinct ones. True does so in any case. How long a fit takes then depends
@@ -295,7 +295,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         accountant: Any = None,
         checkpoint: Any = None,
         warm_start: bool = False,
-        group_rows: bool | str = "auto",
+        merge_equal_rows: bool | str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -328,7 +328,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         self.accountant = absolute_path(accountant)
         self.checkpoint = checkpoint
         self.warm_start = warm_start
-        self.group_rows = group_rows
+        self.merge_equal_rows = merge_equal_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -129,7 +129,7 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
-    group_rows : {"auto", True, False}, default="auto"
+    merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
         mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
         and eight times as many as there are distinct ones, and where rows are float64: those that are grouped are
@@ -278,7 +278,7 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         accountant: Any = None,
         checkpoint: Any = None,
         warm_start: bool = False,
-        group_rows: bool | str = "auto",
+        merge_equal_rows: bool | str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -316,7 +316,7 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         self.accountant = absolute_path(accountant)
         self.checkpoint = checkpoint
         self.warm_start = warm_start
-        self.group_rows = group_rows
+        self.merge_equal_rows = merge_equal_rows
         self.random_state = random_state
         self.verbose = verbose
 

@@ -211,11 +211,13 @@ def _parts(facts: Facts) -> list[dict[str, str]]:
 
 def _time(facts: Facts) -> str:
     """What the time of a fit may tell."""
-    chosen = [each["value"] for each in facts["public"]["parameters"] if each["name"].split("__")[-1] == "group_rows"]
+    chosen = [
+        each["value"] for each in facts["public"]["parameters"] if each["name"].split("__")[-1] == "merge_equal_rows"
+    ]
     if any(value != "False" for value in chosen):
         return (
             "Time and memory of a fit depend on rows: on how many of them differ, where equal ones are computed once "
-            "(group_rows)."
+            "(merge_equal_rows)."
         )
     return "How long a fit takes may depend on rows."
 
