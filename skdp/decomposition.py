@@ -20,6 +20,7 @@ from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._fit.releases import new_release
 from skdp._threads import blas_within_quota, single_threaded_blas
 from skdp._training.threads import Crew
+from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
     FitTerms,
@@ -30,7 +31,7 @@ from skdp.base import (
     warn_of_weak_delta,
 )
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Doubles, Moments, MomentSum, UnitBall, mean_weight, sensitivity
+from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
 from skdp.mechanisms.streams import SecretStream
 

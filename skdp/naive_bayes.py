@@ -18,8 +18,8 @@ from skdp._checks.parameters import absolute_path, show
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._checks.weights import WeightReader, read_weights, warn_of_no_bound
 from skdp._guard.inspections import report_inspection
+from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
-from skdp.mechanisms.second_moments import Doubles
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels.updates import move_towards
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 
 _EMA_SHARE = 0.1
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._fit.releases import Release
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.exceptions import warn
 from skdp.mechanisms.streams import SecretStream
 

@@ -38,11 +38,11 @@ from skdp._training.models.bound_rows import Model
 from skdp._training.models.grouped import GroupedModel
 from skdp._training.models.groups import GroupLimit, find_groups, taken
 from skdp._training.noise_stages import Stage, falling_noise
-from skdp._training.optimizers import Vector
 from skdp._training.plan import event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run import Plan, Run, Targets
 from skdp._training.run_lock import RunLock
+from skdp._typing import Vector
 from skdp.accounting import DpEvent, calibrate_noise_multiplier, compose, resolve_accountant
 from skdp.base import (
     Budget,

@@ -8,8 +8,9 @@ from typing import Any
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint, Streams, TrainingState
 from skdp._training.models.bound_rows import Model
-from skdp._training.optimizers import Optimizer, Vector
+from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan
+from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 
 

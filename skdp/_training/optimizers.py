@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._kernels.updates import adam_update, momentum_update, shrink
+from skdp._typing import Vector
 
-Vector = NDArray[np.floating]
 Schedule = Callable[[int], float]
 
 

@@ -23,10 +23,10 @@ from skdp._fit.private_step import step_of
 from skdp._fit.releases import forget, publish
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
+from skdp._typing import Doubles
 from skdp.ensemble.importances import importances
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees
-from skdp.mechanisms.second_moments import Doubles
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column

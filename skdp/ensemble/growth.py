@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 
 _OCTAVES = 8.0

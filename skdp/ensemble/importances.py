@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skdp._typing import Doubles
 from skdp.ensemble.trees import Trees
-from skdp.mechanisms.second_moments import Doubles
 from skdp.preprocessing.schema.blocks import Block
 
 

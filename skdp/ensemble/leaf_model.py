@@ -18,6 +18,7 @@ from skdp._training import one_hot_defaults as rules
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._training.recipes.lookups import OneHotRuns
 from skdp._training.run import Plan, Run, Targets
+from skdp._typing import Doubles
 from skdp.base import Budget, FitTerms
 from skdp.ensemble.embedding import (
     PublicTreesEmbedding,
@@ -28,7 +29,6 @@ from skdp.ensemble.embedding import (
 )
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.second_moments import Doubles
 from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
 from skdp.preprocessing.schema.table_schema import TableSchema
 

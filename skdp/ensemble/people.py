@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
+from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import released
 from skdp.preprocessing.schema.blocks import Block

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels.trees import write_leaves
+from skdp._typing import Doubles
 from skdp.ensemble.growth import grow, views_of
-from skdp.mechanisms.second_moments import Doubles
 from skdp.preprocessing.schema.blocks import Block
 
 _WORD = 64

@@ -19,11 +19,11 @@ from skdp._training.models.columns import MOST_PARAMETERS, ColumnModel
 from skdp._training.models.linear import LinearGeometry, LinearModel, clipped_scores
 from skdp._training.models.one_hot import OneHotGeometry
 from skdp._training.models.wide_linear import WideLinearModel, is_wide
-from skdp._training.optimizers import Vector
 from skdp._training.outputs.classes import GradientClassifier, Outputs
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipes.lookups import PerhapsOneHotRuns
 from skdp._training.run import Plan, Run
+from skdp._typing import Vector
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream

@@ -29,8 +29,9 @@ from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_
 from skdp._guard.inspections import report_inspection
 from skdp._training.models.linear import clipped_scores
 from skdp._training.threads import Crew
+from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
-from skdp.mechanisms.second_moments import Doubles, Moments, MomentSum, UnitBall, sensitivity
+from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights
 
 INTERCEPT = 0.2

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from skdp._kernels.gram import add_gram, add_rows, rows_into_ball
 from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
-
-Doubles = NDArray[np.float64]
+from skdp._typing import Doubles
 
 BLOCK_ROWS = SUMMED_ROWS
 """Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""

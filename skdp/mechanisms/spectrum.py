@@ -7,7 +7,7 @@ from scipy.linalg import eigh, eigh_tridiagonal
 from scipy.linalg.blas import dsymv
 
 from skdp._threads import single_threaded_blas
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 
 FEW_COLUMNS = 1024
 """Up to them a decomposition takes a moment on one thread."""

@@ -13,10 +13,10 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
+from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.accounting.events.specifications import read_real
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 
 Bounds = tuple[float, float] | None

@@ -21,8 +21,8 @@ from skdp._checks.cells import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import check_count, show
 from skdp._checks.table import CellValues, Table, as_keys
 from skdp._config import report_leak
+from skdp._typing import Doubles
 from skdp.accounting.events.specifications import read_real
-from skdp.mechanisms.second_moments import Doubles
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import count
 

@@ -13,7 +13,7 @@ from skdp._training.dask.engine import Asking, constant, despite_restarts, in_a_
 from skdp._training.dask.lots import PartitionLot, lots_of_step
 from skdp._training.dask.partitions import add_sums, gather_partitions, sum_partition, sum_partitions
 from skdp._training.models.bound_rows import Model
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 

@@ -12,7 +12,7 @@ from skdp._kernels import columns as kernel
 from skdp._kernels.linear import N_FACTS, add_all_columns
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import LinearGeometry
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 
 MOST_PARAMETERS = 2048
 """Parameters up to which a tile of rows stays in cache, and products are too small for BLAS."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.groups import Groups
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 

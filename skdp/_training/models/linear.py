@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skdp._kernels import linear as kernel
 from skdp._kernels import row_scales as scaling
 from skdp._training.models.bound_rows import Model
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 
 _SEGMENT_ROWS = 4096  # least rows of a segment
 _MAX_SEGMENTS = 32

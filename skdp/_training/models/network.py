@@ -35,8 +35,8 @@ from skdp._kernels import dense as kernel
 from skdp._kernels import losses, spans, tiles
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import row_scales
-from skdp._training.optimizers import Vector
 from skdp._training.threads import Crew
+from skdp._typing import Vector
 
 ACTIVATIONS = {
     "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,

@@ -16,7 +16,7 @@ from skdp._kernels import losses
 from skdp._kernels import one_hot as kernel
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import n_segments
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
 _ROWS = 2048  # of a block, which stays in cache

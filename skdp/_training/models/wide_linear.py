@@ -12,7 +12,7 @@ from skdp._kernels import linear as kernel
 from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._threads import blas_threads, single_threaded_blas
 from skdp._training.models.linear import LinearGeometry, LinearModel
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 
 _BLOCK = 128  # rows of one product; more rows would need more slack for rounding
 _BLOCK_VALUES = 1 << 21  # numbers in the rows of one product: it stays in cache

@@ -15,10 +15,10 @@ from skdp._training import defaults as linear_rule
 from skdp._training import one_hot_defaults as rules
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
-from skdp._training.optimizers import Vector
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipes.linear_recipe import LinearRuns
 from skdp._training.run import Plan, Run, Targets
+from skdp._typing import Vector
 from skdp.base import Budget, FitTerms, StepPlan
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream

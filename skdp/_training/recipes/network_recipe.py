@@ -16,18 +16,10 @@ from skdp._training.averaging import Averaging, ema_average, last_iterate, tail_
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
 from skdp._training.noise_stages import Stage
-from skdp._training.optimizers import (
-    Optimizer,
-    Schedule,
-    Vector,
-    adam,
-    constant,
-    cosine_decay,
-    linear_decay,
-    momentum_sgd,
-)
+from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import Plan, Run
+from skdp._typing import Vector
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream

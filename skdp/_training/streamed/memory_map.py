@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from skdp._checks.cells import values_of
 from skdp._checks.rows import check_shape
 from skdp._checks.sources import BlockRecipe, after_the_charge
-from skdp._training.optimizers import Vector
 from skdp._training.streamed.blocks import BlockSource
 from skdp._training.streamed.files import state_of
 from skdp._training.streamed.streamed_model import Order, RowBlock, StreamedModel
+from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 

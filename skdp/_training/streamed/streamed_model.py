@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.sources import BlockRecipe, after_the_charge
 from skdp._training.models.bound_rows import Model
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, Sampling
 from skdp.mechanisms.streams import SecretStream
 

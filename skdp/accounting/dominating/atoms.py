@@ -37,7 +37,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formulas.numeric import Floats, sampled_loss
+from skdp._typing import Doubles
+
+from ..formulas.numeric import sampled_loss
 
 __all__ = ["REVEALED", "LossAtoms", "mix"]
 
@@ -60,13 +62,13 @@ class LossAtoms:
         Mass of Q where P has none.
     """
 
-    loss: Floats
-    log_weight: Floats
+    loss: Doubles
+    log_weight: Doubles
     infinite: float = 0.0
     missing: float = 0.0
 
     @classmethod
-    def of(cls, loss: Floats, log_weight: Floats, infinite: float = 0.0, missing: float = 0.0) -> LossAtoms:
+    def of(cls, loss: Doubles, log_weight: Doubles, infinite: float = 0.0, missing: float = 0.0) -> LossAtoms:
         """Sort losses, and leave out what has no mass."""
         kept = np.flatnonzero(log_weight > -math.inf)
         order = kept[np.argsort(loss[kept], kind="stable")]

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from ..formulas.quadrature import MOST, number_of_nodes, rule
 from .atoms import LossAtoms
 
@@ -31,19 +32,19 @@ class Tails(NamedTuple):
     q_above: float = 0.0
 
 
-Density = Callable[[Floats], tuple[Floats, Floats]]
+Density = Callable[[Doubles], tuple[Doubles, Doubles]]
 
 
-def _log_sum(logs: Floats) -> Floats:
+def _log_sum(logs: Doubles) -> Doubles:
     """Log of the sum of e^logs over the last axis."""
     top = logs.max(axis=-1)
     safe = np.where(top > -math.inf, top, 0.0)
     with np.errstate(divide="ignore"):
-        result: Floats = safe + np.log(np.exp(logs - safe[..., None]).sum(axis=-1))
+        result: Doubles = safe + np.log(np.exp(logs - safe[..., None]).sum(axis=-1))
     return result
 
 
-def _split(knots: Floats, at_knots: Floats, density: Density, slope: Floats) -> tuple[Floats, Floats]:
+def _split(knots: Doubles, at_knots: Doubles, density: Density, slope: Doubles) -> tuple[Doubles, Doubles]:
     """For each cell the log mass that goes to its lower and to its upper end."""
     half = 0.5 * np.diff(knots)[:, None]
     node, weight = rule(number_of_nodes(float((half[:, 0] * slope).max())))
@@ -57,7 +58,7 @@ def _split(knots: Floats, at_knots: Floats, density: Density, slope: Floats) -> 
 
 
 def connect(
-    knots: Floats, density: Density, slope: Floats | float, tails: Tails, extra: tuple[Floats, Floats] | None = None
+    knots: Doubles, density: Density, slope: Doubles | float, tails: Tails, extra: tuple[Doubles, Doubles] | None = None
 ) -> LossAtoms:
     """The pair of two densities, of which the loss rises with the place.
 

@@ -35,7 +35,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from ..formulas.numeric import Floats, sampled_loss
+from skdp._typing import Doubles
+
+from ..formulas.numeric import sampled_loss
 from .atoms import REVEALED, LossAtoms
 from .cells import Tails, connect
 
@@ -63,7 +65,7 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 Parts = tuple[tuple[float, float], ...]
 
 
-def _log_mixture(parts: Parts, z: Floats) -> Floats:
+def _log_mixture(parts: Parts, z: Doubles) -> Doubles:
     """log sum p e^{c z - c^2/2}, to full relative accuracy near 0 and without overflow."""
     if len(parts) == 1:
         ((_, shift),) = parts
@@ -75,7 +77,7 @@ def _log_mixture(parts: Parts, z: Floats) -> Floats:
         near += p * np.expm1(np.minimum(y, 30.0))
         far += p * np.exp(y - top)
     small = (near > -0.5) & (top < 30.0)
-    result: Floats = np.where(small, np.log1p(np.where(small, near, 0.0)), top + np.log(far))
+    result: Doubles = np.where(small, np.log1p(np.where(small, near, 0.0)), top + np.log(far))
     return result
 
 
@@ -104,7 +106,7 @@ def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1
     cells = min(math.ceil((top - bottom) / width), _MOST_CELLS)
     knots = np.linspace(bottom, top, cells + 1)
 
-    def density(z: Floats) -> tuple[Floats, Floats]:
+    def density(z: Doubles) -> tuple[Doubles, Doubles]:
         log_p = _log_mixture(plus, z)
         return log_p - _log_mixture(minus, -z), log_p - 0.5 * z * z - _LOG_SQRT_2PI
 
@@ -125,7 +127,7 @@ def laplace(size: float) -> LossAtoms:
     bottom = max(-size, size - _DEEP)
     knots = np.linspace(bottom, size, max(_CELLS, math.ceil((size - bottom) * 200.0)) + 1)
 
-    def density(loss: Floats) -> tuple[Floats, Floats]:
+    def density(loss: Doubles) -> tuple[Doubles, Doubles]:
         return loss, 0.5 * (loss - size) - math.log(4.0)
 
     below = 0.0
@@ -148,7 +150,7 @@ def bounded_range(epsilon: float) -> LossAtoms:
     knots = np.linspace(bottom, epsilon, max(_CELLS, math.ceil((epsilon - bottom) * 200.0)) + 1)
     log_scale = math.log(2.0) + math.log(-math.expm1(-epsilon))
 
-    def density(loss: Floats) -> tuple[Floats, Floats]:
+    def density(loss: Doubles) -> tuple[Doubles, Doubles]:
         return loss, 0.5 * (loss - epsilon) - log_scale
 
     def below(x: float) -> float:
@@ -226,7 +228,7 @@ def _reach(spread: float, shift: int, order: float) -> int:
     return math.ceil(max(REACH * spread, (order - 1.0) * 2.0 * shift + _FURTHER * spread)) + 1
 
 
-def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[Floats, Floats]:
+def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[Doubles, Doubles]:
     """Integers, `shift` more to the right, and their log masses."""
     reach = _reach(spread, shift, order)
     x = np.arange(-reach - shift, shift + reach + 1, dtype=np.float64)
@@ -234,7 +236,7 @@ def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[Floats, 
     return x, squares - math.log(float(np.exp(squares).sum()))
 
 
-def _both_ways(q: float, log_mass: Floats, ahead: Floats, behind: Floats) -> tuple[Floats, Floats]:
+def _both_ways(q: float, log_mass: Doubles, ahead: Doubles, behind: Doubles) -> tuple[Doubles, Doubles]:
     """Losses, and log masses under P, of (1-q) F + q F(. - a) against (1-q) F + q F(. + a).
 
     `ahead` and `behind` are the logs of F(. - a) / F and of F(. + a) / F, `log_mass` that of F.
@@ -277,7 +279,7 @@ def sampled_laplace(q: float, size: float) -> LossAtoms:
     cells = min(max(_CELLS, math.ceil(2.0 * size / _WIDTH)), _MOST_CELLS)
     knots = np.linspace(-size, size, cells + cells % 2 + 1)  # 0 is one: the density has an edge there
 
-    def density(z: Floats) -> tuple[Floats, Floats]:
+    def density(z: Doubles) -> tuple[Doubles, Doubles]:
         log_mass = -np.abs(z) - math.log(2.0)
         return _both_ways(q, log_mass, np.abs(z) - np.abs(z - size), np.abs(z) - np.abs(z + size))
 

@@ -33,6 +33,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc
 
+from skdp._typing import Doubles
+
 from ..events.noise_events import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
@@ -53,7 +55,6 @@ from ..events.specifications import (
     PoissonSampledDpEvent,
     SampledWithoutReplacementDpEvent,
 )
-from ..formulas.numeric import Floats
 from .atoms import REVEALED, LossAtoms, mix
 from .noise import (
     MOST_SPREAD,
@@ -186,7 +187,7 @@ def _replaced_in_poisson(event: DpEvent, share: float, order: float) -> LossAtom
     return sampled_discrete_gaussian(share, event.standard_deviation, event.sensitivity, order)
 
 
-def copies(event: SampledWithReplacementDpEvent) -> tuple[Floats, float, float]:
+def copies(event: SampledWithReplacementDpEvent) -> tuple[Doubles, float, float]:
     """How often a record is in a sample that was drawn with replacement.
 
     Parameters

@@ -16,7 +16,9 @@ import sys
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from .numeric import Floats, bisect, sampled_loss
+from skdp._typing import Doubles
+
+from .numeric import bisect, sampled_loss
 
 __all__ = ["LOG_SQRT_2PI", "gaussian_delta", "gaussian_epsilon", "gaussian_mu", "log_delta_at", "mills_drop"]
 
@@ -168,6 +170,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return mu
 
 
-def mixture_loss(q: float, m: float, z: Floats) -> Floats:
+def mixture_loss(q: float, m: float, z: Doubles) -> Doubles:
     """log(1 - q + q e^{m z - m^2/2}), to full relative accuracy near 0 and without overflow."""
     return sampled_loss(q, m * z - 0.5 * m * m)

@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Floats", "Secant", "bisect", "least_delta", "minimize", "sampled_loss"]
+from skdp._typing import Doubles
 
-Floats = NDArray[np.float64]
+__all__ = ["Secant", "bisect", "least_delta", "minimize", "sampled_loss"]
+
 
 _NEARLY_ALL = 0.99  # sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q
 
@@ -22,11 +22,11 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _HALVINGS = 2200  # more than any bracket of doubles takes
 
 
-def sampled_loss(q: float, loss: Floats) -> Floats:
+def sampled_loss(q: float, loss: Doubles) -> Doubles:
     """log(1 - q + q e^loss), to full relative accuracy near 0 and without overflow."""
     if q == 1.0:
         return loss
-    near: Floats = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
+    near: Doubles = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
     if q > _NEARLY_ALL:
         near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
     if loss.size and loss.max() <= 30.0:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .numeric import Floats
+from skdp._typing import Doubles
 
 __all__ = ["ERROR", "MOST", "UNIT", "lifted", "nodes", "number_of_nodes", "rounding", "rule"]
 
@@ -55,7 +55,7 @@ def number_of_nodes(steepness: float) -> int:
     return next((k for k, most in MOST.items() if steepness <= most), max(MOST))
 
 
-def _split(knots: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
+def _split(knots: Doubles, slope: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     """Middles, half widths and steepness of cells, of which those that are too steep are divided."""
     half = 0.5 * np.diff(knots)
     steepness = half * slope
@@ -67,7 +67,7 @@ def _split(knots: Floats, slope: Floats) -> tuple[Floats, Floats, Floats]:
     return np.repeat(knots[:-1], parts) + half * (2.0 * place + 1.0), half, np.repeat(steepness / parts, parts)
 
 
-def nodes(knots: Floats, slope: Floats) -> tuple[Floats, Floats]:
+def nodes(knots: Doubles, slope: Doubles) -> tuple[Doubles, Doubles]:
     """Places and weights of a quadrature over cells, in no order.
 
     Parameters
@@ -92,7 +92,7 @@ def nodes(knots: Floats, slope: Floats) -> tuple[Floats, Floats]:
     return np.concatenate(places), np.concatenate(weights)
 
 
-def rule(k: int) -> tuple[Floats, Floats]:
+def rule(k: int) -> tuple[Doubles, Doubles]:
     """The nodes and weights on the interval from -1 to 1."""
     return _RULES[k]
 
@@ -116,7 +116,7 @@ def rounding(least: float, loss: float, size: float = 0.0) -> float:
     return UNIT * (8.0 * (abs(least) + loss + size) + 64.0)
 
 
-def lifted(loss: Floats, room: float, rate: float) -> Floats:
+def lifted(loss: Doubles, room: float, rate: float) -> Doubles:
     """Losses, larger by as much as makes up for an error of masses and of losses.
 
     Parameters
@@ -131,5 +131,5 @@ def lifted(loss: Floats, room: float, rate: float) -> Floats:
     -------
     array
     """
-    raised: Floats = loss + room * np.minimum(1.0, rate + np.abs(loss))
+    raised: Doubles = loss + room * np.minimum(1.0, rate + np.abs(loss))
     return raised

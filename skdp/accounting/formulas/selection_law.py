@@ -19,8 +19,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from skdp._typing import Doubles
+
 from ..events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
-from .numeric import Floats, bisect
+from .numeric import bisect
 
 __all__ = ["NumberOfTries", "halting_probability"]
 
@@ -68,7 +70,7 @@ def halting_probability(mean: float, shape: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _tables(tries: NumberOfTries) -> tuple[Floats, Floats]:
+def _tables(tries: NumberOfTries) -> tuple[Doubles, Doubles]:
     """P(K <= k) and P(K > k) for k = 0, 1, ..., each summed from its own end."""
     k = np.arange(tries._longest() + 1)
     mass = tries.pmf(k)
@@ -125,7 +127,7 @@ class NumberOfTries:
         """
         return RepeatAndSelectDpEvent(run, self.mean, self.shape)
 
-    def pmf(self, k: object) -> Floats:
+    def pmf(self, k: object) -> Doubles:
         """Compute the probability of `k` tries, elementwise.
 
         Parameters
@@ -153,7 +155,7 @@ class NumberOfTries:
             else:  # Gamma(n + eta) / (n! Gamma(eta)) = 1 / (n B(n, eta))
                 total = math.log(-math.expm1(self.shape * log_gamma))
                 logs = logs + self.shape * log_gamma - betaln(n, self.shape) - total
-        result: Floats = np.where(whole, np.exp(logs), 0.0)
+        result: Doubles = np.where(whole, np.exp(logs), 0.0)
         return result
 
     def pgf(self, x: float) -> float:
@@ -178,7 +180,7 @@ class NumberOfTries:
             return log_rest / log_gamma
         return math.expm1(-self.shape * log_rest) / math.expm1(-self.shape * log_gamma)
 
-    def slope(self, t: Floats) -> Floats:
+    def slope(self, t: Doubles) -> Doubles:
         """Compute phi'(1 - t), which bounds what an output keeps of its probability in the choice.
 
         Parameters
@@ -195,7 +197,7 @@ class NumberOfTries:
             return self.mean * np.exp(-self.mean * t)
         return self.mean * (1.0 + (1.0 / self.gamma - 1.0) * t) ** -(self.shape + 1.0)
 
-    def bend(self, t: Floats) -> Floats:
+    def bend(self, t: Doubles) -> Doubles:
         """Compute phi''(1 - t).
 
         Parameters
@@ -213,7 +215,7 @@ class NumberOfTries:
         rise = 1.0 / self.gamma - 1.0
         return (self.shape + 1.0) * rise / (1.0 + rise * t) * self.slope(t)
 
-    def chances(self, cells: int) -> Floats:
+    def chances(self, cells: int) -> Doubles:
         """Return chances t from 0 to 1 between which phi'(1 - t) changes by about the same factor.
 
         Parameters
@@ -230,7 +232,7 @@ class NumberOfTries:
         if self.poisson or self.mean == 1.0:
             return steps
         rise = 1.0 / self.gamma - 1.0
-        result: Floats = np.minimum(np.expm1(steps * math.log1p(rise)) / rise, 1.0)
+        result: Doubles = np.minimum(np.expm1(steps * math.log1p(rise)) / rise, 1.0)
         result[-1] = 1.0
         return result
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from ..formulas.quadrature import ERROR, rounding, rule
 from .discrete import AtomsPair
 from .pairs import Atoms, Pair
@@ -77,7 +78,7 @@ class LaplacePair:
         """`span` as it is: there is little to be saved."""
         return span
 
-    def _atoms(self, knots: Floats) -> Atoms:
+    def _atoms(self, knots: Doubles) -> Atoms:
         half = 0.5 * np.diff(knots)[:, None]
         # of densities e^{l/2} and e^{-l/2} in cells of up to a quarter: far below `ERROR`, and below that times `size`
         node, weight = rule(5)
@@ -96,7 +97,7 @@ class LaplacePair:
         loss, log_weight = np.concatenate([loss, top]), np.concatenate([log_weight, half_mass])
         return Atoms(loss, log_weight, low, 0.0).lift(self.error, self.rate)
 
-    def _knots(self) -> Floats:
+    def _knots(self) -> Doubles:
         bottom = max(-self.size, self.size - _DEEP)
         return np.linspace(bottom, self.size, max(8, math.ceil((self.size - bottom) * 4.0)) + 1)
 

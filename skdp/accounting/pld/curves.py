@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from .bounded import AnyPair
 from .choose_tilt import find_tilt
 from .grid import Composed, deltas_of
@@ -20,7 +21,7 @@ _LEAST_LOOK = 1 << 18  # work of one look, if there are many
 _LEAST_EPSILON = 1e-9  # shortest profile
 _STRIDE = 2.8  # between looks at one profile, in standard deviations: rounding spoils what is further off
 
-Curve = tuple[float, Callable[[Floats], Floats]]  # the epsilon to read it up to, and delta at epsilons
+Curve = tuple[float, Callable[[Doubles], Doubles]]  # the epsilon to read it up to, and delta at epsilons
 
 
 def _look(tilt: Tilt, least: float, error: float, work: int) -> Composed:
@@ -65,9 +66,9 @@ def compose_curve(directed: list[tuple[AnyPair, ...]], log_floor: float, accurac
         by_direction.append(looks)
         top = max(top, last)
 
-    def read(epsilons: Floats) -> Floats:
+    def read(epsilons: Doubles) -> Doubles:
         lowest = [np.min([deltas_of(look, epsilons) for look in part], axis=0) for part in by_direction]
-        result: Floats = np.max(lowest, axis=0)
+        result: Doubles = np.max(lowest, axis=0)
         return result
 
     return top, read

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from skdp._typing import Doubles
+
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import Directions, dominating, fixed_gaussian
-from ..formulas.numeric import Floats
 from ..formulas.quadrature import ERROR, rounding
 from ..releases import Releases
 from .pairs import Atoms
@@ -51,7 +52,7 @@ class AtomsPair:
         return min(self.pair.profile(0.0) * _SAFE, 1.0)
 
     @cached_property
-    def _raised(self) -> tuple[Floats, Floats]:
+    def _raised(self) -> tuple[Doubles, Doubles]:
         """Losses and masses, raised by as much as makes up for rounding."""
         atoms = self.atoms(float(self.pair.loss[0]), float(self.pair.loss[-1]))
         return atoms.loss, np.exp(atoms.log_weight)
@@ -75,7 +76,7 @@ class AtomsPair:
         return float(self._raised[0][np.searchsorted(self._raised[0], epsilon)])
 
     @cached_property
-    def _log_tails(self) -> tuple[Floats, Floats, Floats]:
+    def _log_tails(self) -> tuple[Doubles, Doubles, Doubles]:
         """Log of the mass of P below each loss and above it, and of that of Q above it."""
         log_p, log_q = self.pair.log_weight, self.pair.log_weight - self.pair.loss
         below = np.logaddexp.accumulate(log_p)

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from .bounded import AnyPair
 from .tilting import OUTSIDE, Tilt, centres
 
@@ -64,8 +65,8 @@ class GridRelease(NamedTuple):
 
     offset: float
     position: NDArray[np.int64]
-    log_mass: Floats
-    spread: tuple[Floats, Floats]
+    log_mass: Doubles
+    spread: tuple[Doubles, Doubles]
     low: float
     lost: float
     room: float
@@ -84,8 +85,8 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
     mass = np.bincount(slot + 1, raised, minlength=int(slot.max()) + 2)
     mass += np.bincount(slot, weight - raised, minlength=mass.size)
     spread = np.bincount(slot, raised * (1.0 - share), minlength=mass.size)
-    above: Floats = spread.astype(np.float64)
-    below: Floats = np.concatenate([[0.0], above[:-1]])
+    above: Doubles = spread.astype(np.float64)
+    below: Doubles = np.concatenate([[0.0], above[:-1]])
     mass[1] += atoms.low  # all of it has losses below the first atom's, hence below this point
     kept = mass > 0.0
     position = np.flatnonzero(kept) + first
@@ -95,7 +96,7 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
     )
 
 
-def release_moment(release: GridRelease, theta: float, h: float, gain: Floats | float = 0.0) -> float:
+def release_moment(release: GridRelease, theta: float, h: float, gain: Doubles | float = 0.0) -> float:
     """log E_P[e^{theta l + gain}] of one release, l the loss above its offset.
 
     Parameters
@@ -142,9 +143,9 @@ class Composed(NamedTuple):
         Least epsilon that may be read: below the window, and where tilting back was capped, masses are too small.
     """
 
-    loss: Floats
-    mass: Floats
-    untilt: Floats
+    loss: Doubles
+    mass: Doubles
+    untilt: Doubles
     last: int
     doubt: float
     log_scale: float
@@ -238,13 +239,13 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
     )
 
 
-def _centre(position: NDArray[np.int64], tilted: Floats) -> int:
+def _centre(position: NDArray[np.int64], tilted: Doubles) -> int:
     """The label that bears most of the mass if there is one, else the mean: phases of its multiples are small."""
     heaviest = int(np.argmax(tilted))
     return int(position[heaviest]) if tilted[heaviest] > _HEAVY else round(float(tilted @ position))
 
 
-def _times_power(power: Spectrum, spread: Floats, count: int) -> tuple[Spectrum, float]:
+def _times_power(power: Spectrum, spread: Doubles, count: int) -> tuple[Spectrum, float]:
     """`power` times the `count`-th power of a transform, and what its rounding is in proportion to.
 
     What falls below e^-80 becomes 0 and costs no logarithm. Where one label bears most of the mass x0, only the rest
@@ -282,7 +283,7 @@ def _rounding(power: Spectrum, apart: float, size: int) -> float:
     return 2.0 * float(np.abs(power).sum()) / size * unit * (apart + 1.0) + math.exp(-_FAINT)
 
 
-def deltas_of(found: Composed, epsilons: Floats) -> Floats:
+def deltas_of(found: Composed, epsilons: Doubles) -> Doubles:
     """Delta at rising epsilons, with everything left out added: looser far from where `found` was composed.
 
     Below the window, and where tilting back was capped, delta is 1.

@@ -14,7 +14,8 @@ import math
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from ..releases import Releases
 from .directions import whole_profile
 from .profiles import Profile, ProfilePair
@@ -46,7 +47,7 @@ def profile_pair(found: Releases, replace_one: bool, log_floor: float, accuracy:
     return ProfilePair.of(whole_profile(found, replace_one, log_floor, accuracy), 1)
 
 
-def _read(pair: ProfilePair, at: Floats) -> Floats:
+def _read(pair: ProfilePair, at: Doubles) -> Doubles:
     """Delta at many epsilons of at least 0."""
     return np.array([pair.delta_at(float(x)) for x in at])
 

@@ -29,8 +29,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skdp._typing import Doubles
+
 from ..formulas.gaussian import gaussian_epsilon
-from ..formulas.numeric import Floats
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .discrete import AtomsPair
 from .grid import Composed, GridRelease, release_moment
@@ -45,7 +46,7 @@ _TINY = 1e-9  # covers rounding and the quadrature of one release
 _WIDEST = 700.0  # width of a grid from which on no double holds its exponential, and nothing can be said
 
 
-def _own_mass(release: GridRelease) -> Floats:
+def _own_mass(release: GridRelease) -> Doubles:
     """Mass at each label without what the truncation moved up to the second."""
     mass = np.exp(release.log_mass)
     if release.low > 0.0 and mass.size > 1:
@@ -53,11 +54,11 @@ def _own_mass(release: GridRelease) -> Floats:
     return mass
 
 
-def _too_high(release: GridRelease, h: float) -> Floats:
+def _too_high(release: GridRelease, h: float) -> Doubles:
     """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
     below, above = release.spread
     ratio = (math.expm1(h) * below + math.expm1(-h) * above) / _own_mass(release)
-    result: Floats = np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
+    result: Doubles = np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
     return result
 
 
@@ -70,11 +71,11 @@ class _Shift(NamedTuple):
     """What `_bound_shift` needs of one release: tilted log weights, and how much too high each label is."""
 
     number: int
-    log_weight: Floats
-    shift: Floats
+    log_weight: Doubles
+    shift: Doubles
 
 
-def _drop_highest(count: int, log_weight: Floats, shift: Floats, share: float) -> _Shift:
+def _drop_highest(count: int, log_weight: Doubles, shift: Doubles, share: float) -> _Shift:
     """Without the labels most too high, of which `count` releases meet any with tilted mass `share` at most."""
     order = np.argsort(-shift)
     met = count * np.cumsum(np.exp(log_weight[order]))

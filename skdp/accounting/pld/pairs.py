@@ -27,8 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from skdp._typing import Doubles
+
 from ..formulas.gaussian import mixture_loss
-from ..formulas.numeric import Floats
 from ..formulas.quadrature import ERROR, lifted, nodes, rounding
 
 __all__ = ["Atoms", "Pair"]
@@ -45,8 +46,8 @@ class Atoms(NamedTuple):
     relative, and losses are raised (`lift`); it is 0 where atoms only serve to find out where to look.
     """
 
-    loss: Floats
-    log_weight: Floats
+    loss: Doubles
+    log_weight: Doubles
     low: float
     lost: float
     room: float = 0.0
@@ -59,18 +60,18 @@ class Atoms(NamedTuple):
         )
 
 
-def _mixture_place(q: float, m: float, loss: Floats) -> Floats:
+def _mixture_place(q: float, m: float, loss: Doubles) -> Doubles:
     """The z at which `mixture_loss` is `loss`; -inf below its infimum log(1 - q)."""
     if q == 1.0:
         return loss / m + 0.5 * m
     with np.errstate(divide="ignore", invalid="ignore"):
         near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / q, -1.0))
         far = loss - math.log(q) + np.log1p((q - 1.0) * np.exp(-np.maximum(loss, 30.0)))
-    place: Floats = np.where(loss <= 30.0, near, far) / m + 0.5 * m
+    place: Doubles = np.where(loss <= 30.0, near, far) / m + 0.5 * m
     return place
 
 
-def _asinh_exp(log_y: Floats) -> Floats:
+def _asinh_exp(log_y: Doubles) -> Doubles:
     """asinh(e^{log_y}) without overflow."""
     return np.where(log_y > 300.0, log_y + math.log(2.0), np.arcsinh(np.exp(np.minimum(log_y, 300.0))))
 
@@ -95,14 +96,14 @@ class Pair:
     m: float
     count: int
 
-    def loss(self, z: Floats) -> Floats:
+    def loss(self, z: Doubles) -> Doubles:
         """Privacy loss at `z`, rising."""
         if self.kind == "remove":
             return mixture_loss(self.q, self.m, z)
         mirrored = mixture_loss(self.q, self.m, -z)
         return -mirrored if self.kind == "add" else mixture_loss(self.q, self.m, z) - mirrored
 
-    def place(self, loss: Floats) -> Floats:
+    def place(self, loss: Doubles) -> Doubles:
         """The z with that loss, infinite where the loss cannot be reached."""
         if self.kind == "remove":
             return _mixture_place(self.q, self.m, loss)
@@ -115,7 +116,7 @@ class Pair:
             # e^{z m} = e^{l/2} (w + sqrt(1 + w^2)), w = (1-q) sinh(l/2) e^{m^2/2} / q, for l >= 0
             log_sinh = 0.5 * size + np.log(-np.expm1(-size)) - math.log(2.0)
         log_w = math.log1p(-self.q) - math.log(self.q) + 0.5 * self.m**2 + log_sinh
-        place: Floats = np.sign(loss) * (0.5 * size + _asinh_exp(log_w)) / self.m
+        place: Doubles = np.sign(loss) * (0.5 * size + _asinh_exp(log_w)) / self.m
         return place
 
     @property
@@ -180,7 +181,7 @@ class Pair:
         high = max(reach(rest, log_lost), self.m + reach(math.log(self.q), log_lost))
         return low, max(min(high, other), low + 1e-3)
 
-    def _knots(self, low: float, high: float) -> Floats:
+    def _knots(self, low: float, high: float) -> Doubles:
         """Points between which moments are smooth enough for four Gauss nodes."""
         points = [np.linspace(low, high, max(8, int((high - low) * 8.0)) + 1)]
         if self.q < 1.0:
@@ -192,7 +193,7 @@ class Pair:
         joined = np.concatenate(points)
         return np.unique(joined[(joined >= low) & (joined <= high)])
 
-    def _atoms(self, z: Floats, weight: Floats, low: float, high: float) -> Atoms:
+    def _atoms(self, z: Doubles, weight: Doubles, low: float, high: float) -> Atoms:
         loss = self.loss(z)
         base = -0.5 * z * z - _LOG_SQRT_2PI
         if self.kind == "remove":

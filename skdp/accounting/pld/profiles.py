@@ -31,7 +31,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from ..formulas.selection_law import NumberOfTries
 from .pairs import Atoms
 
@@ -45,18 +46,18 @@ _LONGEST = 4  # most that selection may move a profile, in lengths of its grid, 
 class Profile(NamedTuple):
     """Upper bounds of delta at rising epsilons, the first 0, for both directions of neighbours."""
 
-    loss: Floats
-    delta: Floats
+    loss: Doubles
+    delta: Doubles
 
 
 class _Lines(NamedTuple):
     """Straight lines x a - b, of which S(x) is the largest, or 0."""
 
-    a: Floats
-    b: Floats
+    a: Doubles
+    b: Doubles
 
 
-def _boundary(width: float, delta: Floats) -> tuple[Floats, Floats, Floats]:
+def _boundary(width: float, delta: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     """Largest w for each t: lines w = alpha t + beta, and the t from 0 to 1 between which each is used.
 
     Whichever line is used where, it is a bound: rounding of the knots does no harm.
@@ -71,7 +72,7 @@ def _boundary(width: float, delta: Floats) -> tuple[Floats, Floats, Floats]:
     return alpha, beta, np.concatenate([[0.0], knots, [1.0]])
 
 
-def _lines(tries: NumberOfTries, width: float, delta: Floats) -> _Lines:
+def _lines(tries: NumberOfTries, width: float, delta: Doubles) -> _Lines:
     """Lines above all x phi'(u) - phi'(u').
 
     Along a piece b = phi'(u') is, as a function of a = phi'(u), concave or convex throughout (a power for Poisson; else
@@ -98,13 +99,13 @@ def _largest_shift(lines: _Lines) -> float:
     return math.log(max(float(ratio.max()), 1.0)) if ratio.max() < math.inf else math.inf
 
 
-def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Floats:
+def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Doubles:
     """J_k at c_k = k width, k = 0..count: S on these points, and straight between, which is above a convex S."""
     x = np.exp(-width * np.arange(count + 1))
     s = np.maximum((lines.a[:, None] * x - lines.b[:, None]).max(axis=0), 0.0)
     s[-1] = 0.0
     slopes = np.concatenate([[mean], np.diff(s) / np.diff(x), [0.0]])
-    result: Floats = np.maximum(-np.diff(slopes), 0.0)
+    result: Doubles = np.maximum(-np.diff(slopes), 0.0)
     return result
 
 
@@ -123,7 +124,7 @@ def _most_shifted(base: Profile, tries: NumberOfTries, largest: float) -> Profil
     # the logs of a and b are known to about the size of their exponents times the unit of rounding
     rounding = 1e-15 * (4.0 + (tries.mean if tries.poisson else 1.0 + tries.shape))
     shift = min(shift, largest + rounding) * _SAFE
-    delta: Floats = np.minimum(base.delta * (tries.mean * _SAFE), 1.0)
+    delta: Doubles = np.minimum(base.delta * (tries.mean * _SAFE), 1.0)
     below = tries.mean * (-math.expm1(-shift) + float(base.delta[0])) * _SAFE
     return Profile(np.concatenate([[0.0], base.loss + shift]), np.concatenate([[min(below, 1.0)], delta]))
 
@@ -154,12 +155,12 @@ def select_best(base: Profile, tries: NumberOfTries) -> Profile:
     mirrored = base.delta[np.minimum(np.arange(count, 0, -1), n)]
     before = -np.expm1(-down) + np.exp(-down) * mirrored
     after = np.full(count, base.delta[-1])
-    delta: Floats = np.convolve(np.concatenate([before, base.delta, after]), jumps, "valid") * _SAFE
-    capped: Floats = np.minimum(delta, 1.0)
+    delta: Doubles = np.convolve(np.concatenate([before, base.delta, after]), jumps, "valid") * _SAFE
+    capped: Doubles = np.minimum(delta, 1.0)
     return Profile(np.linspace(0.0, width * (n + count), n + count + 1), capped)
 
 
-def _rises(profile: Profile) -> tuple[Floats, Floats]:
+def _rises(profile: Profile) -> tuple[Doubles, Doubles]:
     """tau times the slope of H to the left and to the right of each point; 0 beyond the last."""
     step, fall = np.diff(profile.loss), np.diff(profile.delta)
     with np.errstate(over="ignore"):

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
 
 __all__ = ["epsilon_of", "hockey_stick"]
 
 _ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached
 
 
-def hockey_stick(loss: Floats, mass: Floats, epsilon: float) -> float:
+def hockey_stick(loss: Doubles, mass: Doubles, epsilon: float) -> float:
     """Sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
 
     Parameters
@@ -29,7 +29,7 @@ def hockey_stick(loss: Floats, mass: Floats, epsilon: float) -> float:
     return float(mass[above:] @ -np.expm1(epsilon - loss[above:]))
 
 
-def epsilon_of(loss: Floats, mass: Floats, goal: float) -> float:
+def epsilon_of(loss: Doubles, mass: Doubles, goal: float) -> float:
     """Smallest epsilon at which the masses have a hockey-stick sum of at most `goal`.
 
     Parameters

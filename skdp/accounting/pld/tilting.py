@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from .bounded import AnyPair, LaplacePair, ResponsePair
 from .pairs import Atoms
 
@@ -63,7 +64,7 @@ def log_moment(atoms: Atoms, theta: float) -> float:
     return top + math.log(float(np.exp(np.maximum(logs - top, _FAINTEST)).sum()))
 
 
-def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, Floats]:
+def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, Doubles]:
     """K(theta), its derivative, and the tilted probabilities."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())

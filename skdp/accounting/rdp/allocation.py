@@ -30,7 +30,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from .mechanisms import log_factorial_rounding
 
 __all__ = ["allocation_rdp"]
@@ -41,7 +42,7 @@ _FURTHEST = 60.0  # nats
 _STEP = 0.7  # of the integral over log u, in units of 1 / sqrt(b), at most 1/8
 
 
-def _times(first: Floats, second: Floats) -> Floats:
+def _times(first: Doubles, second: Doubles) -> Doubles:
     """Log coefficients of the product of two power series, up to their common length."""
     n = first.size
     result = np.empty(n)
@@ -53,7 +54,7 @@ def _times(first: Floats, second: Floats) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _log_moments(m: float, steps: int) -> Floats:
+def _log_moments(m: float, steps: int) -> Doubles:
     """log E_Q[S^n] for n = 0 .. `_LARGEST`, rounded up."""
     n = np.arange(_LARGEST + 1.0)
     base = 0.5 * n * (n - 1.0) * m * m - gammaln(n + 1.0)
@@ -64,13 +65,13 @@ def _log_moments(m: float, steps: int) -> Floats:
         left >>= 1
         square = _times(square, square) if left else square
     rounding = log_factorial_rounding(_LARGEST) + 1e-13 * math.log2(steps + 1.0) * n
-    result: Floats = np.maximum(power + gammaln(n + 1.0) - n * math.log(steps), 0.0) + rounding
+    result: Doubles = np.maximum(power + gammaln(n + 1.0) - n * math.log(steps), 0.0) + rounding
     result[:2] = 0.0
     return result
 
 
 @lru_cache(maxsize=64)
-def _log_inverse_moments(m: float, steps: int) -> Floats:
+def _log_inverse_moments(m: float, steps: int) -> Doubles:
     """log E_Q[S^-b] for b = 0, 1, .., as far as the integrals are short, rounded up."""
     most = max(1, min(_LARGEST - 1, int(_FURTHEST * steps / (m * m))))
     # under the tilt of S^-b each z_i moves by about -b m / t, and log S by m times that
@@ -97,7 +98,7 @@ def _log_inverse_moments(m: float, steps: int) -> Floats:
     return np.concatenate([[0.0], np.maximum(total, 0.0) + 1e-12 * (3.0 + b[:, 0])])
 
 
-def _between(logs: Floats, order: float) -> float:
+def _between(logs: Doubles, order: float) -> float:
     """The chord of convex values at whole orders; infinite beyond the last."""
     low, high = math.floor(order), math.ceil(order)
     if high >= logs.size:

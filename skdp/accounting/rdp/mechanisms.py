@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
 
 __all__ = ["laplace_rdp", "log_factorial_rounding", "log_poisson_delta", "pure_rdp", "without_replacement_rdp"]
 
@@ -160,7 +160,7 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
     return min(unsampled, value / (alpha - 1.0))
 
 
-def log_poisson_delta(alpha: float, orders: Floats, values: Floats) -> float:
+def log_poisson_delta(alpha: float, orders: Doubles, values: Doubles) -> float:
     """log delta of one run at epsilon = log(1 + 1 / (alpha - 1)), for Theorem 6 of Papernot & Steinke 2022.
 
     Parameters

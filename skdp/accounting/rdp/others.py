@@ -37,6 +37,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from skdp._typing import Doubles
+
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import (
     COPIES_TAIL,
@@ -60,7 +62,6 @@ from ..events.sampling_events import (
     TruncatedSubsampledGaussianDpEvent,
 )
 from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
-from ..formulas.numeric import Floats
 from .allocation import allocation_rdp
 from .sampled import log1p_exp, log_excess, log_moment
 
@@ -98,7 +99,7 @@ def _log_moment_of(atoms: LossAtoms, alpha: float, more: float) -> float:
     return log1p_exp(float(np.logaddexp(total, more)))
 
 
-def _log_moments_of_noise(event: DpEvent, alpha: float, times: Floats) -> Floats:
+def _log_moments_of_noise(event: DpEvent, alpha: float, times: Doubles) -> Doubles:
     """Bounds on log E_Q[(P / Q)^alpha] of additive noise, for `times` the bound on a record."""
     if isinstance(event, GaussianDpEvent):
         return 0.5 * alpha * (alpha - 1.0) * (times / event.noise_multiplier) ** 2

@@ -27,8 +27,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
+from skdp._typing import Doubles
+
 from ..formulas.gaussian import mixture_loss
-from ..formulas.numeric import Floats
 from .mechanisms import log_factorial_rounding
 
 __all__ = ["log1p_exp", "log_excess", "log_moment"]
@@ -36,7 +37,7 @@ __all__ = ["log1p_exp", "log_excess", "log_moment"]
 _MAX_NODES = 1 << 16
 
 
-def log_excess(alpha: float, v: Floats) -> Floats:
+def log_excess(alpha: float, v: Doubles) -> Doubles:
     """Log of e^{alpha v} - 1 - alpha (e^v - 1), elementwise, -inf where it is 0."""
     w = alpha * v
     series, term = np.zeros_like(v), np.ones_like(v)

@@ -14,7 +14,8 @@ import math
 
 import numpy as np
 
-from ..formulas.numeric import Floats
+from skdp._typing import Doubles
+
 from ..formulas.selection_law import NumberOfTries
 
 __all__ = ["largest_gain"]
@@ -23,7 +24,7 @@ _CELLS = 2000
 _SAFE = 1.0 + 1e-12
 
 
-def largest_gain(tries: NumberOfTries, orders: Floats, values: Floats) -> float:
+def largest_gain(tries: NumberOfTries, orders: Doubles, values: Doubles) -> float:
     """Bound on log phi'(u) / phi'(v), u and v the chances under two neighbours that a try is not better.
 
     Parameters

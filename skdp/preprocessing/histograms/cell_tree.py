@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 
 _START = 32
 """Cells between public bounds to begin with, at most; at least half as many."""

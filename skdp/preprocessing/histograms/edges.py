@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.preprocessing.histograms.cell_tree import Cells
 
 _LEAST_BIN = 5.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.preprocessing.histograms.cell_tree import Cells
 
 _POWERS = 2.0 ** np.arange(-128, 129)

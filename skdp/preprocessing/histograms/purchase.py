@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.cell_tree import Cells, count_cells
 from skdp.preprocessing.histograms.edges import bounds_of_mass, equal_mass_edges, median_cell

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import Bounds

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 
 
 def stability_threshold(deviation: float, delta: float, n_columns: int) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.readings import day_text
 from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_truth
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.preprocessing.schema.kinds import Column
 
 NUMBERS = ("bins", "scale", "both", "codes")

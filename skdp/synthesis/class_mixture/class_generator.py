@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, show
 from skdp._checks.rows import check_table
+from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import FitTerms, Price, StepPlan
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture

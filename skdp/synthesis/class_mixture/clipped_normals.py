@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 
 N_ITERATIONS = 20
 """Newton steps; with 20, means and deviations are met within 1e-3 of the width wherever they can be."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.synthesis.class_mixture.clipped_normals import before_clipping
 
 _ROWS = 4096

@@ -11,8 +11,9 @@ from scipy.linalg import eigh
 
 from skdp._threads import single_threaded_blas
 from skdp._training.threads import Crew
+from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Doubles, sensitivity
+from skdp.mechanisms.second_moments import sensitivity
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.class_mixture import row_sums
 from skdp.synthesis.class_mixture.mixture import ClassMixture, NoisyMoments, mixture_of, shrunk_by_blocks, shrunk_mean

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels.tiles import ROWS, multiply, pack, panel_width, room_for
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 
 ROWS_AT_ONCE = 340 * ROWS
 """Rows that are read at once: a multiple of the height of a tile."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from skdp._kernels.tiles import ROWS
 from skdp._training.threads import Crew
-from skdp.mechanisms.second_moments import Doubles, MomentSum, UnitBall
+from skdp._typing import Doubles
+from skdp.mechanisms.second_moments import MomentSum, UnitBall
 from skdp.synthesis.class_mixture.row_blocks import ClassRows, RowProduct
 
 N_BINS, BINS_PER_OCTAVE = 64, 10

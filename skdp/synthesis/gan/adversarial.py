@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._training.optimizers import Optimizer, Vector
+from skdp._training.optimizers import Optimizer
+from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic
 from skdp.synthesis.gan.critic import CriticNetwork

@@ -12,9 +12,9 @@ from skdp._checks.parameters import check_choice, check_count, check_real, show
 from skdp._threads import blas_within_quota
 from skdp._training.averaging import Averaging, ema_average, last_iterate
 from skdp._training.loop import run_dpsgd
-from skdp._training.optimizers import Optimizer, Vector, adam, constant
+from skdp._training.optimizers import Optimizer, adam, constant
 from skdp._training.plan import DPSGDPlan
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles, Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.adversarial import GeneratorSteps, alternating
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import critic as kernel
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.critic import Lot, PairModel
 from skdp.synthesis.gan.generated_rows import Codes, GeneratorNetwork, Values

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from skdp._kernels import critic as kernel
 from skdp._training.models.bound_rows import Model
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.generated_rows import (

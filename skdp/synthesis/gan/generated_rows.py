@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._training.optimizers import Vector
+from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 
 Values = NDArray[np.floating]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names, refuse_not_finite
 from skdp._checks.table import CellValues
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.combinations import Combination
 

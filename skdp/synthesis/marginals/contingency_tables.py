@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 
 ColumnSet = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, centred
 

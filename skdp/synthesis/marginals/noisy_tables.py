@@ -10,9 +10,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.column_levels import Exclusion

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.mechanisms.second_moments import Doubles
+from skdp._typing import Doubles
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count, squared_norm
 
 Expectation = Callable[[ColumnSet], Doubles]

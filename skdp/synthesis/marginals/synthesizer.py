@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, StepPlan
-from skdp.mechanisms.second_moments import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.matching import match_columns, read_schema
