@@ -38,7 +38,7 @@ _PUBLIC = {
     "TableSchema": "skdp.preprocessing",
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
-    "config_context": "skdp._config",
+    "config_context": "skdp._checks.leak_setting",
     "privacy_report": "skdp.report",
     "row_wise": "skdp._guard.row_wise",
     "tabular_pipeline": "skdp.tabular",

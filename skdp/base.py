@@ -14,13 +14,13 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.cells import shape_of
 from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leak_setting import receive, report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_schema, check_table, encode_labels
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
-from skdp._config import receive, report_leak
 from skdp._fit.payment import Payment, charged
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan, step_of
 from skdp._fit.releases import PUBLICATION, Release, forget, new_release, publish, releases_of

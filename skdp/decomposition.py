@@ -18,8 +18,7 @@ from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._fit.releases import new_release
-from skdp._threads import blas_within_quota, single_threaded_blas
-from skdp._training.threads import Crew
+from skdp._threads import WorkerPool, blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import (
@@ -367,11 +366,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             ball = _ball(plan.centring, plan.norm, X.n_features)
             return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))
         sums: MomentSum | None = None
-        with closing(Crew()) as crew:
+        with closing(WorkerPool()) as pool:
             for block in self._check_blocks(X, plan.centring) if isinstance(X, Iterator) else [X]:
                 if sums is None:
                     ball = _ball(plan.centring, plan.norm, block.shape[1])
-                    sums = MomentSum(ball, plan.weight, by_position=by_position, crew=crew)
+                    sums = MomentSum(ball, plan.weight, by_position=by_position, pool=pool)
                 sums.add(block)
         if sums is None:
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")

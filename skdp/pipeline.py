@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leak_setting import report_leak
 from skdp._checks.leaks import note_leaks
 from skdp._checks.parameters import check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._config import report_leak
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment, charged
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps

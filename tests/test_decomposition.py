@@ -25,8 +25,8 @@ from sklearn.pipeline import make_pipeline
 
 import skdp.decomposition
 from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarning
-from skdp._training import threads
-from skdp._training.threads import Crew
+from skdp import _threads as threads
+from skdp._threads import WorkerPool
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.decomposition import MEAN_SHARE
 from skdp.mechanisms import GaussianMechanism
@@ -835,12 +835,12 @@ def test_one_decomposition_serves_mean_and_components(k, edge, where):
 def test_rows_are_added_up_by_as_many_threads_as_may_be_at_work(monkeypatch):
     counted = []
 
-    class Counting(Crew):
+    class Counting(WorkerPool):
         def share(self, run, tasks, size):
             counted.append(self._count())
             super().share(run, tasks, size)
 
-    monkeypatch.setattr(skdp.decomposition, "Crew", Counting)
+    monkeypatch.setattr(skdp.decomposition, "WorkerPool", Counting)
     monkeypatch.setattr(threads, "count_usable_threads", lambda: 3)
     DPPCA(n_components=2).fit(np.random.default_rng(0).normal(size=(5000, 16)))
     assert counted == [3, 3] * 2  # two chunks, each brought in and multiplied

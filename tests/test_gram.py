@@ -7,9 +7,8 @@ import pytest
 import reference
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp._threads import single_threaded_blas
-from skdp._training import threads
-from skdp._training.threads import Crew
+from skdp import _threads as threads
+from skdp._threads import WorkerPool, single_threaded_blas
 from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall
 
 ROWS = 40
@@ -79,8 +78,8 @@ def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
     X = np.random.default_rng(2).normal(size=(n, d)).astype(dtype)
     ball = UnitBall(np.full(d, 0.25), 2.0)
 
-    def released(crew):
-        sums = MomentSum(ball, 0.3, by_position=True, crew=crew)
+    def released(pool):
+        sums = MomentSum(ball, 0.3, by_position=True, pool=pool)
         for start, stop in ((0, 100), (100, 100), (100, n)):
             sums.add(X[start:stop])
         assert sums.n_rows == n
@@ -90,10 +89,10 @@ def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
     np.testing.assert_array_equal(released(backwards), alone)
     assert backwards.n_tasks == 3 * (8 + n_rectangles)  # of 100 rows, of none, and of the others in two chunks
     for n_threads in (1, 2, 5):
-        crew = Crew(n_threads)
+        pool = WorkerPool(n_threads)
         for _ in range(3):
-            np.testing.assert_array_equal(released(crew), alone)
-        crew.close()
+            np.testing.assert_array_equal(released(pool), alone)
+        pool.close()
     inside = X - 0.25
     inside /= np.maximum(2.0, np.linalg.norm(inside, axis=1, keepdims=True))
     plain = inside.T.astype(np.float64) @ inside

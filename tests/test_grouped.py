@@ -15,14 +15,14 @@ from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
 import skdp._training.estimator
-import skdp._training.models.groups
+import skdp._training.models.equal_rows
 from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._training.averaging import last_iterate
 from skdp._training.loop import run_dpsgd
-from skdp._training.models.grouped import GroupedModel
-from skdp._training.models.groups import Groups, find_groups, taken
+from skdp._training.models.equal_rows import Groups, find_groups, taken
 from skdp._training.models.linear import LinearGeometry, LinearModel
+from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
 from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.wide_linear import WideLinearModel
@@ -122,7 +122,7 @@ def models_of(name):
     """The table of a case, its model of all rows, and that of its distinct rows."""
     form, n_classes, make = CASES[name]
     data = Table(form, n_classes)
-    groups = find_groups(data.rows, data.values, data.weights, skdp._training.models.groups.GroupLimit.none())
+    groups = find_groups(data.rows, data.values, data.weights, skdp._training.models.equal_rows.GroupLimit.none())
     assert groups.first.tolist() == list(range(N_DISTINCT))
     np.testing.assert_array_equal(groups.copies, np.bincount(data.group))
     distinct = taken(data.rows, groups.first, data.rows.dtype)
@@ -361,7 +361,7 @@ def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(draw, kind, g
 @pytest.mark.parametrize("kind", ["linear", "trees", "network"])
 def test_neighbours_on_either_side_of_the_choice(draw, kind, grouped_fits, monkeypatch):
     """40 groups of 320 rows pay, 41 do not: the sums differ by one row, whichever way they are computed."""
-    monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(skdp._training.models.equal_rows, "_LEAST_LOT", 16)
     X, y = repeated(draw, n_distinct=40)
     X[:40], y[:40] = draw(40)
     sums = []
@@ -425,7 +425,7 @@ def test_a_sampled_fit_learns_what_all_rows_teach(draw, kind, grouped_fits):
 def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(
     draw, kind, dtype, parameters, grouped, grouped_fits, monkeypatch
 ):
-    monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(skdp._training.models.equal_rows, "_LEAST_LOT", 16)
     X, y = repeated(draw, dtype=dtype)
     seeded(kind=kind, **parameters).fit(X, y)
     assert grouped_fits == ([20] if grouped else [])
@@ -521,7 +521,7 @@ def test_a_seeded_run_ends_where_it_would_have(draw, kind, parameters, tmp_path,
 @pytest.mark.parametrize("merge_equal_rows", [True, "auto"])
 def test_a_file_does_not_tell_how_rows_repeat(draw, merge_equal_rows, tmp_path, monkeypatch, grouped_fits):
     """Positions of the streams of a seeded, sampled run are the same; by itself such a run is not grouped."""
-    monkeypatch.setattr(skdp._training.models.groups, "_LEAST_LOT", 16)
+    monkeypatch.setattr(skdp._training.models.equal_rows, "_LEAST_LOT", 16)
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
     headers = []
     for n_distinct in (2, 20, 300):

@@ -9,8 +9,8 @@ import pytest
 import reference
 import scipy.sparse as sp
 
-import skdp._training.models.groups
-from skdp._training.models.groups import GroupLimit, find_groups, taken
+import skdp._training.models.equal_rows
+from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
 from skdp._training.models.one_hot import Blocks, OneHotRows
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
@@ -172,14 +172,14 @@ def buckets(found):
 
 
 def found_in(X, monkeypatch):
-    made, init = [], skdp._training.models.groups._Found.__init__
+    made, init = [], skdp._training.models.equal_rows._Found.__init__
 
     def recorded(self, *arguments):
         made.append(self)
         init(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(skdp._training.models.groups._Found, "__init__", recorded)
+        patch.setattr(skdp._training.models.equal_rows._Found, "__init__", recorded)
         find_groups(X, np.zeros(len(X)), 1.0, ALL)
     return made[0]
 
@@ -270,17 +270,17 @@ def test_the_search_ends_where_no_row_repeats(monkeypatch):
     """It reads an eighth of the rows and what is left of a block, or less where rows are many."""
     n = 200_000
     X, read = np.arange(n, dtype=np.float64)[:, None], []
-    add = skdp._training.models.groups._Found.add
+    add = skdp._training.models.equal_rows._Found.add
 
     def recorded(self, packed, ends, first_row):
         read.append(len(ends) - 1)
         add(self, packed, ends, first_row)
 
-    monkeypatch.setattr(skdp._training.models.groups._Found, "add", recorded)
+    monkeypatch.setattr(skdp._training.models.equal_rows._Found, "add", recorded)
     limit = GroupLimit.where_it_pays(n, FullBatch())
     assert find_groups(X, np.zeros(n), 1.0, limit) is None
     assert n / 8 < sum(read) < n / 8 + 4097
     read.clear()
-    monkeypatch.setattr(skdp._training.models.groups, "_WORDS_READ", 4 * 40_000)
+    monkeypatch.setattr(skdp._training.models.equal_rows, "_WORDS_READ", 4 * 40_000)
     assert find_groups(X, np.zeros(n), 1.0, limit) is None
     assert 5_000 < sum(read) <= 2 * 4096

@@ -29,8 +29,8 @@ from skdp._kernels.losses import clip_residuals
 from skdp._training.dask.distributed_model import DistributedModel
 from skdp._training.dask.lots import lots_of_step
 from skdp._training.models.columns import ColumnModel
-from skdp._training.models.grouped import GroupedModel
 from skdp._training.models.linear import LinearModel
+from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Clip
 from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.wide_linear import WideLinearModel

@@ -18,19 +18,19 @@ ROOT = pathlib.Path(skdp.__file__).parent
 FLOORS = {
     "": (
         ("_kernels", "_lazy", "_threads", "_typing", "exceptions"),
-        ("_config", "accounting"),
+        ("accounting",),
         ("_checks", "budget"),
         ("_guard", "mechanisms", "report"),
         ("_fit",),
         ("base", "image"),
-        ("pipeline", "preprocessing"),
-        ("_training", "datasets", "naive_bayes"),
-        ("decomposition", "ensemble", "linear_model", "model_selection", "neural_network", "synthesis"),
-        ("plotting", "tabular"),
+        ("decomposition", "pipeline", "preprocessing"),
+        ("_training", "datasets", "model_selection", "naive_bayes"),
+        ("ensemble", "linear_model", "neural_network", "plotting", "synthesis"),
+        ("tabular",),
     ),
     "_checks": (
-        ("arithmetic", "cells", "leaks", "parameters", "protocols", "row_traits"),
-        ("class_weight", "default_delta", "readings", "rows", "weights"),
+        ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
+        ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
         ("sources", "table", "targets"),
     ),
     "_fit": (("payment", "private_step", "releases", "running"), ("joint_fit",)),
@@ -67,9 +67,9 @@ FLOORS = {
         ("gram", "spans"),
     ),
     "_training": (
-        ("averaging", "checkpoint", "noise_kept", "noise_stages", "optimizers", "progress", "run_lock", "threads"),
-        ("models", "plan"),
-        ("dask", "defaults", "loop", "run", "streamed"),
+        ("averaging", "checkpoint", "models", "noise_kept", "noise_stages", "optimizers", "progress", "run_lock"),
+        ("dask", "plan", "streamed"),
+        ("defaults", "loop", "run"),
         ("estimator", "one_hot_defaults"),
         ("outputs", "recipes"),
     ),
@@ -78,8 +78,8 @@ FLOORS = {
         ("bound_rows",),
         ("linear",),
         ("columns", "network", "one_hot", "wide_linear"),
-        ("groups",),
-        ("grouped",),
+        ("equal_rows",),
+        ("merged_rows",),
     ),
     "_training.outputs": (("bounded", "classes"),),
     "_training.recipes": (("linear_recipe", "network_recipe"), ("lookups",)),
@@ -212,7 +212,7 @@ ONLY = {
     "cryptography": "mechanisms.streams",
     "dask": "_training.dask",
 }
-WITHOUT_SKLEARN = {"exceptions", "_config", "_lazy", "_threads", "_kernels", "accounting", "budget", "mechanisms"}
+WITHOUT_SKLEARN = {"exceptions", "_lazy", "_typing", "_threads", "_kernels", "accounting", "budget", "mechanisms"}
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 
 
@@ -293,7 +293,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 130), "accounting": (13, 9, 48)}
+    assert found == {"": (27, 10, 128), "accounting": (13, 9, 48)}
 
 
 def test_heavy_imports_stay_where_they_belong():

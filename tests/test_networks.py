@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp._training import threads
+from skdp import _threads as threads
 from skdp._training.models import network as network_module
 from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
 

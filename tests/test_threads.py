@@ -13,9 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdp import DPMLPClassifier
 from skdp import _threads as _blas
-from skdp._threads import blas_within_quota, count_usable_threads, single_threaded_blas
+from skdp._threads import WorkerPool, blas_within_quota, count_usable_threads, single_threaded_blas
 from skdp._training.models.network import NetworkModel
-from skdp._training.threads import Crew
 
 LARGE = 1 << 40
 
@@ -23,24 +22,24 @@ LARGE = 1 << 40
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("n_tasks", [0, 1, 3, 200])
 def test_each_task_is_run_once(n_tasks, n_threads):
-    crew, run = Crew(n_threads), []
+    pool, run = WorkerPool(n_threads), []
     for _ in range(20):
-        crew.share(run.append, range(n_tasks), LARGE)
+        pool.share(run.append, range(n_tasks), LARGE)
         assert sorted(run) == list(range(n_tasks))
         run.clear()
-    crew.close()
+    pool.close()
 
 
 def test_tasks_are_run_side_by_side():
     """Two tasks that wait for each other end: another thread takes the second."""
-    crew, both = Crew(2), threading.Barrier(2, timeout=600)
-    crew.share(lambda task: both.wait(), range(2), LARGE)
-    crew.close()
+    pool, both = WorkerPool(2), threading.Barrier(2, timeout=600)
+    pool.share(lambda task: both.wait(), range(2), LARGE)
+    pool.close()
 
 
 def test_few_multiplications_stay_with_the_calling_thread():
-    crew, found = Crew(2), set()
-    crew.share(lambda task: found.add(threading.get_ident()), range(50), 1000)
+    pool, found = WorkerPool(2), set()
+    pool.share(lambda task: found.add(threading.get_ident()), range(50), 1000)
     assert found == {threading.get_ident()}
 
 
@@ -48,7 +47,7 @@ def test_few_multiplications_stay_with_the_calling_thread():
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_ends_the_tasks_of_all_threads(error, here):
     """Whichever thread it is raised in: the caller sees it, and no thread is at work when it does."""
-    crew, caller, both = Crew(2), threading.get_ident(), threading.Barrier(2, timeout=600)
+    pool, caller, both = WorkerPool(2), threading.get_ident(), threading.Barrier(2, timeout=600)
     running, begun = [], []
 
     def run(task):
@@ -63,12 +62,12 @@ def test_an_error_ends_the_tasks_of_all_threads(error, here):
             running.remove(task)
 
     with pytest.raises(error):
-        crew.share(run, range(10_000), LARGE)
+        pool.share(run, range(10_000), LARGE)
     assert running == []
     before = len(begun)
-    crew.share(begun.append, [-1], LARGE)
+    pool.share(begun.append, [-1], LARGE)
     assert begun[before:] == [-1]
-    crew.close()
+    pool.close()
 
 
 def test_threads_are_no_more_than_blas_may_use():

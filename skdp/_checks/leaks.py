@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from skdp._config import report_leak
+from skdp._checks.leak_setting import report_leak
 
 SEED = "seed"
 CLASSES = "classes"

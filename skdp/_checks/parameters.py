@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from skdp.accounting.events.specifications import read_real as read_real  # accounting stands alone
+
 
 class WrongTypeError(TypeError, ValueError):
     """A parameter has the wrong type. Also a `ValueError`, like scikit-learn's own error for parameters."""

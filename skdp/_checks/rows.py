@@ -41,7 +41,7 @@ from skdp._checks.cells import (
     typed_cells,
     values_of,
 )
-from skdp._config import warn
+from skdp._checks.leak_setting import warn
 
 # --- tables ---
 
@@ -450,6 +450,12 @@ def table_shape(X: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
 
 
+def number_of_columns(y: Any) -> int:
+    """Number of labels per row, from the shape only."""
+    shape = shape_of("y", y)
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
 __all__ = [
     "check_classes",
     "check_labels",
@@ -460,5 +466,6 @@ __all__ = [
     "classes_of",
     "column_names",
     "encode_labels",
+    "number_of_columns",
     "table_shape",
 ]

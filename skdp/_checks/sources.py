@@ -174,7 +174,7 @@ class RowSource:
     def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
         """Return the sum over all rows; `new_sum` can be pickled and makes an empty one.
 
-        It may be given `crew`, threads that share the work of adding up.
+        It may be given `pool`, threads that share the work of adding up.
         With `read_targets`, as of `BlockRecipe`, targets and weights of the rows are added with them.
         """
         raise NotImplementedError

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from skdp._checks.cells import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
+from skdp._checks.leak_setting import warn
 from skdp._checks.parameters import check_real
-from skdp._config import warn
 
 PRIVATE = "private"
 """The `weight_bound` that is bought."""

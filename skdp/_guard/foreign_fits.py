@@ -18,8 +18,8 @@ from typing import Any
 
 import joblib
 
+from skdp._checks.leak_setting import Sent, leaks_are_errors, received, report_leak
 from skdp._checks.leaks import CALLER, Leak
-from skdp._config import Sent, leaks_are_errors, received, report_leak
 from skdp._guard.findings import holds_private, pays, sort_parts, total_of
 from skdp._guard.meta_estimators import SCORED, children_of, known_name
 from skdp._guard.public_steps import parts_of

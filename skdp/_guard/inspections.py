@@ -6,7 +6,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from skdp._config import received
+from skdp._checks.leak_setting import received
 from skdp._guard.foreign_fits import report_once
 from skdp._guard.stack import is_inspection, iterate_frames, origin_of
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skdp._config import silence
+from skdp._checks.leak_setting import silence
 from skdp._guard.rehearsal_rows import made_up
 
 _REMEDY = "write it row by row, or leave it out of the private pipeline"

@@ -35,8 +35,8 @@ from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.loop import run_dpsgd, start_of_run
 from skdp._training.models.bound_rows import Model
-from skdp._training.models.grouped import GroupedModel
-from skdp._training.models.groups import GroupLimit, find_groups, taken
+from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
+from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.plan import event_of_steps
 from skdp._training.progress import StepProgress
@@ -132,7 +132,7 @@ class GradientEstimator(PrivateEstimator):
     def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
         """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
 
-        Such rows are grouped in float64 (`skdp._training.models.grouped`).
+        Such rows are grouped in float64 (`skdp._training.models.merged_rows`).
         """
         return False
 

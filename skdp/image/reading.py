@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import refuse_not_finite
-from skdp._checks.parameters import show
-from skdp.accounting.events.specifications import read_real
+from skdp._checks.parameters import read_real, show
 
 _MOST_CHANNELS = 4
 _LEAST_WIDTH, _FARTHEST_END = 1e-30, 1e30

@@ -27,8 +27,8 @@ from skdp._checks.targets import (
 )
 from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
 from skdp._guard.inspections import report_inspection
+from skdp._threads import WorkerPool
 from skdp._training.models.linear import clipped_scores
-from skdp._training.threads import Crew
 from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
@@ -182,8 +182,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         if isinstance(rows, RowSource):
             sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
         else:
-            with closing(Crew()) as crew:
-                (one := new_sum(crew=crew)).add(rows, targets.scaled, weights)
+            with closing(WorkerPool()) as pool:
+                (one := new_sum(pool=pool)).add(rows, targets.scaled, weights)
             sums = one.of_z
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
@@ -268,7 +268,7 @@ class SumOfRows:
     intercept : float
         Entry of the intercept, 0 for none.
     by_position : bool
-        See `MomentSum`, like `crew`.
+        See `MomentSum`, like `pool`.
 
     Attributes
     ----------
@@ -276,11 +276,11 @@ class SumOfRows:
     """
 
     def __init__(
-        self, n_features: int, radius: float, intercept: float, *, by_position: bool, crew: Crew | None = None
+        self, n_features: int, radius: float, intercept: float, *, by_position: bool, pool: WorkerPool | None = None
     ) -> None:
         self._ball, self._intercept = UnitBall(np.zeros(n_features), radius), intercept
         width = n_features + bool(intercept) + 1
-        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, crew=crew)
+        self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, pool=pool)
 
     @property
     def n_rows(self) -> int:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.leak_setting import report_leak
 from skdp._checks.parameters import check_choice, check_real
-from skdp._config import report_leak
 from skdp._kernels.bits import scale_and_add
 from skdp.accounting import ADJACENCIES, GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.mechanisms.streams import SecretStream

@@ -24,7 +24,7 @@ _RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so t
 
 
 class Sharing(Protocol):
-    """Threads that share tasks, such as `skdp._training.threads.Crew`."""
+    """Threads that share tasks, such as `skdp._threads.WorkerPool`."""
 
     def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
         """Call `run` with each of the tasks, of `size` multiplications in all."""
@@ -88,7 +88,7 @@ class MomentSum:
     by_position : bool
         Whether all other rows of a neighbour keep their places (zero_out, replace_one). float32 rows may then be
         multiplied in float32. Under add_remove a row that leaves shifts all following rows, and all rounding errors.
-    crew : Sharing or None
+    pool : Sharing or None
         Threads that share the work. The result does not depend on them.
 
     Notes
@@ -110,11 +110,11 @@ class MomentSum:
     whose rounding is not in the price (``docs/pitfalls.md``).
     """
 
-    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, crew: Sharing | None = None) -> None:
+    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, pool: Sharing | None = None) -> None:
         d = len(ball.center)
         self.ball, self.weight = ball, weight
         self.n_rows = 0
-        self._by_position, self._crew = by_position, crew
+        self._by_position, self._pool = by_position, pool
         self._triangle, self._total = np.zeros(d * (d + 1) // 2), np.zeros(d)  # the former row by row
         least, most = _CHUNK_ROWS
         self._chunk_rows = max(least, min(most, _CHUNK_VALUES // d // BLOCK_ROWS * BLOCK_ROWS))
@@ -149,14 +149,14 @@ class MomentSum:
 
     def __getstate__(self) -> dict[str, Any]:
         # Buffers hold rows, which nobody is sent.
-        return {**self.__dict__, "_rooms": {dtype: np.empty((0, 0)) for dtype in self._rooms}, "_crew": None}
+        return {**self.__dict__, "_rooms": {dtype: np.empty((0, 0)) for dtype in self._rooms}, "_pool": None}
 
     def _share(self, run: Callable[[Any], None], tasks: list[Any], size: int) -> None:
-        if self._crew is None:
+        if self._pool is None:
             for task in tasks:
                 run(task)
         else:
-            self._crew.share(run, tasks, size)
+            self._pool.share(run, tasks, size)
 
     def _bring_in(self, block: NDArray[Any], rows: NDArray[Any], part: slice) -> None:
         self.ball.bring_in(block[part], rows[part])

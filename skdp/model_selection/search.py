@@ -19,14 +19,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_schema_of, with_row_schema
-from skdp._checks.rows import check_labels, check_targets, classes_of, table_shape
+from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
-from skdp._config import report_leak, silence
 from skdp._fit.payment import Payment, charged
 from skdp._fit.private_step import private_steps, step_of
 from skdp._fit.releases import new_release, publish
@@ -35,7 +35,6 @@ from skdp._guard.foreign_parameters import RefusesForeignParameters
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp._guard.totals import FitPrice
-from skdp._training.outputs.classes import number_of_columns
 from skdp.accounting import DpEvent, get_epsilon
 from skdp.base import JointPrice, Price, warn_of_weak_delta
 from skdp.mechanisms.gaussian import GaussianMechanism

@@ -12,10 +12,10 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 
 from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.parameters import show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
-from skdp._config import report_leak, silence
 from skdp._fit.payment import Payment, charged
 from skdp._fit.private_step import private_steps
 from skdp._guard.foreign_fits import report_foreign_fit

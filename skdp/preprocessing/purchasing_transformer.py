@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import show
+from skdp._checks.parameters import read_real, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
-from skdp.accounting.events.specifications import read_real
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
 from skdp.mechanisms.streams import SecretStream
 

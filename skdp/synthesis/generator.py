@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.leaks import report_classes_read
-from skdp._checks.parameters import check_count, show
+from skdp._checks.parameters import check_count, read_real, show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
 from skdp._typing import Doubles
-from skdp.accounting.events.specifications import read_real
 from skdp.base import PrivateEstimator, refuse_fit_params
 
 LABEL_SHARES = ("bought", "uniform")

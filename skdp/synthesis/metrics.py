@@ -18,11 +18,10 @@ from sklearn.metrics import get_scorer
 from sklearn.neighbors import NearestNeighbors
 
 from skdp._checks.cells import NUMBER, numbers_of, values_of
-from skdp._checks.parameters import check_count, show
+from skdp._checks.leak_setting import report_leak
+from skdp._checks.parameters import check_count, read_real, show
 from skdp._checks.table import CellValues, Table, as_keys
-from skdp._config import report_leak
 from skdp._typing import Doubles
-from skdp.accounting.events.specifications import read_real
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import count
 

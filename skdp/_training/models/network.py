@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from skdp._kernels import dense as kernel
 from skdp._kernels import losses, spans, tiles
+from skdp._threads import WorkerPool
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import row_scales
-from skdp._training.threads import Crew
 from skdp._typing import Vector
 
 ACTIVATIONS = {
@@ -182,7 +182,7 @@ class NetworkModel(Model):
         # The tables of the layers in panels; on the way back none is multiplied by that of the first layer.
         self._packed = tuple(_panels(above + 1, below, self._dtype) for above, below in pairwise(widths))
         self._packed_back = tuple(_panels(below, above, self._dtype) for above, below in pairwise(widths))
-        self._crew = Crew(n_threads)
+        self._pool = WorkerPool(n_threads)
         self._widest, self._widths = max(widths), np.array(widths)
         self._rectangles = np.array(self._cut_tables([(above + 1, below) for above, below in pairwise(widths)]))
         # Activations of NumPy, and sparse rows, have calls of their own.
@@ -209,11 +209,11 @@ class NetworkModel(Model):
             m = min(self._rows_at_once, n - start)
             size = m * len(total)
             # What is not shared is one call: for few rows or parameters calls would take as long as what they do.
-            shared = self._crew.shares(size)
+            shared = self._pool.shares(size)
             clip_span = partial(self._clip_span, rows, counts, start, max_norm / self._slack)
-            self._crew.share(clip_span, self._spans(m) if shared else [slice(0, m)], size)
+            self._pool.share(clip_span, self._spans(m) if shared else [slice(0, m)], size)
             rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
-            self._crew.share(partial(self._add_products, m, total), rectangles, size)
+            self._pool.share(partial(self._add_products, m, total), rectangles, size)
         return total
 
     def _spans(self, m: int) -> list[slice]:
@@ -278,7 +278,7 @@ class NetworkModel(Model):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._crew.close()
+        self._pool.close()
 
 
 def _cut(length: int, most: int, unit: int) -> list[tuple[int, int]]:

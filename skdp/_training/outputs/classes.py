@@ -12,11 +12,10 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.cells import shape_of
 from skdp._checks.class_weight import class_weights
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import show
-from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
+from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels, number_of_columns
 from skdp._checks.weights import WeightReader, read_weights
 from skdp._training.estimator import GradientEstimator
 from skdp._training.run import Targets
@@ -282,10 +281,4 @@ def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
     return labels.astype(np.float32)
 
 
-def number_of_columns(y: Any) -> int:
-    """Number of labels per row, from the shape only."""
-    shape = shape_of("y", y)
-    return int(shape[1]) if len(shape) == 2 else 1
-
-
-__all__ = ["GradientClassifier", "Outputs", "number_of_columns"]
+__all__ = ["GradientClassifier", "Outputs"]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from skdp._checks.rows import read_cells
 from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading, after_the_charge
+from skdp._threads import WorkerPool
 from skdp._training.streamed.prefetch import read_ahead
 from skdp._training.streamed.streamed_model import Order, RowBlock, StreamedModel, describe
-from skdp._training.threads import Crew
 
 _BLOCK_VALUES = 1 << 21  # numbers of a block: 8 MB of float32
 _MIN_ROWS, _MAX_ROWS = 256, 1 << 18
@@ -64,8 +64,8 @@ class BlockSource(RowSource):
 
     def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
-        with closing(Crew()) as crew, closing(self.read()) as blocks:
-            total = new_sum(crew=crew)
+        with closing(WorkerPool()) as pool, closing(self.read()) as blocks:
+            total = new_sum(pool=pool)
             for block in blocks:
                 where, targets = describe(block), ()
                 rows = after_the_charge(where, read_cells, block.rows, self.names)

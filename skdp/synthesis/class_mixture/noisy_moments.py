@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from skdp._threads import single_threaded_blas
-from skdp._training.threads import Crew
+from skdp._threads import WorkerPool, single_threaded_blas
 from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import sensitivity
@@ -175,12 +174,12 @@ class ClassMeasurement(NamedTuple):
         self, rows: ClassRows, means: Doubles, radius: float, share: float, stream: SecretStream
     ) -> tuple[Doubles, Doubles]:
         """Return the variances of the residuals along all directions, in the unit ball, and the directions as rows."""
-        crew = Crew()
+        pool = WorkerPool()
         try:
             by_position = self.adjacency != "add_remove"
-            sums = row_sums.residual_moments(rows, means, radius, crew, by_position=by_position)
+            sums = row_sums.residual_moments(rows, means, radius, pool, by_position=by_position)
         finally:
-            crew.close()
+            pool.close()
         noisy, _ = self._release(share, sums.isometric, sensitivity(0.0, self.adjacency), stream)
         with single_threaded_blas():
             values, vectors = eigh(sums.moments(noisy).gram / self.n, lower=True)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skdp._kernels.tiles import ROWS
-from skdp._training.threads import Crew
+from skdp._threads import WorkerPool
 from skdp._typing import Doubles
 from skdp.mechanisms.second_moments import MomentSum, UnitBall
 from skdp.synthesis.class_mixture.row_blocks import ClassRows, RowProduct
@@ -77,10 +77,12 @@ def class_sums(rows: ClassRows, n_classes: int, center: Doubles, radius: float) 
     return found
 
 
-def residual_moments(rows: ClassRows, centers: Doubles, radius: float, crew: Crew, *, by_position: bool) -> MomentSum:
+def residual_moments(
+    rows: ClassRows, centers: Doubles, radius: float, pool: WorkerPool, *, by_position: bool
+) -> MomentSum:
     """Return the second moments of rows less the centers of their classes, of the ball of a radius."""
     d = rows.shape[1]
-    found = MomentSum(UnitBall(np.zeros(d), radius), 0.0, by_position=by_position, crew=crew)
+    found = MomentSum(UnitBall(np.zeros(d), radius), 0.0, by_position=by_position, pool=pool)
     for where, block in rows.residuals(centers):
         found.add(block[: where.stop - where.start, :d])
     return found

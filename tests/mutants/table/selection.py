@@ -186,7 +186,7 @@ MUTANTS = [
     ),
     mutant(
         "one direction of a try's profile",
-        (CURVES, "result: Floats = np.max(lowest, axis=0)", "result: Floats = np.min(lowest, axis=0)"),
+        (CURVES, "result: Doubles = np.max(lowest, axis=0)", "result: Doubles = np.min(lowest, axis=0)"),
         tests="accounting_selection",
         select="direction or one_try",
     ),

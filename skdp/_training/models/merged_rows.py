@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._training.models.bound_rows import Model
-from skdp._training.models.groups import Groups
+from skdp._training.models.equal_rows import Groups
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
