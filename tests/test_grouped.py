@@ -453,7 +453,7 @@ def test_columns_of_embedded_rows_are_grouped_by_their_codes(draw, grouped_fits)
 def test_another_choice_is_refused_before_any_charge(draw, kind, value):
     X, y = repeated(draw)
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"\Agroup_rows=.* is not known: use True, False or 'auto'\.\Z"):
+    with pytest.raises(ValueError, match=r"\Amerge_equal_rows=.* is not known: use True, False or 'auto'\.\Z"):
         seeded(kind=kind, merge_equal_rows=value, accountant=accountant).fit(X, y)
     assert len(accountant.history) == 0
 
@@ -461,7 +461,7 @@ def test_another_choice_is_refused_before_any_charge(draw, kind, value):
 def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
     X = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100, 3))
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"\Agroup_rows=True with rows that are not in memory.*False\.\Z"):
+    with pytest.raises(ValueError, match=r"\Amerge_equal_rows=True with rows that are not in memory.*False\.\Z"):
         seeded(merge_equal_rows=True, classes=[0, 1], accountant=accountant).fit(X, np.arange(100) % 2)
     assert len(accountant.history) == 0
 

@@ -38,7 +38,7 @@ def price_of(model: Any) -> Priced:
             f"model is a {type(model).__name__}, which has no privacy budget of its own: give a private estimator, "
             "a pipeline from skdp.allocate_budget or a private search."
         )
-    if "_fitted_releases" not in model.__dict__:
+    if not {"privacy_event_", "_fitted_releases"} & model.__dict__.keys():
         raise NotFittedError(f"This {type(model).__name__} instance is not fitted yet: call fit first.")
     event, epsilon, delta, adjacency = model.privacy_event_, model.epsilon_, model.delta_, model.adjacency_
     bounds = bracket(event, delta, adjacency)
