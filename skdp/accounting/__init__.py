@@ -2,17 +2,14 @@
 
 A package that could stand alone: it needs numpy and scipy only.
 
-- `events`, `noise_events`, `sampling_events`: frozen specifications of what was done (names as in Google's
-  dp-accounting)
-- `composition`: `compose` joins events, `flatten` lists what they consist of; `releases`: what methods read of it
-- `methods`: `get_epsilon`, `get_delta`, `get_epsilon_bounds`; `refusals`: which events each method can price;
-  `compare`: all methods in one table; `groups`: events of several records; `curves`: `RenyiCurve`, `PrivacyProfile`
+- `events`: frozen specifications of what was done (names as in Google's dp-accounting), their composition, events of
+  several records; `to_dp_accounting`, `from_dp_accounting`
+- `releases`: what methods read of a composition; `methods`: which events each of them can price, `get_epsilon`,
+  `get_delta`, `get_epsilon_bounds`; `curves`: `RenyiCurve`, `PrivacyProfile`, all methods in one table
 - `dominating`: pairs that dominate a release, as weighted losses
-- `pld`, `rdp`, `classic`: the methods; `gaussian`, `response`: the closed forms; `numeric`: searches that they share;
-  `tries`: how often a random search tries
+- `pld`, `rdp`, `classic`: the methods; `formulas`: closed forms, and what they share
 - `calibration`: from a price back to the noise, the steps or the sampling rate
 - `ledger`: `PrivacyAccountant`
-- `interop`: `to_dp_accounting`, `from_dp_accounting`
 """
 
 from __future__ import annotations
@@ -20,8 +17,7 @@ from __future__ import annotations
 from .calibration.joint import calibrate_jointly
 from .calibration.noise import calibrate_noise_multiplier, calibrate_sampling_rate, calibrate_steps
 from .calibration.selection import CalibratedSelection, calibrate_selection, cheapest_tries
-from .compare import compare_accountants
-from .curves import PrivacyProfile, RenyiCurve
+from .curves import PrivacyProfile, RenyiCurve, compare_accountants
 from .events.composition import compose, flatten
 from .events.interop import from_dp_accounting, to_dp_accounting
 from .events.noise_events import (

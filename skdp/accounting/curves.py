@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,24 @@ import numpy as np
 from .events.groups import group_event
 from .events.specifications import DpEvent, resolve, show
 from .methods import (
+    APPROXIMATIONS,
+    METHODS,
     check_adjacency,
     check_delta,
     check_epsilon,
     check_group,
     check_method,
+    check_priced,
+    explain_refusal,
     get_delta,
     get_epsilon,
 )
 from .pld.grouped import group_profile, profile_pair
 from .pld.profiles import Profile, ProfilePair
 from .rdp.rdp import rdp, rdp_refusal
-from .refusals import check_priced
 from .releases import releases
 
-__all__ = ["PrivacyProfile", "RenyiCurve"]
+__all__ = ["PrivacyProfile", "RenyiCurve", "compare_accountants"]
 
 _LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
 _POINTS = 200
@@ -243,3 +247,50 @@ class PrivacyProfile:
             max(0.0, float((kept - grown * a).max()), float(((kept - a) / grown).max())) for a in at.ravel().tolist()
         ]
         return np.array(values).reshape(at.shape) if at.ndim else values[0]
+
+
+_NOTES = {
+    "pld": "privacy loss distributions; the figure to report",
+    "rdp": "Rényi divergences, best order",
+    "moments": "as published in 2016: whole orders up to 32, older conversion",
+    "optimal_exact": "each step as a statement; equal steps composed exactly",
+    "optimal": "each step as a statement; closed-form bound of Kairouz, Oh & Viswanath",
+    "strong": "each step as a statement; Dwork, Rothblum & Vadhan",
+    "naive": "sums of epsilons and of deltas",
+    "moments_asymptotic": "not a guarantee: leading term of the log moment, remainder left out",
+    "gdp": "not a guarantee: central limit approximation, can be too small",
+    "strong_2016": "not a guarantee: as published in 2016, beyond the range of its formulas",
+}
+
+
+def compare_accountants(
+    event: DpEvent, delta: float, *, adjacency: str = "zero_out", methods: Iterable[str] | None = None
+) -> Any:
+    """Epsilon of one event by every method.
+
+    Parameters
+    ----------
+    event : DpEvent
+        Event to price.
+    delta : float
+        In (0, 1).
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+    methods : iterable of str, optional
+        Some of the methods instead of all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `method`, `epsilon`, `guarantee` (False for figures that are not bounds) and `note`. A method
+        that cannot price the event has epsilon NaN and its reason as the note.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("compare_accountants needs pandas; run `pip install pandas`.") from error
+    delta, rows = check_delta(delta), []
+    for method in METHODS + APPROXIMATIONS if methods is None else tuple(methods):
+        reason = explain_refusal(event, method, adjacency)
+        epsilon = get_epsilon(event, delta, method=method, adjacency=adjacency) if reason is None else math.nan
+        rows.append((method, epsilon, method in METHODS, str(reason or _NOTES[method])))
+    return pd.DataFrame(rows, columns=["method", "epsilon", "guarantee", "note"])

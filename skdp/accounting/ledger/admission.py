@@ -8,8 +8,7 @@ from dataclasses import replace
 from skdp.exceptions import BudgetExceededError
 
 from ..events.composition import MOST_RELEASES
-from ..methods import check_epsilon
-from ..refusals import refusal
+from ..methods import check_epsilon, refusal
 from ..releases import Releases, releases
 from .affordable import affordable, largest_event
 from .charges import Charge, joint_price, methods_for

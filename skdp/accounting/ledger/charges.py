@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..events.specifications import DpEvent, show
-from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon
-from ..refusals import refusal
+from ..methods import check_delta, check_epsilon, check_known, check_method, get_delta, get_epsilon, refusal
 from ..releases import Releases, releases
 from .filters import FAMILIES, Rule
 from .report import sampling_of
