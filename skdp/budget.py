@@ -161,7 +161,7 @@ def _export(given: argparse.Namespace) -> str:
 
 def _raise(given: argparse.Namespace) -> str:
     """Raise the ceiling, as an entry of the ledger; after a charge the odometer's figure decides from then on."""
-    from skdp.accounting.ledger.rounding import to_digits
+    from skdp.accounting.ledger.report import to_digits
 
     accountant = _open(given)
     before = accountant.remaining()

@@ -40,7 +40,7 @@ from skdp.accounting import (
     get_epsilon_bounds,
     to_dp_accounting,
 )
-from skdp.accounting.ledger.affordable import scale_noise
+from skdp.accounting.ledger.admission import scale_noise
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.accounting.rdp.rdp import rdp
 from skdp.accounting.releases import releases

@@ -36,7 +36,7 @@ from skdp.accounting.ledger import charges as _charges
 from skdp.accounting.ledger import filters as _filters
 from skdp.accounting.ledger import odometer as _odometer
 from skdp.accounting.ledger import store as _store
-from skdp.accounting.ledger.affordable import scale_noise
+from skdp.accounting.ledger.admission import scale_noise
 from skdp.accounting.ledger.filters import (
     FAILURES,
     MOST_FAILURES,

@@ -29,13 +29,12 @@ from skdp.accounting import methods as _methods
 from skdp.accounting.events.composition import MOST_RELEASES
 from skdp.accounting.formulas.gaussian import gaussian_epsilon
 from skdp.accounting.pld import directions as _directions
+from skdp.accounting.pld import grid as _resolution
 from skdp.accounting.pld import interval as _interval
-from skdp.accounting.pld import resolution as _resolution
-from skdp.accounting.pld.choose_tilt import find_tilt
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.grid import compose_on_grid, deltas_of
 from skdp.accounting.pld.reading import _upper
-from skdp.accounting.pld.tilting import window
+from skdp.accounting.pld.tilting import find_tilt, window
 from skdp.accounting.releases import releases
 
 # --- the cap of counts ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from ledger_files import CREATE, NO_LINKS, THIRD, THREE, fresh, one_line, refused, start, together
 
 from skdp import PrivacyAccountant
-from skdp.accounting.ledger import placing
+from skdp.accounting.ledger import sqlite as placing
 from skdp.exceptions import BudgetFileError
 
 

@@ -23,7 +23,7 @@ from skdp.exceptions import BudgetExceededError, BudgetFileError
 def test_nothing_is_priced_while_a_lock_is_held(path, monkeypatch, in_file):
     """First charges, later ones, refusals, balances and raises: each price is computed while others can go on."""
     from skdp.accounting import methods as _methods
-    from skdp.accounting.ledger import affordable as _affordable
+    from skdp.accounting.ledger import admission as _affordable
     from skdp.accounting.ledger import filters as _filters
 
     held, begun = [], []

@@ -14,7 +14,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_schema_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
-from skdp._training import one_hot_defaults as rules
+from skdp._training import defaults as rules
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._training.recipes.lookups import OneHotRuns
 from skdp._training.run import Plan, Run, Targets

@@ -15,7 +15,7 @@ UNITS_SHARE = 0.02
 """Part of mu^2 of a fit that mean and spread get. The steps then have 1 % less of mu."""
 
 UNIT_SPREAD = 0.45
-"""Standard deviation of targets in the units that clip and steps are rules for (`skdp._training.one_hot_defaults`)."""
+"""Standard deviation of targets in the units that clip and steps are rules for (`skdp._training.defaults`)."""
 
 SUMS_SENSITIVITY = math.sqrt(3.0)
 """Norm of what one row adds to the sums."""

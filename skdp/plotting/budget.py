@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skdp.accounting import PrivacyAccountant, resolve_accountant
-from skdp.accounting.ledger.rounding import to_digits
+from skdp.accounting.ledger.report import to_digits
 
 from ._axes import AS_IT_IS, BLUE, GREY, VERMILION, axes_for, clear_frame, in_a_line, small_print, width_beside
 

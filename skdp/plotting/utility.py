@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import check_count, check_real
-from skdp.accounting.ledger.rounding import to_digits
+from skdp.accounting.ledger.report import to_digits
 
 from ._axes import (
     AS_IT_IS,

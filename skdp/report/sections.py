@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from skdp.report import sentences as wording
-from skdp.report.checklists import TableCells, nist_rows, publication_rows
-from skdp.report.sentences import Facts, figure
+from skdp.report.sentences import Facts, TableCells, figure, nist_rows, publication_rows
 
 REFERENCES = (
     "Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis.",

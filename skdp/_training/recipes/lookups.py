@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import count_threads
 from skdp._kernels.losses import LOSSES
 from skdp._training import defaults as linear_rule
-from skdp._training import one_hot_defaults as rules
+from skdp._training import defaults as rules
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
 from skdp._training.plan import DPSGDPlan

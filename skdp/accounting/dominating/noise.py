@@ -38,8 +38,7 @@ from scipy.special import ndtr
 from skdp._typing import Doubles
 
 from ..formulas.numeric import sampled_loss
-from .atoms import REVEALED, LossAtoms
-from .cells import Tails, connect
+from .atoms import REVEALED, LossAtoms, Tails, connect
 
 __all__ = [
     "MOST_SPREAD", "Parts", "bounded_range", "discrete_gaussian", "discrete_laplace", "gaussian_mixture", "laplace",

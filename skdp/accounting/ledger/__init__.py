@@ -11,8 +11,7 @@
 
 from __future__ import annotations
 
-from .accountant import PrivacyAccountant
+from .accountant import PrivacyAccountant, resolve_accountant
 from .charges import Charge
-from .resolve import resolve_accountant
 
 __all__ = ["Charge", "PrivacyAccountant", "resolve_accountant"]

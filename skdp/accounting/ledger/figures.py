@@ -7,13 +7,12 @@ from skdp.exceptions import BudgetFileError
 from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency, check_delta
 from ..releases import releases
-from .affordable import Affordable, affordable
+from .admission import Affordable, affordable
 from .charges import joint_delta
 from .filters import failures_of
 from .ledger import Ledger
 from .log import Log
-from .report import as_html, as_text, entry_rows
-from .rounding import to_digits
+from .report import as_html, as_text, entry_rows, to_digits
 
 __all__ = ["Figures"]
 

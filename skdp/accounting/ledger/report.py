@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import html
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
@@ -22,7 +24,7 @@ from ..events.specifications import (
     SelfComposedDpEvent,
 )
 
-__all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of"]
+__all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of", "to_digits"]
 
 ReportRows = Sequence[Sequence[str]]
 
@@ -208,3 +210,23 @@ def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
     table = f"<table><thead>{line('th', head)}</thead><tbody>{lines}</tbody></table>" if rows else ""
     notes = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in figures)
     return f"<div><p><code>{html.escape(title)}</code></p>{table}<ul>{notes}</ul></div>"
+
+
+def to_digits(value: float, digits: int, *, up: bool = False) -> str:
+    """A number of at least 0 in so many digits, never to the wrong side.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+    up : bool
+        Whether the wrong side is below.
+
+    Returns
+    -------
+    str
+    """
+    if value in (0.0, math.inf):
+        return f"{value:g}"
+    rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    return f"{float(decimal.Context(digits, rounding).create_decimal(repr(value))):.{digits}g}"

@@ -27,9 +27,17 @@ from .admission import admit
 from .charges import Charge, Terms
 from .ledger import Ledger
 from .log import LOCK, Turn
-from .placing import absolute, publish, wait_until_made
 from .serial import charge_from_fields, charge_to_fields, link
-from .sqlite import JOURNALS, describe_damage, statements, transaction, translate_errors
+from .sqlite import (
+    JOURNALS,
+    absolute,
+    describe_damage,
+    publish,
+    statements,
+    transaction,
+    translate_errors,
+    wait_until_made,
+)
 from .tables import BEGIN_LAST_ENTRY, SCRIPT, check_schema, check_tables, read_last
 
 __all__ = ["Store"]

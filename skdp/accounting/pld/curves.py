@@ -10,10 +10,8 @@ import numpy as np
 from skdp._typing import Doubles
 
 from .bounded import AnyPair
-from .choose_tilt import find_tilt
-from .grid import Composed, deltas_of
-from .resolution import WORK, solve
-from .tilting import Tilt, ceiling, deviation
+from .grid import WORK, Composed, deltas_of, solve
+from .tilting import Tilt, ceiling, deviation, find_tilt
 
 __all__ = ["Curve", "compose_curve"]
 

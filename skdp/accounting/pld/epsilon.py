@@ -14,13 +14,13 @@ from ..formulas.response import randomised_response_delta, randomised_response_e
 from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from ..releases import Releases, SampledGaussian, Statement
 from .bounded import AnyPair
-from .choose_tilt import find_tilt
 from .closed_forms import MAX_SHIFT, Simple
 from .directions import Directed, directions
 from .discrete import AtomsPair
 from .profiles import ProfilePair
 from .reading import ROUGH, is_negligible, read_delta, read_epsilon, total_variation
 from .single import single_delta, single_epsilon
+from .tilting import find_tilt
 
 __all__ = [
     "FINE",

@@ -12,11 +12,10 @@ from .bounded import AnyPair, LaplacePair, ResponsePair
 from .closed_forms import MAX_SHIFT, Simple
 from .directions import directions
 from .epsilon import FINE, check_kinds, closed_epsilon, least_with_renyi, pld_epsilon
-from .grid import compose_on_grid
+from .grid import WORK, compose_on_grid, finest
 from .lower_bounds import lower_epsilon, single_epsilon
 from .pairs import Pair
 from .reading import Solved, is_negligible, solve_directions
-from .resolution import WORK, finest
 
 __all__ = ["pld_bounds"]
 

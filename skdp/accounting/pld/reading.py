@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .bounded import AnyPair
-from .choose_tilt import find_tilt
 from .directions import Directed
-from .grid import Composed, deltas_of
-from .resolution import WORK, solve
+from .grid import WORK, Composed, deltas_of, solve
 from .stick import epsilon_of, hockey_stick
-from .tilting import Tilt
+from .tilting import Tilt, find_tilt
 
 __all__ = ["ROUGH", "Solved", "is_negligible", "read_delta", "read_epsilon", "solve_directions", "total_variation"]
 
