@@ -16,7 +16,7 @@ for the noise, is divided by four likewise; its default, 2e-6, stands beside it.
 
 *Compositions* (`--compositions`, alone): those of the tests (`tests/accounting_exact.py`), of plain and sampled
 Gaussians, Laplace, randomised response and (epsilon, delta) events. How far a price is above the certified lower end
-says how far it may be above the exact value; the slow tests of `test_accounting_exact.py` compare with that itself.
+says how far it may be above the exact value; the slow tests of `test_exact_prices.py` compare with that itself.
 """
 
 from __future__ import annotations

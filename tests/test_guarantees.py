@@ -70,14 +70,14 @@ SENTENCES = {
         "the charge; the charge is made before training reads a row.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
             "tests/test_guarantees_charges.py::test_training_never_sees_the_rows_of_a_fit_above_the_ceiling",
-            "tests/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
-            "tests/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
+            "tests/_fit/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
+            "tests/_fit/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
         ],
         "``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at "
         "any line the estimator is what it was or what it became, each with its own price.": [
-            "tests/test_publication.py::test_a_refit_that_is_refused_leaves_the_old_state_and_its_price",
-            "tests/test_publication.py::test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says",
-            "tests/test_publication.py::test_an_interrupt_at_any_line_of_an_instalment_is_paid_for",
+            "tests/_fit/test_releases.py::test_a_refit_that_is_refused_leaves_the_old_state_and_its_price",
+            "tests/_fit/test_releases.py::test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says",
+            "tests/_fit/test_releases.py::test_an_interrupt_at_any_line_of_an_instalment_is_paid_for",
         ],
         "A fit that fails or is interrupted later keeps its charge.": [
             "tests/test_guarantees_charges.py::test_an_aborted_fit_keeps_its_charge_and_publishes_nothing",
@@ -87,15 +87,15 @@ SENTENCES = {
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         '``delta="auto"`` is the delta of the accountant, or a function of the public number of rows.': [
-            "tests/test_default_delta.py::test_each_follows_the_rule_and_no_row",
-            "tests/test_default_delta.py::test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number",
+            "tests/_checks/test_default_delta.py::test_each_follows_the_rule_and_no_row",
+            "tests/_checks/test_default_delta.py::test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number",
         ],
         "Under ``add_remove`` that is `n_samples_public`.": [
-            "tests/test_default_delta.py::test_under_add_remove_the_number_of_rows_has_no_say",
+            "tests/_checks/test_default_delta.py::test_under_add_remove_the_number_of_rows_has_no_say",
         ],
         "It does not increase with the number of rows, and stays the same over all instalments.": [
-            "tests/test_default_delta.py::test_the_rule_does_not_increase_and_stays_well_below_one_record",
-            "tests/test_default_delta.py::test_instalments_keep_the_first_delta",
+            "tests/_checks/test_default_delta.py::test_the_rule_does_not_increase_and_stays_well_below_one_record",
+            "tests/_checks/test_default_delta.py::test_instalments_keep_the_first_delta",
         ],
         "What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and "
         "names (the number of rows included, but for ``add_remove``) and of the classes.": [
@@ -118,13 +118,13 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_in_single_precision",
             "tests/test_guarantees_neighbours.py::test_copies_of_a_row_move_the_sum_by_so_many_clips",
-            "tests/test_embedded_rows.py::test_one_row_moves_releases_by_the_clip",
+            "tests/linear_model/test_embedded_rows.py::test_one_row_moves_releases_by_the_clip",
         ],
         "Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a "
         "row of another form is a null row.": [
-            "tests/test_embedded_rows.py::test_each_row_is_held_to_the_form_for_itself",
-            "tests/test_embedded_rows.py::test_a_row_of_another_form_is_a_null_row",
-            "tests/test_embedded_rows.py::test_nothing_says_how_many_rows_have_another_form",
+            "tests/linear_model/test_embedded_rows.py::test_each_row_is_held_to_the_form_for_itself",
+            "tests/linear_model/test_embedded_rows.py::test_a_row_of_another_form_is_a_null_row",
+            "tests/linear_model/test_embedded_rows.py::test_nothing_says_how_many_rows_have_another_form",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/test_guarantees_noise.py::test_sums_are_divided_by_the_public_number_of_rows",
@@ -133,13 +133,13 @@ SENTENCES = {
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
-            "tests/test_linear_model_runs.py::test_interrupted_fit_keeps_model_and_full_charge",
-            "tests/test_linear_model_runs.py::test_interrupted_model_is_that_of_the_steps_done",
+            "tests/linear_model/test_logistic_runs.py::test_interrupted_fit_keeps_model_and_full_charge",
+            "tests/linear_model/test_logistic_runs.py::test_interrupted_model_is_that_of_the_steps_done",
         ],
         "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or "
         "after it in the block that holds it if the rows are not in memory.": [
-            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
-            "tests/test_linear_model_input.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
+            "tests/linear_model/test_logistic_input.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
@@ -147,132 +147,132 @@ SENTENCES = {
     },
     PublicTreesEmbedding: {
         "``fit`` reads shape, names and types of the table and no cell.": [
-            "tests/test_ensemble.py::test_a_fit_reads_no_cell_and_costs_nothing",
+            "tests/ensemble/test_embedding.py::test_a_fit_reads_no_cell_and_costs_nothing",
         ],
         "Trees are a function of schema, parameters and seed, so that the embedding is a public step: it has no event, "
         "and is free.": [
-            "tests/test_ensemble.py::test_trees_do_not_follow_the_rows",
-            "tests/test_ensemble.py::test_the_seed_is_public_and_gives_the_same_trees_again",
-            "tests/test_ensemble.py::test_it_is_a_step_that_reads_nothing",
-            "tests/test_ensemble.py::test_a_budget_goes_to_the_private_steps_alone",
+            "tests/ensemble/test_embedding.py::test_trees_do_not_follow_the_rows",
+            "tests/ensemble/test_embedding.py::test_the_seed_is_public_and_gives_the_same_trees_again",
+            "tests/ensemble/test_embedding.py::test_it_is_a_step_that_reads_nothing",
+            "tests/ensemble/test_embedding.py::test_a_budget_goes_to_the_private_steps_alone",
         ],
         "``transform`` treats rows one by one: a row of the output is a function of that row, of the schema, of the "
         "seed and of public types.": [
-            "tests/test_ensemble.py::test_one_row_changes_its_own_row_and_nothing_else",
-            "tests/test_ensemble.py::test_a_row_alone_is_the_row_among_others",
-            "tests/test_ensemble.py::test_all_kinds_of_tables_give_the_same_rows",
+            "tests/ensemble/test_embedding.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/ensemble/test_embedding.py::test_a_row_alone_is_the_row_among_others",
+            "tests/ensemble/test_embedding.py::test_all_kinds_of_tables_give_the_same_rows",
         ],
         "Each row has one entry for each plain column and one for each tree, whose values do not depend on the row.": [
-            "tests/test_ensemble.py::test_the_pattern_of_a_row_does_not_depend_on_the_row",
+            "tests/ensemble/test_embedding.py::test_the_pattern_of_a_row_does_not_depend_on_the_row",
         ],
         "Its norm is at most 1, and at least 1 - 2 ** -23.": [
-            "tests/test_ensemble.py::test_every_row_has_the_norm_1_and_none_is_longer",
+            "tests/ensemble/test_embedding.py::test_every_row_has_the_norm_1_and_none_is_longer",
         ],
         "The norm and the form that rows carry follow from schema and parameters.": [
-            "tests/test_embedded_rows.py::test_the_form_says_what_all_rows_are",
+            "tests/linear_model/test_embedded_rows.py::test_the_form_says_what_all_rows_are",
         ],
         "A refusal is one line without a cell.": [
-            "tests/test_ensemble.py::test_a_bad_table_is_refused_by_one_line_without_a_cell",
-            "tests/test_ensemble.py::test_a_bad_parameter_is_refused_by_one_line",
+            "tests/ensemble/test_embedding.py::test_a_bad_table_is_refused_by_one_line_without_a_cell",
+            "tests/ensemble/test_embedding.py::test_a_bad_parameter_is_refused_by_one_line",
         ],
     },
     PatchTransformer: {
         "``fit`` reads shape, names and types of the table and no pixel.": [
-            "tests/test_patches.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+            "tests/image/test_patches.py::test_a_fit_reads_no_pixel_and_costs_nothing",
         ],
         "The transformer is a public step: it has no event, and is free.": [
-            "tests/test_patches.py::test_it_is_a_step_that_reads_nothing",
-            "tests/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_patches.py::test_it_is_a_step_that_reads_nothing",
+            "tests/image/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "``transform`` treats images one by one: a row of the output is a function of that image and of the "
         "parameters, in every bit.": [
-            "tests/test_patches.py::test_one_image_changes_its_own_row_and_nothing_else",
-            "tests/test_patches.py::test_an_image_alone_is_the_image_among_others",
+            "tests/image/test_patches.py::test_one_image_changes_its_own_row_and_nothing_else",
+            "tests/image/test_patches.py::test_an_image_alone_is_the_image_among_others",
         ],
         "Filters are drawn from the seed, and whitening is learned from images that are made up.": [
-            "tests/test_patches.py::test_filters_follow_the_seed",
-            "tests/test_patches.py::test_filters_are_white_on_made_up_patches",
+            "tests/image/test_patches.py::test_filters_follow_the_seed",
+            "tests/image/test_patches.py::test_filters_are_white_on_made_up_patches",
         ],
         "Every row has the norm sqrt(n_features), within rounding; it is 0 for an image without any response above the "
         "threshold.": [
-            "tests/test_patches.py::test_rows_have_one_norm",
-            "tests/test_patches.py::test_an_image_without_contrast_is_a_row_of_zeros",
+            "tests/image/test_patches.py::test_rows_have_one_norm",
+            "tests/image/test_patches.py::test_an_image_without_contrast_is_a_row_of_zeros",
         ],
         "The norm is the default clip of private estimators, whether or not they stand in a pipeline.": [
-            "tests/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_patches.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "A refusal is one line without a pixel.": [
-            "tests/test_patches.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
+            "tests/image/test_patches.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
         ],
     },
     ScatteringTransformer: {
         "``fit`` reads shape, names and types of the table and no pixel.": [
-            "tests/test_image.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+            "tests/image/test_scattering.py::test_a_fit_reads_no_pixel_and_costs_nothing",
         ],
         "The transformer is a public step: it has no event, and is free.": [
-            "tests/test_image.py::test_it_is_a_step_that_reads_nothing",
-            "tests/test_image.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_scattering.py::test_it_is_a_step_that_reads_nothing",
+            "tests/image/test_scattering.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "``transform`` treats images one by one: a row of the output is a function of that image and of the "
         "parameters, in every bit.": [
-            "tests/test_image.py::test_one_image_changes_its_own_row_and_nothing_else",
-            "tests/test_image.py::test_an_image_alone_is_the_image_among_others",
+            "tests/image/test_scattering.py::test_one_image_changes_its_own_row_and_nothing_else",
+            "tests/image/test_scattering.py::test_an_image_alone_is_the_image_among_others",
         ],
         "Images that whitening is learned from are made up: they are the same at each fit, and depend on nothing but "
         "the shape of an image and on parameters.": [
-            "tests/test_image.py::test_whitening_is_learned_from_made_up_images",
-            "tests/test_image.py::test_a_fit_reads_no_pixel_and_costs_nothing",
+            "tests/image/test_scattering.py::test_whitening_is_learned_from_made_up_images",
+            "tests/image/test_scattering.py::test_a_fit_reads_no_pixel_and_costs_nothing",
         ],
         'Unless ``normalization=None``, every row has the norm sqrt(n_features), within rounding; with "groups" it is '
         "0 for an image without any contrast.": [
-            "tests/test_image.py::test_groups_have_mean_0_variance_1_and_rows_one_norm",
-            "tests/test_image.py::test_rows_have_one_norm",
-            "tests/test_image.py::test_an_image_without_contrast_is_a_row_of_zeros",
+            "tests/image/test_scattering.py::test_groups_have_mean_0_variance_1_and_rows_one_norm",
+            "tests/image/test_scattering.py::test_rows_have_one_norm",
+            "tests/image/test_scattering.py::test_an_image_without_contrast_is_a_row_of_zeros",
         ],
         "It is the default clip of private estimators, whether or not they stand in a pipeline.": [
-            "tests/test_image.py::test_a_budget_goes_to_the_private_step_alone",
+            "tests/image/test_scattering.py::test_a_budget_goes_to_the_private_step_alone",
         ],
         "A refusal is one line without a pixel.": [
-            "tests/test_image.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
+            "tests/image/test_scattering.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
         ],
     },
     DPTableVectorizer: {
         "With a complete schema, ``fit`` reads shape, names and types of the table and no cell.": [
-            "tests/test_vectorizer.py::test_a_complete_schema_reads_no_cell_and_pays_nothing",
+            "tests/preprocessing/test_vectorizer.py::test_a_complete_schema_reads_no_cell_and_pays_nothing",
         ],
         "``transform`` treats rows one by one: a row of the output is a function of that row, of the schema and of "
         "public types.": [
-            "tests/test_vectorizer.py::test_rows_are_those_of_the_plain_reading",
-            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/preprocessing/test_vectorizer.py::test_rows_are_those_of_the_plain_reading",
+            "tests/preprocessing/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
         ],
         "It does not depend on whether a gap elsewhere made a library store integers as floats, or booleans as "
         "objects.": [
-            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
-            "tests/test_vectorizer_input.py::test_the_type_of_storage_of_flags_changes_nothing",
-            "tests/test_vectorizer_input.py::test_numbers_as_categories_have_one_key_whatever_their_type",
+            "tests/preprocessing/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+            "tests/preprocessing/test_vectorizer_input.py::test_the_type_of_storage_of_flags_changes_nothing",
+            "tests/preprocessing/test_vectorizer_input.py::test_numbers_as_categories_have_one_key_whatever_their_type",
         ],
         "A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row.": [
-            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
-            "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
-            "tests/test_vectorizer.py::test_a_purchase_is_charged_once_at_the_price_that_is_stated",
-            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/preprocessing/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/preprocessing/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
+            "tests/preprocessing/test_vectorizer.py::test_a_purchase_is_charged_once_at_the_price_that_is_stated",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
         ],
         "Its release, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`; everything "
         "else is post-processing.": [
-            "tests/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
-            "tests/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
+            "tests/preprocessing/test_vectorizer.py::test_the_noise_of_a_purchase_is_what_was_priced",
+            "tests/preprocessing/test_vectorizer_input.py::test_one_row_changes_its_own_row_and_nothing_else",
         ],
         "Kinds of columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, "
         "dates are dates, anything else is a category, truth values too (of which one gap makes objects).": [
-            "tests/test_vectorizer_input.py::test_kinds_come_from_types_and_not_from_cells",
-            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+            "tests/preprocessing/test_vectorizer_input.py::test_kinds_come_from_types_and_not_from_cells",
+            "tests/preprocessing/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
         ],
         "A list of rows has no types, so its columns are numbers.": [
-            "tests/test_vectorizer_input.py::test_a_list_of_rows_has_no_types_and_so_no_words",
+            "tests/preprocessing/test_vectorizer_input.py::test_a_list_of_rows_has_no_types_and_so_no_words",
         ],
         "Categories are never read from a type.": [
-            "tests/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
-            "tests/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
+            "tests/preprocessing/test_vectorizer_input.py::test_only_keys_that_occur_are_counted",
+            "tests/preprocessing/test_vectorizer_input.py::test_the_type_of_storage_changes_nothing",
         ],
         '``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under '
         "``add_remove`` not by the number of rows, but by `n_samples_public`.": [
@@ -282,22 +282,22 @@ SENTENCES = {
         ],
         "The price depends on parameters alone. Where the types decide whether categories are bought, it is that of "
         "buying them.": [
-            "tests/test_vectorizer.py::test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy",
+            "tests/preprocessing/test_vectorizer.py::test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy",
         ],
         "A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, "
         "columns of one name, complex numbers, and nested cells.": [
-            "tests/test_vectorizer_input.py::test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge",
-            "tests/test_vectorizer_input.py::test_what_transform_refuses_shows_no_cell_either",
-            "tests/test_vectorizer_input.py::test_drawn_frames_go_through_fit_and_predict",
+            "tests/preprocessing/test_vectorizer_input.py::test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge",
+            "tests/preprocessing/test_vectorizer_input.py::test_what_transform_refuses_shows_no_cell_either",
+            "tests/preprocessing/test_vectorizer_input.py::test_drawn_frames_go_through_fit_and_predict",
         ],
         'Each row has one 1 in each block (or one number in [-1, 1], or both for ``numbers="both"``): its norm is at '
         "most the root of the number of these entries, with equality for bins.": [
-            "tests/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
+            "tests/preprocessing/test_vectorizer.py::test_the_norm_of_a_row_is_at_most_the_one_that_is_stated",
         ],
         "Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a "
         "function of `schema_`.": [
-            "tests/test_codes.py::test_codes_are_bought_like_bins",
-            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+            "tests/preprocessing/test_codes.py::test_codes_are_bought_like_bins",
+            "tests/preprocessing/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
         ],
     },
     DPGaussianNB: {
@@ -319,22 +319,22 @@ SENTENCES = {
             "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
-            "tests/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
         ],
     },
     PrivateGenerator: {
         "``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it "
         "is called.": [
-            "tests/test_synthesis_tables.py::test_samples_of_none_of_many_and_of_a_seed",
-            "tests/test_synthesis_tables.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/marginals/test_synthesizer.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Noise of the fit is not drawn from that `random_state`.": [
-            "tests/test_synthesis_tables.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never "
         "by exact counts.": [
-            "tests/test_synthesis_tables.py::test_labels_are_drawn_by_noisy_or_public_shares",
+            "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
         "They are those of the fit, whatever becomes of the parameters.": [
             f"tests/test_synthesis_{kind}.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters"
@@ -343,189 +343,189 @@ SENTENCES = {
     },
     TableSums: {
         "A row changes `vector` by at most `sensitivity` in Euclidean norm.": [
-            "tests/test_synthesis_tables.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
-            "tests/test_synthesis_tables.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
+            "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
+            "tests/synthesis/marginals/test_synthesizer.py::test_an_exchange_reaches_the_sensitivity_of_a_single_table",
         ],
     },
     Measurement: {
         "`measure` makes the releases whose event `event_of` states for its noise multiplier.": [
-            "tests/test_synthesis_tables.py::test_the_noise_is_as_priced",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
     },
     DPMarginalSynthesizer: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
         "if `random_state` is None, and `classes` is given or there are no labels.": [
-            "tests/test_synthesis_tables.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_synthesis_tables.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
-            "tests/test_synthesis_tables.py::test_scores_move_by_at_most_their_sensitivity",
-            "tests/test_synthesis_tables.py::test_replace_one_is_priced_at_twice_the_sensitivity",
-            "tests/test_synthesis_tables.py::test_the_noise_is_as_priced",
-            "tests/test_synthesis_tables.py::test_every_fit_draws_noise_of_its_own",
+            "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
+            "tests/synthesis/marginals/test_synthesizer.py::test_scores_move_by_at_most_their_sensitivity",
+            "tests/synthesis/marginals/test_synthesizer.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
+            "tests/synthesis/marginals/test_synthesizer.py::test_every_fit_draws_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of "
         "the columns, and the public number of rows.": [
-            "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_synthesis_tables.py::test_fit_publishes_what_is_on_the_list",
+            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/synthesis/marginals/test_synthesizer.py::test_fit_publishes_what_is_on_the_list",
         ],
         "Of categorical types the list of categories is not kept.": [
-            "tests/test_synthesis_tables.py::test_a_pandas_frame_comes_back_as_one",
-            "tests/test_synthesis_tables.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
+            "tests/synthesis/marginals/test_synthesizer.py::test_a_pandas_frame_comes_back_as_one",
+            "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "`accountant` is charged before the rows are counted, and what is refused is refused before any charge.": [
-            "tests/test_synthesis_tables.py::test_the_charge_stands_before_the_rows_are_counted",
-            "tests/test_synthesis_tables.py::test_nothing_is_counted_above_the_ceiling",
-            "tests/test_synthesis_tables.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_charge_stands_before_the_rows_are_counted",
+            "tests/synthesis/marginals/test_synthesizer.py::test_nothing_is_counted_above_the_ceiling",
+            "tests/synthesis/marginals/test_synthesizer.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
-            "tests/test_synthesis_tables.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
-            "tests/test_synthesis_tables.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
+            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "Labels of samples are drawn by noisy or by public shares.": [
-            "tests/test_synthesis_tables.py::test_labels_are_drawn_by_noisy_or_public_shares",
+            "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
         "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are "
         "measured, and the iterations of the fit are decided by public numbers.": [
-            "tests/test_synthesis_tables.py::test_rules_are_public",
-            "tests/test_synthesis_tables.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
+            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
         "The number of pairs that are selected, and which, is decided by noisy scores.": [
-            "tests/test_synthesis_tables.py::test_pairs_are_selected_by_noisy_scores_alone",
-            "tests/test_synthesis_tables.py::test_selection_takes_the_pairs_that_depend_on_each_other",
-            "tests/test_synthesis_tables.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
+            "tests/synthesis/marginals/test_synthesizer.py::test_selection_takes_the_pairs_that_depend_on_each_other",
+            "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     ClassRows: {
         "What is made of a row depends on that row, its class and public or released tables alone: not on its place, "
         "on the rows beside it or on threads.": [
-            "tests/test_synthesis_mixture.py::test_what_is_made_of_a_row_depends_on_no_other",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_what_is_made_of_a_row_depends_on_no_other",
         ],
         "Sums of squares are float64.": [
-            "tests/test_synthesis_mixture.py::test_the_releases_are_those_of_the_plain_reading",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_releases_are_those_of_the_plain_reading",
         ],
     },
     ClusterSums: {
         "A row changes the vector by at most `sensitivity`.": [
-            "tests/test_synthesis_mixture.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
-            "tests/test_synthesis_mixture.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     GroupMoments: {
         "A row changes the vector by at most `sensitivity`, but for the rounding of float64 sums.": [
-            "tests/test_synthesis_mixture.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
-            "tests/test_synthesis_mixture.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     ClassMeasurement: {
         "What `measure` releases is no less private than one Gaussian release of `noise_multiplier`.": [
-            "tests/test_synthesis_mixture.py::test_the_noise_is_as_priced",
-            "tests/test_synthesis_mixture.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_synthesis_mixture.py::test_counts_and_totals_reach_their_sensitivity",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_noise_is_as_priced",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/test_synthesis_mixture.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_synthesis_mixture.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     DPClassMixtureGenerator: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
         "if `random_state` is None, and `classes` is given or there are no labels.": [
-            "tests/test_synthesis_mixture.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_synthesis_mixture.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
-            "tests/test_synthesis_mixture.py::test_counts_and_totals_reach_their_sensitivity",
-            "tests/test_synthesis_mixture.py::test_replace_one_is_priced_at_twice_the_sensitivity",
-            "tests/test_synthesis_mixture.py::test_the_noise_is_as_priced",
-            "tests/test_synthesis_mixture.py::test_every_fit_draws_noise_of_its_own",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_noise_is_as_priced",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_every_fit_draws_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy releases and of public quantities.": [
-            "tests/test_synthesis_mixture.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/test_synthesis_mixture.py::test_fit_publishes_what_is_on_the_list",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/test_synthesis_mixture.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_synthesis_mixture.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/test_synthesis_mixture.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact sum.": [
-            "tests/test_synthesis_mixture.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
-            "tests/test_synthesis_mixture.py::test_a_saved_generator_holds_no_row_and_no_exact_sum",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_a_saved_generator_holds_no_row_and_no_exact_sum",
         ],
         "Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.": [
-            "tests/test_synthesis_mixture.py::test_labels_are_drawn_by_noisy_or_public_shares",
-            "tests/test_synthesis_mixture.py::test_samples_lie_within_the_bounds_and_have_the_type_of_the_rows",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_labels_are_drawn_by_noisy_or_public_shares",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_samples_lie_within_the_bounds_and_have_the_type_of_the_rows",
         ],
         "The numbers of components and of directions are decided by public numbers.": [
-            "tests/test_synthesis_mixture.py::test_rules_are_public",
-            "tests/test_synthesis_mixture.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_rules_are_public",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
     },
     PairModel: {
         "What is made up for a row, and the share of the row in the point between, depend on no other row.": [
-            "tests/test_critic.py::test_what_is_made_up_for_a_row_depends_on_its_noise_and_label_alone",
-            "tests/test_critic.py::test_the_label_of_a_row_is_in_its_own_gradient_alone",
-            "tests/test_critic.py::test_noise_of_fakes_differs_from_step_to_step_and_from_the_lots",
+            "tests/synthesis/gan/test_critic.py::test_what_is_made_up_for_a_row_depends_on_its_noise_and_label_alone",
+            "tests/synthesis/gan/test_critic.py::test_the_label_of_a_row_is_in_its_own_gradient_alone",
+            "tests/synthesis/gan/test_critic.py::test_noise_of_fakes_differs_from_step_to_step_and_from_the_lots",
         ],
     },
     ConvolutionalModel: {
         "A row changes the sum of a lot by at most the clip, whatever it and its label contain, and by exactly nothing "
         "if it holds NaN or infinity.": [
-            "tests/test_convolutions.py::test_every_row_is_clipped_by_its_own_whole_norm",
-            "tests/test_convolutions.py::"
+            "tests/synthesis/gan/test_convolutions.py::test_every_row_is_clipped_by_its_own_whole_norm",
+            "tests/synthesis/gan/test_convolutions.py::"
             "test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
-            "tests/test_convolutions.py::test_rows_that_are_not_finite_add_exactly_nothing",
+            "tests/synthesis/gan/test_convolutions.py::test_rows_that_are_not_finite_add_exactly_nothing",
         ],
     },
     CriticModel: {
         "A row changes the sum of a lot by at most the clip, whatever it and its label contain, rounding within a "
         "block included, and by exactly nothing if it holds NaN or infinity.": [
-            "tests/test_critic.py::test_every_row_is_clipped_by_its_own_whole_norm",
-            "tests/test_critic.py::test_no_row_is_longer_than_the_clip_and_many_are_as_long",
-            "tests/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
-            "tests/test_critic.py::test_the_label_of_a_row_is_in_its_own_gradient_alone",
-            "tests/test_critic.py::test_the_error_of_products_by_the_features_is_in_the_norm",
-            "tests/test_critic.py::test_rows_that_are_not_finite_add_exactly_nothing",
+            "tests/synthesis/gan/test_critic.py::test_every_row_is_clipped_by_its_own_whole_norm",
+            "tests/synthesis/gan/test_critic.py::test_no_row_is_longer_than_the_clip_and_many_are_as_long",
+            "tests/synthesis/gan/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
+            "tests/synthesis/gan/test_critic.py::test_the_label_of_a_row_is_in_its_own_gradient_alone",
+            "tests/synthesis/gan/test_critic.py::test_the_error_of_products_by_the_features_is_in_the_norm",
+            "tests/synthesis/gan/test_critic.py::test_rows_that_are_not_finite_add_exactly_nothing",
         ],
     },
     DPWGAN: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
         "if `random_state` is None, and `classes` is given or there are no labels.": [
-            "tests/test_synthesis_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_synthesis_wgan.py::test_the_price_is_that_of_counts_and_steps",
-            "tests/test_synthesis_wgan.py::test_the_noise_is_as_priced",
-            "tests/test_synthesis_wgan.py::test_every_fit_draws_noise_of_its_own",
-            "tests/test_synthesis_wgan.py::test_fit_publishes_what_is_on_the_list",
+            "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/gan/test_wgan.py::test_the_price_is_that_of_counts_and_steps",
+            "tests/synthesis/gan/test_wgan.py::test_the_noise_is_as_priced",
+            "tests/synthesis/gan/test_wgan.py::test_every_fit_draws_noise_of_its_own",
+            "tests/synthesis/gan/test_wgan.py::test_fit_publishes_what_is_on_the_list",
         ],
         "One row changes the sum of a step by at most `max_grad_norm`, rounding within a block included.": [
-            "tests/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
-            "tests/test_synthesis_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/gan/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
+            "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
         "Its label enters its own gradient and no other, and what is made up for one row is a function of noise, and "
         "of the label of that row, alone: nothing is normalised over a lot.": [
-            "tests/test_critic.py::test_the_label_of_a_row_is_in_its_own_gradient_alone",
-            "tests/test_critic.py::test_what_is_made_up_for_a_row_depends_on_its_noise_and_label_alone",
+            "tests/synthesis/gan/test_critic.py::test_the_label_of_a_row_is_in_its_own_gradient_alone",
+            "tests/synthesis/gan/test_critic.py::test_what_is_made_up_for_a_row_depends_on_its_noise_and_label_alone",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
-            "tests/test_synthesis_wgan.py::test_sums_are_divided_by_the_expected_size_of_a_lot",
+            "tests/synthesis/gan/test_wgan.py::test_sums_are_divided_by_the_expected_size_of_a_lot",
         ],
         "The generator learns from the critic's noisy parameters, and from labels drawn by noisy or public shares. It "
         "reads no private row.": [
-            "tests/test_critic.py::test_the_generator_steps_after_so_many_of_the_critic_and_reads_no_gradient_of_rows",
-            "tests/test_synthesis_wgan.py::test_steps_of_the_generator_see_no_exact_count",
-            "tests/test_synthesis_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/synthesis/gan/test_critic.py::test_the_generator_steps_after_so_many_of_the_critic_and_reads_no_gradient_of_rows",
+            "tests/synthesis/gan/test_wgan.py::test_steps_of_the_generator_see_no_exact_count",
+            "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
         "`accountant` is charged before training reads the rows, and what is refused is refused before any charge.": [
-            "tests/test_synthesis_wgan.py::test_the_charge_stands_before_a_row_is_trained_on",
-            "tests/test_synthesis_wgan.py::test_nothing_is_trained_above_the_ceiling",
-            "tests/test_synthesis_wgan.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/synthesis/gan/test_wgan.py::test_the_charge_stands_before_a_row_is_trained_on",
+            "tests/synthesis/gan/test_wgan.py::test_nothing_is_trained_above_the_ceiling",
+            "tests/synthesis/gan/test_wgan.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "An interrupted fit keeps its charge, and the generator of the steps done.": [
-            "tests/test_synthesis_wgan.py::test_an_interrupted_fit_keeps_its_charge_and_what_it_learned",
+            "tests/synthesis/gan/test_wgan.py::test_an_interrupted_fit_keeps_its_charge_and_what_it_learned",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
-            "tests/test_synthesis_wgan.py::test_samples_of_none_of_many_and_of_a_seed",
-            "tests/test_synthesis_wgan.py::test_a_saved_generator_holds_no_row_and_no_critic",
+            "tests/synthesis/gan/test_wgan.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/synthesis/gan/test_wgan.py::test_a_saved_generator_holds_no_row_and_no_critic",
         ],
     },
     DPPCA: {
@@ -565,57 +565,57 @@ SENTENCES = {
     DPLinearRegression: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
         "None and `y_bounds` is given.": [
-            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
-            "tests/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
-            "tests/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+            "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
+            "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
+            "tests/linear_model/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
+            "tests/linear_model/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+            "tests/linear_model/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/linear_model/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_streaming.py::test_the_charge_precedes_the_first_block",
+            "tests/linear_model/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/linear_model/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
         "memory.": [
-            "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
-            "tests/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
+            "tests/linear_model/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
-            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     DPRidge: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
         "None and `y_bounds` is given.": [
-            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
-            "tests/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
-            "tests/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+            "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
+            "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
+            "tests/linear_model/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
+            "tests/linear_model/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+            "tests/linear_model/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
+            "tests/linear_model/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_streaming.py::test_the_charge_precedes_the_first_block",
+            "tests/linear_model/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/linear_model/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
         "memory.": [
-            "tests/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
-            "tests/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
+            "tests/linear_model/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
-            "tests/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+            "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
     },
     PrivatePipeline: {
@@ -627,11 +627,11 @@ SENTENCES = {
         ],
         "Parameters of all steps are checked and the accountant is asked before a row is read.": [
             "tests/test_pipeline.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
-            "tests/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
+            "tests/_fit/test_refusals.py::test_parameters_and_ceiling_are_looked_at_before_the_rows",
         ],
         "The leading public steps run, and rows and labels are checked, before the charge.": [
             "tests/test_pipeline.py::test_rows_and_labels_are_checked_before_the_charge",
-            "tests/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
+            "tests/_fit/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
         ],
         "The accountant is charged once, with the joint event.": [
             "tests/test_pipeline.py::test_the_accountant_is_charged_once_and_jointly",
@@ -645,13 +645,13 @@ SENTENCES = {
             "tests/test_pipeline.py::test_a_step_that_changes_the_number_of_rows_is_refused",
         ],
         "``fit`` works on copies of the steps, which replace the steps all at once when the last one is fitted.": [
-            "tests/test_publication.py::test_public_steps_of_the_user_are_not_written_on",
-            "tests/test_publication.py::test_a_clone_taken_and_parameters_read_while_it_fits_are_the_users_own",
-            "tests/test_publication.py::test_two_threads_on_one_pipeline_are_two_charges",
+            "tests/_fit/test_releases.py::test_public_steps_of_the_user_are_not_written_on",
+            "tests/_fit/test_releases.py::test_a_clone_taken_and_parameters_read_while_it_fits_are_the_users_own",
+            "tests/_fit/test_releases.py::test_two_threads_on_one_pipeline_are_two_charges",
         ],
         "After an error, an interrupt or in another thread the pipeline is as it was, with the price that it had.": [
-            "tests/test_publication.py::test_a_pipeline_that_fails_at_its_last_step_keeps_all_of_its_old_steps",
-            "tests/test_publication.py::test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says",
+            "tests/_fit/test_releases.py::test_a_pipeline_that_fails_at_its_last_step_keeps_all_of_its_old_steps",
+            "tests/_fit/test_releases.py::test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says",
         ],
     },
     MomentSum: {
@@ -662,7 +662,7 @@ SENTENCES = {
             "tests/test_decomposition.py::test_rounding_of_a_block_is_within_what_is_declared",
             "tests/test_decomposition.py::test_rows_that_shift_are_summed_in_double_precision",
             "tests/test_decomposition.py::test_rows_of_any_length_end_in_the_ball",
-            "tests/test_gram.py::test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing",
+            "tests/mechanisms/test_second_moments.py::test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing",
         ],
         "The Euclidean norm of `isometric`, but for a factor that depends on dtype and width, is the Frobenius norm of "
         "the sums.": [
@@ -672,62 +672,62 @@ SENTENCES = {
     LinearModel: {
         "A row adds at most C (1 + 8 u), with u = 2**-53, in either dtype, and exactly nothing if its weight is 0 or "
         "if it holds NaN or infinity.": [
-            "tests/test_linear_kernels.py::test_one_row_adds_at_most_the_clip",
-            "tests/test_linear_kernels.py::test_wide_rows_at_extreme_scales_add_at_most_the_clip",
-            "tests/test_linear_kernels.py::test_norms_that_lose_their_digits_are_not_taken_for_shorter",
-            "tests/test_linear_kernels.py::test_weight_zero_is_the_null_record",
-            "tests/test_linear_kernels.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
+            "tests/_kernels/test_linear.py::test_one_row_adds_at_most_the_clip",
+            "tests/_kernels/test_linear.py::test_wide_rows_at_extreme_scales_add_at_most_the_clip",
+            "tests/_kernels/test_linear.py::test_norms_that_lose_their_digits_are_not_taken_for_shorter",
+            "tests/_kernels/test_linear.py::test_weight_zero_is_the_null_record",
+            "tests/_kernels/test_linear.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
     WideLinearModel: {
         "If all other rows keep their places, a row changes the sum of its block by at most C, rounding included, and "
         "no bit of the sums of other blocks.": [
-            "tests/test_wide_linear.py::test_rows_at_extreme_scales_add_at_most_the_clip",
-            "tests/test_wide_linear.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
-            "tests/test_wide_linear.py::test_rounding_moves_the_sum_by_at_most_the_clip",
-            "tests/test_wide_linear.py::test_no_row_changes_a_bit_of_anothers_gradient",
-            "tests/test_wide_linear.py::test_no_row_moves_another_block",
+            "tests/_training/models/test_wide_linear.py::test_rows_at_extreme_scales_add_at_most_the_clip",
+            "tests/_training/models/test_wide_linear.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/_training/models/test_wide_linear.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+            "tests/_training/models/test_wide_linear.py::test_no_row_changes_a_bit_of_anothers_gradient",
+            "tests/_training/models/test_wide_linear.py::test_no_row_moves_another_block",
         ],
         "Its weight 0, NaN or infinity in it make it add exactly nothing.": [
-            "tests/test_wide_linear.py::test_weight_zero_is_the_null_record",
-            "tests/test_wide_linear.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
+            "tests/_training/models/test_wide_linear.py::test_weight_zero_is_the_null_record",
+            "tests/_training/models/test_wide_linear.py::test_a_row_that_holds_nan_or_infinity_is_the_null_record",
         ],
     },
     ColumnModel: {
         "As of `skdp._training.models.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly nothing if its "
         "weight is 0.": [
-            "tests/test_columns.py::test_no_row_adds_more_than_the_clip",
-            "tests/test_columns.py::test_sums_are_those_of_the_plain_reading",
+            "tests/_kernels/test_columns.py::test_no_row_adds_more_than_the_clip",
+            "tests/_kernels/test_columns.py::test_sums_are_those_of_the_plain_reading",
         ],
         "A row that holds NaN or infinity is refused.": [
-            "tests/test_columns.py::test_cells_that_are_no_numbers_are_refused",
-            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
+            "tests/_kernels/test_columns.py::test_cells_that_are_no_numbers_are_refused",
+            "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
         ],
     },
     StreamedModel: {
         "The sum of a step is that of the clipped gradients of its lot, each row of it once, in float64.": [
-            "tests/test_streaming.py::test_a_pass_reads_each_row_once",
-            "tests/test_streaming.py::test_lots_that_are_drawn_ahead_are_poisson_samples",
+            "tests/_training/streamed/test_streaming.py::test_a_pass_reads_each_row_once",
+            "tests/_training/streamed/test_streaming.py::test_lots_that_are_drawn_ahead_are_poisson_samples",
         ],
         "It differs from the sum of a model in memory by the order of additions only.": [
-            "tests/test_streaming.py::test_a_full_batch_equals_one_in_memory",
-            "tests/test_streaming.py::test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps",
+            "tests/_training/streamed/test_streaming.py::test_a_full_batch_equals_one_in_memory",
+            "tests/_training/streamed/test_streaming.py::test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps",
         ],
         "A row changes it by at most what it may change the sum of the recipe's model.": [
-            "tests/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
+            "tests/_training/streamed/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
         ],
     },
     MappedModel: {
         "As of `StreamedModel`, but that a lot is drawn when its step begins, by the sampler of rows in memory.": [
-            "tests/test_streaming.py::test_lots_of_a_map_are_those_of_the_equal_array",
+            "tests/_training/streamed/test_streaming.py::test_lots_of_a_map_are_those_of_the_equal_array",
         ],
     },
     OneHotModel: {
         "A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.": [
-            "tests/test_one_hot.py::test_one_row_adds_at_most_the_clip",
-            "tests/test_one_hot.py::test_one_changed_row_moves_the_sum_by_its_own_gradients",
-            "tests/test_one_hot.py::test_weight_zero_is_the_null_record",
-            "tests/test_one_hot.py::test_every_row_has_norm_1",
+            "tests/_training/models/test_one_hot.py::test_one_row_adds_at_most_the_clip",
+            "tests/_training/models/test_one_hot.py::test_one_changed_row_moves_the_sum_by_its_own_gradients",
+            "tests/_training/models/test_one_hot.py::test_weight_zero_is_the_null_record",
+            "tests/_training/models/test_one_hot.py::test_every_row_has_norm_1",
         ],
     },
     DPRandomTreesClassifier: {
@@ -737,41 +737,41 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
-            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
-            "tests/test_random_trees.py::test_instalments_have_noise_of_their_own",
+            "tests/ensemble/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/ensemble/test_random_trees.py::test_instalments_have_noise_of_their_own",
         ],
         "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
-            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+            "tests/ensemble/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
-            "tests/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
-            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/ensemble/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/ensemble/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
-            "tests/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
+            "tests/ensemble/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
         ],
         "Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any "
         "charge.": [
-            "tests/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/ensemble/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
         ],
         "`embedding_` is a function of the schema, of the seed of the trees, and of counts of people in the cells of "
         "each column, which are released once, with noise, before the first step.": [
-            "tests/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
-            "tests/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
-            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+            "tests/ensemble/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
+            "tests/preprocessing/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
         ],
         "They have 3 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
-            "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
+            "tests/ensemble/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         "`feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.": [
-            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
+            "tests/ensemble/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
         ],
     },
     DPRandomTreesRegressor: {
@@ -781,57 +781,57 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
-            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
-            "tests/test_random_trees.py::test_instalments_have_noise_of_their_own",
+            "tests/ensemble/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/ensemble/test_random_trees.py::test_instalments_have_noise_of_their_own",
         ],
         "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.": [
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
-            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+            "tests/ensemble/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
-            "tests/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
-            "tests/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
+            "tests/ensemble/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/ensemble/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
-            "tests/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
+            "tests/ensemble/test_random_trees.py::test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done",
         ],
         "Input that is refused (cells that cannot be read, NaN as a target, negative weights) is refused before any "
         "charge.": [
-            "tests/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/ensemble/test_random_trees.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
         ],
         "`embedding_` is a function of the schema, of the seed of the trees, and of counts of people in the cells of "
         "each column, which are released once, with noise, before the first step.": [
-            "tests/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
-            "tests/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
-            "tests/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
+            "tests/ensemble/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
+            "tests/preprocessing/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
         ],
         "They have 3 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
-            "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
+            "tests/ensemble/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         "`target_center_` and `target_scale_` are functions of `y_bounds`, and of the sums of weights, targets and "
         "squared targets, which are released once, with noise, before the first step.": [
-            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
-            "tests/test_random_trees.py::test_units_are_mean_and_spread_of_the_targets",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
+            "tests/ensemble/test_random_trees.py::test_units_are_mean_and_spread_of_the_targets",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
         "`intercept_` is that of the last step and the mean error of its model, a function of the sums of weights and "
         "of weighted errors, which are released once, with noise, after the last step.": [
-            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
-            "tests/test_random_trees.py::test_an_offset_is_the_mean_error_unless_noise_may_have_made_it",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
+            "tests/ensemble/test_random_trees.py::test_an_offset_is_the_mean_error_unless_noise_may_have_made_it",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
         "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
-            "tests/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
+            "tests/ensemble/test_random_trees.py::test_purchases_beside_steps_have_their_share_of_the_budget",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         "`feature_importances_` cost nothing: they are a function of `embedding_` and of the coefficients.": [
-            "tests/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
+            "tests/ensemble/test_random_trees.py::test_importances_follow_from_coefficients_and_what_is_public",
         ],
     },
     DPMLPClassifier: {
@@ -842,86 +842,86 @@ SENTENCES = {
             "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
-            "tests/test_neural_network.py::test_spread_of_a_step_on_null_records",
-            "tests/test_neural_network.py::test_instalments_of_one_seed_have_different_noise",
+            "tests/neural_network/test_classifier.py::test_spread_of_a_step_on_null_records",
+            "tests/neural_network/test_classifier.py::test_instalments_of_one_seed_have_different_noise",
         ],
         "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the "
         "rounding of the sum included.": [
             "tests/test_guarantees_neighbours.py::test_muting_a_row_in_single_precision_in_a_network",
             "tests/test_guarantees_neighbours.py::test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip",
-            "tests/test_networks.py::test_one_row_adds_at_most_the_clip",
-            "tests/test_networks.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
-            "tests/test_networks.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_one_row_adds_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_rounding_moves_the_sum_by_at_most_the_clip",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
-            "tests/test_neural_network.py::test_one_step_is_the_clipped_mean_gradient",
-            "tests/test_neural_network.py::test_spread_of_a_step_on_null_records",
+            "tests/neural_network/test_classifier.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/neural_network/test_classifier.py::test_spread_of_a_step_on_null_records",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
-            "tests/test_neural_network.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
-            "tests/test_neural_network.py::test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it",
+            "tests/neural_network/test_classifier.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
+            "tests/neural_network/test_classifier.py::test_an_instalment_interrupted_in_its_first_step_keeps_the_model_before_it",
         ],
         "Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or "
         "after it in the block that holds it if the rows are not in memory.": [
-            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
-            "tests/test_neural_network.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
+            "tests/neural_network/test_classifier.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
         ],
         "The initial weights are random and depend on no row.": [
-            "tests/test_neural_network.py::test_start_depends_on_no_row",
-            "tests/test_neural_network.py::test_start_is_random_scaled_by_the_inputs_and_zero_in_the_last_layer",
+            "tests/neural_network/test_classifier.py::test_start_depends_on_no_row",
+            "tests/neural_network/test_classifier.py::test_start_is_random_scaled_by_the_inputs_and_zero_in_the_last_layer",
         ],
     },
     DPMLPRegressor: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is "
         "given and `random_state` is None.": [
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
-            "tests/test_mlp_regressor.py::test_targets_beyond_their_bounds_are_moved_to_the_nearest",
+            "tests/neural_network/test_regressor.py::test_targets_beyond_their_bounds_are_moved_to_the_nearest",
             "tests/test_guarantees_neighbours.py::test_removing_a_row_moves_releases_by_the_clip_and_nothing_else",
             "tests/test_guarantees_neighbours.py::test_exchanging_a_row_moves_releases_by_twice_the_clip",
             "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
-            "tests/test_mlp_regressor.py::test_spread_of_a_step_on_null_records",
-            "tests/test_mlp_regressor.py::test_instalments_go_on_and_are_billed_jointly",
+            "tests/neural_network/test_regressor.py::test_spread_of_a_step_on_null_records",
+            "tests/neural_network/test_regressor.py::test_instalments_go_on_and_are_billed_jointly",
         ],
         "One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the "
         "rounding of the sum included.": [
             "tests/test_guarantees_neighbours.py::test_muting_a_row_in_single_precision_in_a_network",
             "tests/test_guarantees_neighbours.py::test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip",
-            "tests/test_networks.py::test_one_row_adds_at_most_the_clip",
-            "tests/test_networks.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
-            "tests/test_networks.py::test_rounding_moves_the_sum_by_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_one_row_adds_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_rounding_on_the_edge_moves_the_sum_by_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_rounding_moves_the_sum_by_at_most_the_clip",
         ],
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
-            "tests/test_mlp_regressor.py::test_one_step_is_the_clipped_mean_gradient",
-            "tests/test_mlp_regressor.py::test_spread_of_a_step_on_null_records",
+            "tests/neural_network/test_regressor.py::test_one_step_is_the_clipped_mean_gradient",
+            "tests/neural_network/test_regressor.py::test_spread_of_a_step_on_null_records",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
-            "tests/test_mlp_regressor.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
+            "tests/neural_network/test_regressor.py::test_interrupted_fit_keeps_the_model_of_the_steps_done_and_the_full_charge",
         ],
         "Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge, or "
         "after it in the block that holds it if the rows are not in memory.": [
-            "tests/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
-            "tests/test_mlp_regressor.py::test_bad_input_is_refused_in_one_line_before_any_charge",
+            "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_is_one_line_and_the_charge_stands",
+            "tests/neural_network/test_regressor.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Such a refusal depends on the data and is not covered.": [
             "tests/test_guarantees_neighbours.py::test_refusals_that_lie_in_the_data_are_the_documented_ones",
         ],
         "The initial weights are random and depend on no row.": [
-            "tests/test_mlp_regressor.py::test_start_depends_on_no_row",
+            "tests/neural_network/test_regressor.py::test_start_depends_on_no_row",
         ],
     },
     Clip: {
         'No row\'s clipped gradient is longer than C: by construction for "flat" and "automatic"; for "per_layer" '
         "its square is at most the sum of the C_k**2, which is C**2, and this is reached.": [
-            "tests/test_networks.py::test_one_row_adds_at_most_the_clip",
-            "tests/test_networks.py::test_no_product_of_magnitudes_adds_more",
-            "tests/test_networks.py::test_layers_have_bounds_of_their_own_that_are_reached_together",
+            "tests/_training/models/test_network.py::test_one_row_adds_at_most_the_clip",
+            "tests/_training/models/test_network.py::test_no_product_of_magnitudes_adds_more",
+            "tests/_training/models/test_network.py::test_layers_have_bounds_of_their_own_that_are_reached_together",
         ],
     },
     DPSGDPlan: {
@@ -930,34 +930,34 @@ SENTENCES = {
         "L, is an adaptive composition of `sampling.event(mechanism.event)` over the mechanisms of the steps; that "
         "composition is `event`.": [
             "tests/test_guarantees_noise.py::test_a_run_is_the_composition_that_the_plan_prices",
-            "tests/test_noise_stages.py::test_fits_draw_the_noise_that_their_event_lists",
+            "tests/_training/test_noise_stages.py::test_fits_draw_the_noise_that_their_event_lists",
         ],
     },
     lots_of_step: {
         "Every row is in the lot of a step with probability `sampling.rate`, independently of all other rows and "
         "steps.": [
-            "tests/test_distributed.py::test_rows_of_all_partitions_are_drawn_independently_at_the_rate",
-            "tests/test_distributed.py::test_lots_of_partitions_are_the_lots_that_are_drawn_here_again",
+            "tests/_training/dask/test_dask_rows.py::test_rows_of_all_partitions_are_drawn_independently_at_the_rate",
+            "tests/_training/dask/test_dask_rows.py::test_lots_of_partitions_are_the_lots_that_are_drawn_here_again",
         ],
         "Who knows the key of a lot learns from it neither another lot nor the noise.": [
-            "tests/test_distributed.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
-            "tests/test_distributed.py::test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ",
+            "tests/_training/dask/test_dask_rows.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
+            "tests/_training/dask/test_dask_rows.py::test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ",
         ],
     },
     DistributedModel: {
         "A row adds to the sum what it adds to that of its partition, at most C.": [
-            "tests/test_distributed.py::test_one_row_moves_no_sum_by_more_than_the_clip",
-            "tests/test_distributed.py::test_a_distributed_model_adds_up_what_one_machine_does",
+            "tests/_training/dask/test_dask_rows.py::test_one_row_moves_no_sum_by_more_than_the_clip",
+            "tests/_training/dask/test_dask_rows.py::test_a_distributed_model_adds_up_what_one_machine_does",
         ],
         "Workers are sent public constants, the parameters of the step, which were released, and the lots of their "
         "partitions, and no other key than theirs.": [
-            "tests/test_distributed.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
-            "tests/test_distributed.py::test_nothing_secret_is_sent_with_full_batches",
+            "tests/_training/dask/test_dask_rows.py::test_a_worker_is_sent_the_keys_of_its_lots_and_no_other",
+            "tests/_training/dask/test_dask_rows.py::test_nothing_secret_is_sent_with_full_batches",
         ],
         "A part that a lost worker has to compute again is of the same lot, and the sum of a step is released once.": [
-            "tests/test_distributed_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
-            "tests/test_distributed.py::test_parts_of_a_sum_are_left_as_they_are",
-            "tests/test_distributed.py::test_one_release_a_step_and_one_charge_a_fit",
+            "tests/_training/dask/test_cluster.py::test_steps_of_workers_that_die_are_computed_again_from_the_same_sample",
+            "tests/_training/dask/test_dask_rows.py::test_parts_of_a_sum_are_left_as_they_are",
+            "tests/_training/dask/test_dask_rows.py::test_one_release_a_step_and_one_charge_a_fit",
         ],
     },
     GaussianMechanism: {
@@ -968,454 +968,454 @@ SENTENCES = {
             "tests/test_guarantees_noise.py::test_a_mechanism_states_the_noise_it_adds",
         ],
         "`release` charges the accountant before it draws noise, and nothing that it refuses is charged.": [
-            "tests/test_mechanisms.py::test_the_charge_stands_when_noise_is_drawn",
-            "tests/test_mechanisms.py::test_a_release_that_the_ceiling_refuses_draws_no_noise",
-            "tests/test_mechanisms.py::test_what_is_no_finite_number_is_refused_without_its_value",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_the_charge_stands_when_noise_is_drawn",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_a_release_that_the_ceiling_refuses_draws_no_noise",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_what_is_no_finite_number_is_refused_without_its_value",
         ],
     },
     PrivateScore: {
         "One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`, half of "
         "`bound`; replaced by any other row, by at most twice that.": [
-            "tests/test_model_selection.py::test_contributions_of_a_row_are_within_the_bound",
-            "tests/test_model_selection.py::test_contributions_outside_the_bound_are_cut_off",
-            "tests/test_model_selection.py::test_what_is_no_finite_number_counts_as_the_worst",
-            "tests/test_model_selection.py::test_an_exchanged_row_moves_releases_by_twice_their_sensitivity",
+            "tests/model_selection/test_search.py::test_contributions_of_a_row_are_within_the_bound",
+            "tests/model_selection/test_search.py::test_contributions_outside_the_bound_are_cut_off",
+            "tests/model_selection/test_search.py::test_what_is_no_finite_number_counts_as_the_worst",
+            "tests/model_selection/test_search.py::test_an_exchanged_row_moves_releases_by_twice_their_sensitivity",
         ],
     },
     Errors: {
         "A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power of the "
         "distance between the bounds, which parameters alone decide.": [
-            "tests/test_search_regressors.py::test_one_row_moves_a_total_by_at_most_the_sensitivity",
-            "tests/test_search_regressors.py::test_an_exchanged_row_moves_its_own_releases_alone",
-            "tests/test_search_regressors.py::test_the_noise_is_in_the_units_of_its_bound",
+            "tests/model_selection/test_scores.py::test_one_row_moves_a_total_by_at_most_the_sensitivity",
+            "tests/model_selection/test_scores.py::test_an_exchanged_row_moves_its_own_releases_alone",
+            "tests/model_selection/test_scores.py::test_the_noise_is_in_the_units_of_its_bound",
         ],
     },
     SearchPlan: {
         "`event` is the price of: a split of the rows that no row has a say in; tries, each of which fits one of "
         "`tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part "
         "that scores; the best of them by that score; then one of `finals`, fitted to all rows.": [
-            "tests/test_model_selection.py::test_what_ran_is_what_was_priced",
-            "tests/test_model_selection.py::test_every_try_of_compose_is_paid_for",
-            "tests/test_model_selection.py::test_the_choice_has_its_exact_law",
-            "tests/test_model_selection.py::test_the_choice_is_as_private_as_its_price",
+            "tests/model_selection/test_search.py::test_what_ran_is_what_was_priced",
+            "tests/model_selection/test_search.py::test_every_try_of_compose_is_paid_for",
+            "tests/model_selection/test_search.py::test_the_choice_has_its_exact_law",
+            "tests/model_selection/test_search.py::test_the_choice_is_as_private_as_its_price",
         ],
     },
     DPGridSearchCV: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, the choice and the final fit included, "
         "if the estimator names its classes and `random_state` is None.": [
-            "tests/test_model_selection.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
-            "tests/test_model_selection.py::test_a_row_that_leaves_moves_releases_by_their_sensitivity",
-            "tests/test_model_selection.py::test_the_whole_costs_the_budget",
-            "tests/test_model_selection.py::test_fit_publishes_what_is_on_the_list",
+            "tests/model_selection/test_search.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
+            "tests/model_selection/test_search.py::test_a_row_that_leaves_moves_releases_by_their_sensitivity",
+            "tests/model_selection/test_search.py::test_the_whole_costs_the_budget",
+            "tests/model_selection/test_search.py::test_fit_publishes_what_is_on_the_list",
         ],
         "A row is in the part that trains or in the part that scores, and no label moves another row.": [
-            "tests/test_model_selection.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
-            "tests/test_model_selection.py::test_labels_move_nobody",
+            "tests/model_selection/test_search.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
+            "tests/model_selection/test_search.py::test_labels_move_nobody",
         ],
         "Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels "
         "are checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.": [
-            "tests/test_refusals.py::test_a_candidate_that_cannot_be_fitted_costs_nothing",
-            "tests/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
-            "tests/test_model_selection.py::test_the_accountant_is_charged_once",
-            "tests/test_model_selection.py::test_the_charge_stands_before_training_reads_a_row",
-            "tests/test_model_selection.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
+            "tests/_fit/test_refusals.py::test_a_candidate_that_cannot_be_fitted_costs_nothing",
+            "tests/_fit/test_refusals.py::test_rows_are_refused_before_the_charge_and_the_ledger_notes_it",
+            "tests/model_selection/test_search.py::test_the_accountant_is_charged_once",
+            "tests/model_selection/test_search.py::test_the_charge_stands_before_training_reads_a_row",
+            "tests/model_selection/test_search.py::test_above_the_ceiling_no_row_is_read_and_nothing_is_charged",
         ],
         "Under random stopping nothing reveals the candidates that lost, nor how many were tried: no attribute, no "
         "entry of the ledger, no warning, no progress.": [
-            "tests/test_model_selection.py::test_the_number_of_tries_is_not_told",
-            "tests/test_model_selection.py::test_a_try_that_warns_is_not_heard",
+            "tests/model_selection/test_search.py::test_the_number_of_tries_is_not_told",
+            "tests/model_selection/test_search.py::test_a_try_that_warns_is_not_heard",
         ],
         "A search over one candidate skips choice and score and costs one fit.": [
-            "tests/test_model_selection.py::test_a_grid_of_one_costs_one_fit",
+            "tests/model_selection/test_search.py::test_a_grid_of_one_costs_one_fit",
         ],
     },
     privacy_report: {
         "Figures are ``epsilon_`` and ``delta_`` of the model, and prices of its ``privacy_event_``.": [
-            "tests/test_report.py::test_figures_are_those_of_the_model_and_of_its_event",
-            "tests/test_report.py::test_the_listed_releases_cost_what_the_model_costs",
-            "tests/test_report.py::test_the_choice_and_the_refit_compose_to_the_whole_search",
-            "tests/test_report.py::test_an_epsilon_below_its_event_is_refused",
+            "tests/report/test_document.py::test_figures_are_those_of_the_model_and_of_its_event",
+            "tests/report/test_document.py::test_the_listed_releases_cost_what_the_model_costs",
+            "tests/report/test_document.py::test_the_choice_and_the_refit_compose_to_the_whole_search",
+            "tests/report/test_document.py::test_an_epsilon_below_its_event_is_refused",
         ],
         "As text and HTML they are never below the exact ones.": [
-            "tests/test_report.py::test_printed_figures_are_never_below_the_exact_ones",
-            "tests/test_report.py::test_percentages_round_up",
+            "tests/report/test_document.py::test_printed_figures_are_never_below_the_exact_ones",
+            "tests/report/test_document.py::test_percentages_round_up",
         ],
         "A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are "
         "named.": [
-            "tests/test_report.py::test_reports_of_neighbouring_tables_are_equal",
+            "tests/report/test_document.py::test_reports_of_neighbouring_tables_are_equal",
         ],
         "The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) "
         "/ 2 by the privacy profile delta(epsilon).": [
-            "tests/test_report.py::test_the_simple_bound_is_reached_by_the_worst_mechanism",
-            "tests/test_report.py::test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise",
+            "tests/report/test_document.py::test_the_simple_bound_is_reached_by_the_worst_mechanism",
+            "tests/report/test_document.py::test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise",
         ],
         "What the fit read without payment, and whether its noise was seeded, is told as it was at the fit, without a "
         "label and without the seed.": [
-            "tests/test_report.py::test_classes_that_were_read_are_told_of_and_not_shown",
-            "tests/test_report.py::test_seeded_noise_is_told_of_and_the_seed_is_not",
-            "tests/test_report.py::test_a_later_parameter_does_not_change_what_was_secret",
-            "tests/test_report.py::test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it",
-            "tests/test_report.py::test_compositions_around_a_fit_are_told_of_each_time",
+            "tests/report/test_document.py::test_classes_that_were_read_are_told_of_and_not_shown",
+            "tests/report/test_document.py::test_seeded_noise_is_told_of_and_the_seed_is_not",
+            "tests/report/test_document.py::test_a_later_parameter_does_not_change_what_was_secret",
+            "tests/report/test_document.py::test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it",
+            "tests/report/test_document.py::test_compositions_around_a_fit_are_told_of_each_time",
         ],
     },
     Study: {
         "The models and their scores on public rows, all of them together, are private at the price of `event`, which "
         "is known before a row is read.": [
-            "tests/test_displays.py::test_every_fit_is_charged_repeats_included",
-            "tests/test_displays.py::test_every_fit_has_noise_of_its_own",
-            "tests/test_displays.py::test_the_plan_under_add_remove_does_not_see_the_number_of_rows",
-            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/plotting/test_displays.py::test_every_fit_is_charged_repeats_included",
+            "tests/plotting/test_displays.py::test_every_fit_has_noise_of_its_own",
+            "tests/plotting/test_displays.py::test_the_plan_under_add_remove_does_not_see_the_number_of_rows",
+            "tests/plotting/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
         ],
     },
     DPStandardScaler: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
-            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
-            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_fit_costs_what_was_asked_for",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/test_purchasing_transformer.py::test_every_fit_draws_noise_of_its_own",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_sensitivity_of_sums_is_the_largest_change",
         ],
         "All that is fitted is a function of noisy counts and sums and of public quantities.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
             "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
         ],
         "Proofs are in `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in "
         "`skdp.preprocessing.histograms.purchase.Purchase`.": [
-            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
-            "tests/test_column_buyers.py::test_sums_are_exact_in_any_order",
-            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
-            "tests/test_purchase.py::test_the_bound_is_attained",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/preprocessing/test_purchasing_transformer.py::test_sums_are_exact_in_any_order",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_bound_is_attained",
         ],
         "A gap adds nothing to any count or sum.": [
-            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
         ],
         "``transform`` treats rows one by one.": [
-            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_changes_its_own_output_and_nothing_else",
         ],
         "A table that is refused is refused before any charge, in one line without a cell.": [
-            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
-            "tests/test_column_buyers.py::test_columns_of_dates_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_no_number_makes_a_fit_fail_after_its_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/preprocessing/test_purchasing_transformer.py::test_columns_of_dates_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_no_number_makes_a_fit_fail_after_its_charge",
         ],
     },
     DPSimpleImputer: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
-            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
-            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
-            "tests/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_fit_costs_what_was_asked_for",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/test_purchasing_transformer.py::test_every_fit_draws_noise_of_its_own",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
         ],
         'With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.': [
-            "tests/test_column_buyers.py::test_a_constant_is_the_same_whatever_the_cells_are",
-            "tests/test_column_buyers.py::test_a_constant_costs_nothing_and_reads_no_cell",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_constant_is_the_same_whatever_the_cells_are",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_constant_costs_nothing_and_reads_no_cell",
         ],
         "All that is fitted is a function of noisy counts and sums and of public quantities.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
             "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
             "tests/test_replay.py::test_one_cell_of_words_moves_the_releases_and_nothing_else",
         ],
         "Proofs are in `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in "
         "`skdp.preprocessing.histograms.sums.sums_sensitivity`.": [
-            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
-            "tests/test_purchase.py::test_the_bound_is_attained",
-            "tests/test_column_buyers.py::test_the_sensitivity_of_sums_is_the_largest_change",
-            "tests/test_column_buyers.py::test_sums_are_exact_in_any_order",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_bound_is_attained",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_sensitivity_of_sums_is_the_largest_change",
+            "tests/preprocessing/test_purchasing_transformer.py::test_sums_are_exact_in_any_order",
         ],
         "A gap adds nothing to any count or sum.": [
-            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
         ],
         "``transform`` treats rows one by one.": [
-            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_gap_changes_the_output_of_no_other_row",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_changes_its_own_output_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_gap_changes_the_output_of_no_other_row",
         ],
         "A table that is refused is refused before any charge, in one line without a cell.": [
-            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
-            "tests/test_column_buyers.py::test_columns_of_dates_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_no_number_makes_a_fit_fail_after_its_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/preprocessing/test_purchasing_transformer.py::test_columns_of_dates_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_no_number_makes_a_fit_fail_after_its_charge",
         ],
     },
     DPOneHotEncoder: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
-            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
-            "tests/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_fit_costs_what_was_asked_for",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/test_purchasing_transformer.py::test_every_fit_draws_noise_of_its_own",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
         ],
         "`delta_` covers the threshold: of all columns of a row together, not of each.": [
-            "tests/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
-            "tests/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
-            "tests/test_column_buyers.py::test_a_threshold_takes_its_part_of_delta",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_threshold_takes_its_part_of_delta",
         ],
         "All that is fitted is a function of one joint release of noisy counts, of a threshold and of public "
         "quantities.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/test_replay.py::test_one_cell_of_words_moves_the_releases_and_nothing_else",
-            "tests/test_purchase.py::test_the_event_of_words_alone",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_event_of_words_alone",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
         ],
         "Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.": [
-            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
-            "tests/test_purchase.py::test_the_bound_is_attained",
-            "tests/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_bound_is_attained",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_together",
         ],
         "Named categories are sorted, and do not depend on the order of rows.": [
-            "tests/test_purchase.py::test_words_are_named_sorted_whatever_their_order",
-            "tests/test_purchase.py::test_the_order_of_rows_and_of_keys_changes_nothing",
-            "tests/test_column_buyers.py::test_the_order_of_rows_changes_nothing",
+            "tests/preprocessing/histograms/test_purchase.py::test_words_are_named_sorted_whatever_their_order",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_order_of_rows_and_of_keys_changes_nothing",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_order_of_rows_changes_nothing",
         ],
         "Categories of a pandas type that no row has are not counted.": [
-            "tests/test_column_buyers.py::test_a_category_of_a_type_that_no_row_has_changes_nothing",
-            "tests/test_purchase.py::test_a_word_that_nobody_has_is_not_counted",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_category_of_a_type_that_no_row_has_changes_nothing",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_word_that_nobody_has_is_not_counted",
         ],
         "A gap adds nothing to any count.": [
-            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
-            "tests/test_purchase.py::test_a_gap_is_counted_nowhere",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_gap_is_counted_nowhere",
         ],
         "``transform`` treats rows one by one.": [
-            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_gap_changes_the_output_of_no_other_row",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_changes_its_own_output_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_gap_changes_the_output_of_no_other_row",
         ],
         "A table that is refused is refused before any charge, in one line without a cell.": [
-            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
-            "tests/test_column_buyers.py::test_no_word_makes_a_fit_fail_after_its_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/preprocessing/test_purchasing_transformer.py::test_no_word_makes_a_fit_fail_after_its_charge",
         ],
         "Each row of the output has exactly one 1 for each column, so its norm is the root of the number of columns.": [
-            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
-            "tests/test_column_buyers.py::test_one_hot_categories",
+            "tests/preprocessing/test_purchasing_transformer.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_hot_categories",
         ],
         "It is handed on: a private estimator that comes next uses it where ``data_norm=None``.": [
-            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
-            "tests/test_column_buyers.py::test_a_pipeline_has_one_budget",
+            "tests/preprocessing/test_purchasing_transformer.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_pipeline_has_one_budget",
         ],
     },
     DPQuantileBinner: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
-            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_fit_costs_what_was_asked_for",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/test_purchasing_transformer.py::test_every_fit_draws_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy counts, released for all columns together, and of public "
         "quantities.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/test_replay.py::test_one_row_moves_the_releases_and_nothing_else",
             "tests/test_replay.py::test_one_gap_moves_the_releases_and_nothing_else",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
         ],
         "Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.": [
-            "tests/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
-            "tests/test_purchase.py::test_the_bound_is_attained",
-            "tests/test_purchase.py::test_noise_is_that_of_the_event",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_bound_is_attained",
+            "tests/preprocessing/histograms/test_purchase.py::test_noise_is_that_of_the_event",
         ],
         "The price does not depend on the number of columns: they share it, and the noise grows with its root.": [
-            "tests/test_column_buyers.py::test_the_price_does_not_depend_on_the_number_of_columns",
-            "tests/test_column_buyers.py::test_noise_grows_with_the_root_of_the_number_of_columns",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_price_does_not_depend_on_the_number_of_columns",
+            "tests/preprocessing/test_purchasing_transformer.py::test_noise_grows_with_the_root_of_the_number_of_columns",
         ],
         "A gap adds nothing to any count.": [
-            "tests/test_column_buyers.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
-            "tests/test_purchase.py::test_a_gap_is_counted_nowhere",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_null_row_of_zero_out_is_a_row_of_gaps",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_gap_is_counted_nowhere",
         ],
         "``transform`` treats rows one by one.": [
-            "tests/test_column_buyers.py::test_one_row_changes_its_own_output_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_changes_its_own_output_and_nothing_else",
         ],
         "A table that is refused is refused before any charge, in one line without a cell.": [
-            "tests/test_column_buyers.py::test_bad_tables_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_a_refusal_shows_no_cell_and_costs_nothing",
-            "tests/test_column_buyers.py::test_columns_of_dates_are_refused_without_a_charge",
-            "tests/test_column_buyers.py::test_no_number_makes_a_fit_fail_after_its_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_bad_tables_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_refusal_shows_no_cell_and_costs_nothing",
+            "tests/preprocessing/test_purchasing_transformer.py::test_columns_of_dates_are_refused_without_a_charge",
+            "tests/preprocessing/test_purchasing_transformer.py::test_no_number_makes_a_fit_fail_after_its_charge",
         ],
         "With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of "
         "columns.": [
-            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
-            "tests/test_column_buyers.py::test_bins_of_bought_edges",
+            "tests/preprocessing/test_purchasing_transformer.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/preprocessing/test_purchasing_transformer.py::test_bins_of_bought_edges",
         ],
         "It is handed on: a private estimator that comes next uses it where ``data_norm=None``.": [
-            "tests/test_column_buyers.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
-            "tests/test_column_buyers.py::test_a_pipeline_has_one_budget",
+            "tests/preprocessing/test_purchasing_transformer.py::test_rows_of_bins_and_categories_have_one_1_for_each_column",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_pipeline_has_one_budget",
         ],
     },
     dp_bounds: {
         "The result is (epsilon, delta)-differentially private for one row, if `random_state` is None.": [
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_column_buyers.py::test_a_fit_costs_what_was_asked_for",
-            "tests/test_column_buyers.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
-            "tests/test_column_buyers.py::test_every_fit_draws_noise_of_its_own",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_fit_costs_what_was_asked_for",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_noise_that_is_added_is_the_noise_that_is_paid",
+            "tests/preprocessing/test_purchasing_transformer.py::test_every_fit_draws_noise_of_its_own",
         ],
         "A row adds 1 to one count of each of d columns, or nothing where it has a gap: the sensitivity of all "
         "counts is sqrt(d), and sqrt(d / 2), half of the largest change, under ``replace_one``.": [
-            "tests/test_column_buyers.py::test_a_row_adds_1_to_one_count_of_bounds_of_each_column",
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
-            "tests/test_purchase.py::test_the_bound_is_attained",
+            "tests/preprocessing/test_purchasing_transformer.py::test_a_row_adds_1_to_one_count_of_bounds_of_each_column",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/preprocessing/histograms/test_purchase.py::test_the_bound_is_attained",
         ],
         "The noise is normal; everything else is post-processing.": [
-            "tests/test_mechanisms.py::test_noise_has_the_standard_deviation_that_is_priced",
-            "tests/test_random.py::test_noise_is_normal",
-            "tests/test_column_buyers.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
+            "tests/mechanisms/test_gaussian_mechanism.py::test_noise_has_the_standard_deviation_that_is_priced",
+            "tests/mechanisms/test_streams.py::test_noise_is_normal",
+            "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
         "The accountant is charged before the noise is drawn.": [
-            "tests/test_column_buyers.py::test_the_charge_stands_before_noise_is_drawn",
+            "tests/preprocessing/test_purchasing_transformer.py::test_the_charge_stands_before_noise_is_drawn",
         ],
     },
     WeightReader: {
         "A share is a number in [0, 1], a function of the weight of its own row and of the bound.": [
-            "tests/test_weights.py::test_shares_are_weights_divided_by_the_bound_and_cut_at_it",
-            "tests/test_weights.py::test_shares_of_any_two_numbers_lie_between_0_and_1",
-            "tests/test_weights.py::test_a_share_depends_on_no_other_weight",
+            "tests/_checks/test_weights.py::test_shares_are_weights_divided_by_the_bound_and_cut_at_it",
+            "tests/_checks/test_weights.py::test_shares_of_any_two_numbers_lie_between_0_and_1",
+            "tests/_checks/test_weights.py::test_a_share_depends_on_no_other_weight",
         ],
         "It multiplies what the row adds to a sum, which was clipped before.": [
-            "tests/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
-            "tests/test_losses.py::test_weights_act_after_the_clip",
-            "tests/test_linear_kernels.py::test_a_weight_scales_a_gradient_after_its_clip",
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/_kernels/test_losses.py::test_weights_act_after_the_clip",
+            "tests/_kernels/test_linear.py::test_a_weight_scales_a_gradient_after_its_clip",
         ],
         "So no weight raises what a row may change, and a row of weight 0 is the null record.": [
-            "tests/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
-            "tests/test_weights.py::test_what_a_row_of_weight_0_holds_changes_no_bit",
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/_checks/test_weights.py::test_what_a_row_of_weight_0_holds_changes_no_bit",
         ],
         "Weights that are all equal to the bound have shares of exactly 1, and give the model of no weights.": [
-            "tests/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights",
-            "tests/test_weights.py::test_weights_equal_to_the_bound_search_as_without_weights",
+            "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights",
+            "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_search_as_without_weights",
         ],
     },
     WeightPurchase: {
         "The bound is a function of what a `skdp.preprocessing.histograms.purchase.Purchase` of one column releases, "
         "and of public numbers.": [
-            "tests/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
+            "tests/_checks/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
         ],
         "What it costs is part of the event of the fit, which is charged before the weights are counted.": [
-            "tests/test_weights.py::test_a_bought_bound_is_part_of_the_price",
-            "tests/test_weights.py::test_the_charge_stands_before_weights_are_counted",
+            "tests/_checks/test_weights.py::test_a_bought_bound_is_part_of_the_price",
+            "tests/_checks/test_weights.py::test_the_charge_stands_before_weights_are_counted",
         ],
         "A row of weight 0, the null record, is a gap there and adds nothing to any count; so one row changes the "
         "counts by no more than the sensitivity that `Purchase` proves.": [
-            "tests/test_weights.py::test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase",
-            "tests/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
+            "tests/_checks/test_weights.py::test_rows_of_weight_0_add_nothing_to_the_counts_of_a_purchase",
+            "tests/_checks/test_weights.py::test_one_weight_moves_a_bought_bound_by_its_sensitivity_and_nothing_else",
         ],
         "The sums of the fit are those of a fit whose public bound is the one that was bought (adaptive "
         "composition).": [
-            "tests/test_weights.py::test_sums_beside_a_bought_bound_are_those_of_a_public_one",
+            "tests/_checks/test_weights.py::test_sums_beside_a_bought_bound_are_those_of_a_public_one",
         ],
     },
     count_people: {
         "A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null "
         "record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is "
         "replaced.": [
-            "tests/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
-            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_counts_by_their_sensitivity_at_most",
+            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
         ],
         "All counts are one Gaussian release.": [
-            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
         ],
         "Shares of the cells, and the trees that are grown from them, follow from it and from what is public.": [
-            "tests/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
+            "tests/ensemble/test_random_trees.py::test_trees_follow_from_noisy_counts_and_what_is_public",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
-            "tests/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
+            "tests/ensemble/test_random_trees.py::test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip",
         ],
     },
     sum_targets: {
         "A row of weight w in [0, 1] and target y in [-1, 1] adds (w, w y, w y^2), whose norm is at most sqrt(3); a "
         "row of weight 0, the null record, adds nothing.": [
-            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
-            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
+            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_sums_of_targets_by_their_sensitivity_at_most",
         ],
         "The sums are one Gaussian release.": [
-            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
         ],
         "The units of the targets follow from it and from what is public.": [
-            "tests/test_random_trees.py::test_units_follow_from_the_noisy_sums",
+            "tests/ensemble/test_random_trees.py::test_units_follow_from_the_noisy_sums",
         ],
     },
     sum_errors: {
         "The predictions are those of a model that is released.": [
-            "tests/test_random_trees.py::test_errors_are_those_of_the_published_model",
+            "tests/ensemble/test_random_trees.py::test_errors_are_those_of_the_published_model",
         ],
         "A row of weight w in [0, 1] and error e, cut to [-1, 1] in units of `LARGEST_ERROR`, adds (w, w e), whose "
         "norm is at most sqrt(2); a row of weight 0, the null record, adds nothing.": [
-            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
-            "tests/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
+            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
         ],
         "The sums are one Gaussian release.": [
-            "tests/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
         ],
     },
     GroupedModel: {
         "Up to rounding, a step has the very distribution that it has on all rows.": [
-            "tests/test_grouped.py::test_a_full_batch_has_the_sum_of_all_rows",
-            "tests/test_grouped.py::test_a_lot_has_the_sum_of_its_rows",
-            "tests/test_grouped.py::test_lots_have_the_sums_of_poisson_lots",
-            "tests/test_grouped.py::test_noise_and_divisor_are_those_of_all_rows",
-            "tests/test_binomial.py::test_copies_are_in_at_the_rate_of_the_event_and_independently",
-            "tests/test_binomial.py::test_counts_have_the_binomial_law",
+            "tests/_training/models/test_grouped.py::test_a_full_batch_has_the_sum_of_all_rows",
+            "tests/_training/models/test_grouped.py::test_a_lot_has_the_sum_of_its_rows",
+            "tests/_training/models/test_grouped.py::test_lots_have_the_sums_of_poisson_lots",
+            "tests/_training/models/test_grouped.py::test_noise_and_divisor_are_those_of_all_rows",
+            "tests/_kernels/test_binomial.py::test_copies_are_in_at_the_rate_of_the_event_and_independently",
+            "tests/_kernels/test_binomial.py::test_counts_have_the_binomial_law",
         ],
     },
     clip_residuals: {
         "What is left has a norm of at most C (1 + 8 u) / length over the outputs, u = 2**-53.": [
-            "tests/test_losses.py::test_no_residual_passes_the_clip_in_exact_arithmetic",
-            "tests/test_losses.py::test_no_residual_passes_the_clip",
+            "tests/_kernels/test_losses.py::test_no_residual_passes_the_clip_in_exact_arithmetic",
+            "tests/_kernels/test_losses.py::test_no_residual_passes_the_clip",
         ],
     },
     SecretStream: {
         "A stream gives no number twice, unless `seek` takes it back, which seeded runs alone do.": [
-            "tests/test_random.py::test_keystream_is_aes_in_counter_mode",
-            "tests/test_random.py::test_cutting_normals_changes_nothing",
-            "tests/test_random.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
-            "tests/test_random.py::test_threads_share_no_number",
-            "tests/test_checkpoint.py::test_without_a_seed_the_noise_is_fresh",
-            "tests/test_checkpoint.py::test_no_state_of_a_generator_in_the_file_unless_seeded",
+            "tests/mechanisms/test_streams.py::test_keystream_is_aes_in_counter_mode",
+            "tests/mechanisms/test_streams.py::test_cutting_normals_changes_nothing",
+            "tests/mechanisms/test_streams.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
+            "tests/mechanisms/test_streams.py::test_threads_share_no_number",
+            "tests/_training/test_checkpoint.py::test_without_a_seed_the_noise_is_fresh",
+            "tests/_training/test_checkpoint.py::test_no_state_of_a_generator_in_the_file_unless_seeded",
         ],
         "Whoever draws takes the state away in one step, and puts it back afterwards.": [
-            "tests/test_random.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
+            "tests/mechanisms/test_streams.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
         ],
         "A second caller in between (a thread, the handler of a signal) is refused, and so is every caller after an "
         "interrupt or an error in the middle of a draw.": [
-            "tests/test_random.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
-            "tests/test_random.py::test_an_interrupt_between_any_two_lines_brings_no_number_back",
-            "tests/test_random.py::test_an_error_in_the_middle_of_a_draw_ends_the_stream",
-            "tests/test_random.py::test_threads_share_no_number",
+            "tests/mechanisms/test_streams.py::test_a_second_caller_between_any_two_lines_sees_no_number_again",
+            "tests/mechanisms/test_streams.py::test_an_interrupt_between_any_two_lines_brings_no_number_back",
+            "tests/mechanisms/test_streams.py::test_an_error_in_the_middle_of_a_draw_ends_the_stream",
+            "tests/mechanisms/test_streams.py::test_threads_share_no_number",
         ],
         "A forked process is refused too, since its parent draws the same numbers.": [
-            "tests/test_random.py::test_a_forked_child_draws_nothing_from_the_streams_of_its_parent",
+            "tests/mechanisms/test_streams.py::test_a_forked_child_draws_nothing_from_the_streams_of_its_parent",
         ],
         "A stream is never pickled, printed or stored on an estimator: its state would reveal the noise that it "
         "made.": [
-            "tests/test_random.py::test_streams_are_not_copied",
-            "tests/test_random.py::test_repr_does_not_hold_the_key",
+            "tests/mechanisms/test_streams.py::test_streams_are_not_copied",
+            "tests/mechanisms/test_streams.py::test_repr_does_not_hold_the_key",
             "tests/test_replay.py::test_no_fitted_estimator_holds_a_stream",
         ],
     },
     PrivacyUtilityDisplay.from_estimator: {
         "Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of "
         "them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.": [
-            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
-            "tests/test_displays.py::test_a_leak_is_told_once_or_raised_before_any_charge",
-            "tests/test_displays.py::test_classes_that_are_read_are_told",
+            "tests/plotting/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/plotting/test_displays.py::test_a_leak_is_told_once_or_raised_before_any_charge",
+            "tests/plotting/test_displays.py::test_classes_that_are_read_are_told",
         ],
         "`privacy_event_` composes every fit, repeats included.": [
-            "tests/test_displays.py::test_every_fit_is_charged_repeats_included",
-            "tests/test_displays.py::test_a_pipeline_is_fitted_at_each_of_the_budgets",
+            "tests/plotting/test_displays.py::test_every_fit_is_charged_repeats_included",
+            "tests/plotting/test_displays.py::test_a_pipeline_is_fitted_at_each_of_the_budgets",
         ],
         "The accountant is asked before a row is read, and charged once, for all fits, before training reads the "
         "rows.": [
-            "tests/test_displays.py::test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing",
-            "tests/test_displays.py::test_the_study_is_one_plan_under_a_ceiling",
-            "tests/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/plotting/test_displays.py::test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing",
+            "tests/plotting/test_displays.py::test_the_study_is_one_plan_under_a_ceiling",
+            "tests/plotting/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
         ],
         "Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is "
         "fitted to the test rows.": [
-            "tests/test_displays.py::test_what_is_refused_costs_nothing_and_shows_no_cell",
-            "tests/test_displays.py::test_models_that_cannot_be_studied_are_refused",
-            "tests/test_displays.py::test_without_matplotlib_nothing_is_paid",
+            "tests/plotting/test_displays.py::test_what_is_refused_costs_nothing_and_shows_no_cell",
+            "tests/plotting/test_displays.py::test_models_that_cannot_be_studied_are_refused",
+            "tests/plotting/test_displays.py::test_without_matplotlib_nothing_is_paid",
         ],
     },
 }

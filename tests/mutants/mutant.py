@@ -17,6 +17,10 @@ class Edit(NamedTuple):
     new: str
 
 
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+_TESTS = {path.stem: path.relative_to(_ROOT).as_posix() for path in (_ROOT / "tests").rglob("test_*.py")}
+
+
 class Mutant(NamedTuple):
     """A mistake, the edits that plant it, and the test files (with -k expressions) that must notice."""
 
@@ -31,7 +35,7 @@ class DoesNotPlant(Exception):
 
 
 def mutant(name: str, *edits: tuple[str, str, str], tests: str, select: str = "") -> Mutant:
-    paths = tuple(f"tests/test_{test}.py" for test in tests.split())
+    paths = tuple(_TESTS.get(f"test_{test}", f"tests/test_{test}.py") for test in tests.split())
     return Mutant(name, tuple(Edit(*edit) for edit in edits), paths, select)
 
 

@@ -10,19 +10,19 @@ MUTANTS = [
     mutant(
         "counts of several columns with the sensitivity of one",
         (PURCHASE, WIDTH, 'return math.sqrt(1 / 2.0 if adjacency == "replace_one" else 1)'),
-        tests="purchase column_buyers",
+        tests="purchase purchasing_transformer",
         select=BY_ROW,
     ),
     mutant(
         "a replaced row that changes one cell of a column",
         (PURCHASE, WIDTH, 'return math.sqrt(n_columns / 4.0 if adjacency == "replace_one" else n_columns)'),
-        tests="purchase column_buyers",
+        tests="purchase purchasing_transformer",
         select=BY_ROW,
     ),
     mutant(
         "edges from exact counts",
         (PURCHASE, "noisy = released(mechanism, counts, stream)", "noisy = counts"),
-        tests="purchase column_buyers",
+        tests="purchase purchasing_transformer",
         select="noise_is or noise_that_is or sensitivity",
     ),
     mutant(
@@ -38,7 +38,7 @@ MUTANTS = [
             "present = values[~np.isnan(values)]",
             "present = np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)",
         ),
-        tests="purchase column_buyers",
+        tests="purchase purchasing_transformer",
         select="a_gap or null_row",
     ),
     mutant(
@@ -48,7 +48,7 @@ MUTANTS = [
             "np.bincount(codes[codes >= 0], minlength=len(keys))",
             "np.bincount(np.maximum(codes, 0), minlength=len(keys))",
         ),
-        tests="purchase column_buyers",
+        tests="purchase purchasing_transformer",
         select="a_gap or null_row or nobody",
     ),
     mutant(
@@ -70,7 +70,7 @@ MUTANTS = [
             "        if self.n_words:\n            events.append(",
             "        if False:\n            events.append(",
         ),
-        tests="purchase column_buyers",
+        tests="purchase purchasing_transformer",
         select="cost or price or event",
     ),
     mutant(
@@ -98,13 +98,13 @@ MUTANTS = [
     mutant(
         "sums with the sensitivity of their counts",
         (COLUMN_SUMS, "else (1 + n_moments) * n_columns)", "else n_columns)"),
-        tests="column_buyers",
+        tests="purchasing_transformer",
         select="sensitivity",
     ),
     mutant(
         "a replaced row that changes sums as a missing one does",
         (COLUMN_SUMS, 'n_columns if adjacency == "replace_one"', 'n_columns / 2 if adjacency == "replace_one"'),
-        tests="column_buyers",
+        tests="purchasing_transformer",
         select="sensitivity",
     ),
     mutant(
@@ -114,7 +114,7 @@ MUTANTS = [
             "scaled = np.rint(_GRID * np.clip((present - low) / (0.5 * high - 0.5 * low) - 1.0, -1.0, 1.0)) / _GRID",
             "scaled = np.clip((present - low) / (0.5 * high - 0.5 * low) - 1.0, -1.0, 1.0)",
         ),
-        tests="column_buyers",
+        tests="purchasing_transformer",
         select="exact",
     ),
     mutant(
@@ -124,37 +124,37 @@ MUTANTS = [
             "    if None not in bounds:\n        return GaussianDpEvent",
             "    if True:\n        return GaussianDpEvent",
         ),
-        tests="column_buyers",
+        tests="purchasing_transformer",
         select="noise_that_is",
     ),
     mutant(
         "one failure for all tries of a search",
         (FILTERS, "(n * each.times * each.mean, worst)", "(n * each.times, worst)"),
-        tests="accounting_filters",
+        tests="filters",
         select="tries or search_that_buys",
     ),
     mutant(
         "failures of tries that are not counted",
         (FILTERS, "if worst > 0.0 else []", "if False else []"),
-        tests="accounting_filters",
+        tests="filters",
         select="tries or search_that_buys",
     ),
     mutant(
         "delta of failures spent twice",
         (FILTERS, "    renyi = delta - gaussian - failures\n", "    renyi = delta - gaussian\n"),
-        tests="accounting_filters",
+        tests="filters",
         select="spent_once or repeated",
     ),
     mutant(
         "a larger share of failures that the odometer does not pay",
         (ODOMETER, "delta * ((1.0 - failures) / (1.0 - FAILURES))", "delta * 1.0"),
-        tests="accounting_filters",
+        tests="filters",
         select="odometer_pays",
     ),
     mutant(
         "a closed form that forgets what is revealed",
         (SIMPLE, "        if self.closed and self.revealed == 0.0:\n", "        if self.closed:\n"),
-        tests="accounting_pld",
+        tests="epsilon",
         select="revealed or threshold",
     ),
 ]

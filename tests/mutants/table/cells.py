@@ -92,7 +92,7 @@ MUTANTS = [
     mutant(
         "a pixel of a list makes all of them floats",
         (IMAGE_BASE, "table.astype(np.uint8, copy=False) if len(types) == 1 else table", "table.astype(np.float64)"),
-        tests="image",
+        tests="scattering",
         select="another_type or in_lists",
     ),
 ]  # fmt: skip

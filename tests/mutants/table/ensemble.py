@@ -23,7 +23,7 @@ MUTANTS = [
             "self.seed_ = _public_seed(self.random_state)\n",
             "self.seed_ = _public_seed(self.random_state) + int(np.nan_to_num(np.max(table.cells(0).values)))\n",
         ),
-        tests="ensemble",
+        tests="embedding",
         select="reads_no_cell or do_not_follow or one_row_changes",
     ),
     mutant(
@@ -33,7 +33,7 @@ MUTANTS = [
             "self.seed_ = _public_seed(self.random_state)\n",
             "self.seed_ = _public_seed(self.random_state) + len(table.cells(0).values)\n",
         ),
-        tests="ensemble",
+        tests="embedding",
         select="do_not_follow or gives_the_same",
     ),
     mutant(
@@ -45,37 +45,37 @@ MUTANTS = [
             "            for k in range(n_plain):\n"
             "                values[part, k] *= columns[part, k] != starts[k + 1] - 1\n",
         ),
-        tests="ensemble",
+        tests="embedding",
         select="norm_1 or pattern_of_a_row",
     ),
     mutant(
         "weights rounded to nearest",
         (EMBEDDING, "np.where(rounded > exact,", "np.where(rounded < 0,"),
-        tests="ensemble",
+        tests="embedding",
         select="norm_1",
     ),
     mutant(
         "weights of plain columns and trees that add up to more than 1",
         (EMBEDDING, "shared_weights(share, 1.0 - share,", "shared_weights(share, 1.0,"),
-        tests="ensemble",
+        tests="embedding",
         select="norm_1",
     ),
     mutant(
         "a node whose subset is empty",
         (GROWTH, "while len(set(goes)) < 2:", "while not any(goes):"),
-        tests="ensemble",
+        tests="embedding",
         select="no_side or uniformly",
     ),
     mutant(
         "a level that an ancestor has cut off is split again",
         (GROWTH, "views = (*node.views[:j], child, *node.views[j + 1 :])", "views = node.views"),
-        tests="ensemble",
+        tests="embedding",
         select="no_side or inside_what",
     ),
     mutant(
         "the node of the fewest people is split next",
         (GROWTH, "(-mass, 2 * len(splits)", "(mass, 2 * len(splits)"),
-        tests="ensemble",
+        tests="embedding",
         select="most_people",
     ),
     mutant(
@@ -213,13 +213,13 @@ MUTANTS = [
     mutant(
         "gaps that always go to the left",
         (TREES_KERNEL, "| ((number != number) & gaps[node])", ""),
-        tests="ensemble",
+        tests="embedding",
         select="plain_reading or gaps_have",
     ),
     mutant(
         "levels beyond 64 that share the bits of the first",
         (TREES_KERNEL, "words[places[node] + (level >> 6)]", "words[places[node]]"),
-        tests="ensemble",
+        tests="embedding",
         select="plain_reading",
     ),
     mutant(
@@ -229,19 +229,19 @@ MUTANTS = [
             "draw_trees(blocks, *size, self.seed_,",
             "draw_trees(blocks, *size, _public_seed(self.random_state),",
         ),
-        tests="ensemble",
+        tests="embedding",
         select="same_trees_again",
     ),
     mutant(
         "an incomplete schema passes",
         (EMBEDDING, "if not schema.is_complete:", "if False:"),
-        tests="ensemble",
+        tests="embedding",
         select="bad_parameter",
     ),
     mutant(
         "a schema of any class passes in a private pipeline",
         (EMBEDDING, "    if step.schema is not None and type(step.schema)", "    if False and type(step.schema)"),
-        tests="ensemble",
+        tests="embedding",
         select="not_on_the_list",
     ),
 ]

@@ -17,7 +17,7 @@ from paths import (
     STATEMENTS,
 )
 
-DOMINATING = "accounting_dominating"
+DOMINATING = "pairs"
 
 MUTANTS = [
     # --- shifts and shares ---
@@ -217,7 +217,7 @@ MUTANTS = [
             "noise = event.noise_multiplier / k",
             "noise = event.noise_multiplier / k**0.5",
         ),
-        tests="accounting_curves",
+        tests="curves",
         select="groups",
     ),
     mutant(
@@ -227,7 +227,7 @@ MUTANTS = [
             "math.fsum(math.exp(i * event.epsilon) for i in range(k))",
             "math.fsum(1.0 for i in range(k))",
         ),
-        tests="accounting_curves",
+        tests="curves",
         select="chain",
     ),
     mutant(
@@ -237,25 +237,25 @@ MUTANTS = [
             "dict(enumerate(np.exp(logs).tolist()))",
             "{0.0: (1.0 - q) ** k, 1.0: 1.0 - (1.0 - q) ** k}",
         ),
-        tests="accounting_curves",
+        tests="curves",
         select="groups",
     ),
     mutant(
         "k times rho for groups of k",
         (GROUPS_OF_RECORDS, "ZCDpEvent(k * k * event.rho)", "ZCDpEvent(k * event.rho)"),
-        tests="accounting_curves",
+        tests="curves",
         select="groups",
     ),
     mutant(
         "deltas of a chain of profiles added up",
         (GROUPED_PROFILES, "(own[kept] + np.exp(np.minimum(a[kept], 700.0)) * other)", "(own[kept] + other)"),
-        tests="accounting_curves",
+        tests="curves",
         select="profile",
     ),
     mutant(
         "a trade-off by one direction of the other",
         (EVENT_CURVES, "float(((kept - a) / grown).max())", "float((kept - a / grown).max())"),
-        tests="accounting_curves",
+        tests="curves",
         select="trade",
     ),
 ]

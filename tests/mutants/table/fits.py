@@ -31,7 +31,7 @@ MUTANTS = [
             '    if values.dtype.kind != "f":\n',
             '    import sklearn\n\n    if sklearn.get_config()["assume_finite"] or values.dtype.kind != "f":\n',
         ),
-        tests="input",
+        tests="rows",
     ),
     mutant(
         "an error that quotes a cell chained to the refusal",
@@ -40,7 +40,7 @@ MUTANTS = [
             "        pass  # its message may quote cells\n",
             '        raise ValueError(f"{name} is no array of numbers: its rows differ in length") from None\n',
         ),
-        tests="input",
+        tests="rows",
         select="bad_tables",
     ),
     mutant(
@@ -50,7 +50,7 @@ MUTANTS = [
             "    check_finite(table, names)\n",
             "    check_schema(estimator, table, reset=reset)\n    check_finite(table, names)\n",
         ),
-        tests="input",
+        tests="rows",
     ),
     mutant(
         "the largest numbers warned of",
@@ -59,34 +59,34 @@ MUTANTS = [
             '    with np.errstate(all="ignore"):\n        if np.isfinite(values.sum())',
             "    if True:\n        if np.isfinite(values.sum())",
         ),
-        tests="input",
+        tests="rows",
     ),
     mutant(
         "columns beyond the shape of a sparse matrix believed",
         (INPUT, "        X.check_format(full_check=True)\n", "        pass\n"),
-        tests="input",
+        tests="rows",
         select="bad_tables",
     ),
     mutant(
         "masked cells taken for data",
         (CELLS, "if np.ma.isMaskedArray(given) and np.ma.is_masked(given):", "if False:"),
-        tests="input",
+        tests="rows",
     ),
     mutant(
         "a table given as a parameter quoted",
         (VALIDATION, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
-        tests="validation",
+        tests="parameters",
     ),
     mutant(
         "rows given to accounting quoted",
         (EVENTS, 'return f"<{type(value).__name__}>"', 'return " ".join(repr(value).split())'),
-        tests="validation",
+        tests="parameters",
         select="private_values",
     ),
     mutant(
         "a label that is no class quoted",
         (INPUT, "y contains labels that are not in classes", "y contains {y[:1].tolist()}, not in classes"),
-        tests="input",
+        tests="rows",
     ),
     # --- publication, refusals, checkpoints ---
     mutant(
@@ -97,7 +97,7 @@ MUTANTS = [
             "    for name in learned:\n        setattr(target, name, learned[name])\n"
             "    target.__dict__.update(parameters)\n",
         ),
-        tests="publication",
+        tests="releases",
         select="any_line",
     ),
     mutant(
@@ -107,7 +107,7 @@ MUTANTS = [
             "        work = copy(self)\n        terms = work._check_terms()\n        if warm:",
             "        work = self\n        terms = work._check_terms()\n        if warm:",
         ),
-        tests="publication",
+        tests="releases",
         select="any_line",
     ),
     mutant(
@@ -116,25 +116,25 @@ MUTANTS = [
         (PRIVATE_STEP, "type(self)(clone(self.estimator).set_params(", "type(self)(self.estimator.set_params("),
         (PIPELINE, "        whole = clone(self)  #", "        whole = copy(self)  #"),
         (PIPELINE, "import contextlib\n", "import contextlib\nfrom copy import copy\n"),
-        tests="publication",
+        tests="releases",
         select="while_it_fits or two_threads or last_step",
     ),
     mutant(
         "what a part learns later is left out of the price of the whole",
         (RELEASES, "    for part in fitted._private_parts():\n", "    for part in ():\n"),
-        tests="publication",
+        tests="releases",
         select="moves_the_price or fitted_anew",
     ),
     mutant(
         "a part counted by its event and not by its release",
         (RELEASES, "if release.id not in known})", "if release.event not in [each.event for each in own]})"),
-        tests="publication",
+        tests="releases",
         select="moves_the_price or fitted_anew",
     ),
     mutant(
         "a part of another adjacency priced as if it were of the whole's",
         (BASE, "        if others:\n", "        if False:\n"),
-        tests="publication",
+        tests="releases",
         select="another_adjacency",
     ),
     mutant(
@@ -144,7 +144,7 @@ MUTANTS = [
             "            own = copy(own) if copied else own\n            publish(own, learned)\n",
             "            own = learned\n",
         ),
-        tests="publication",
+        tests="releases",
         select="is_kept",
     ),
     mutant(
@@ -160,7 +160,7 @@ MUTANTS = [
     mutant(
         "a row that cannot be scored left out of the score",
         (SCORES, "return (self._worst - self.sensitivity) *", "return 0.0 *"),
-        tests="model_selection",
+        tests="search",
         select="cannot_be_predicted",
     ),
     mutant(
@@ -176,7 +176,7 @@ MUTANTS = [
             "            return PipelineSlice(Pipeline(self.steps)[ind].steps)\n",
             "            return type(self)(Pipeline(self.steps)[ind].steps)\n",
         ),
-        tests="publication",
+        tests="releases",
         select="slice",
     ),
     mutant(
@@ -256,13 +256,13 @@ MUTANTS = [
     mutant(
         "nested steps that tell the tries of a search",
         (CANDIDATES, "    made.set_params(**dict.fromkeys(loud, 0))\n", ""),
-        tests="model_selection",
+        tests="search",
         select="says_nothing_of_its_tries",
     ),
     mutant(
         "Ctrl-C in a try that ends that try alone",
         (CANDIDATES, "            raise KeyboardInterrupt\n", "            pass\n"),
-        tests="model_selection",
+        tests="search",
         select="interruption",
     ),
     mutant(

@@ -214,7 +214,7 @@ MUTANTS = [
     mutant(
         "a report that is silent on time",
         (WORDING, '    if any(value != "False" for value in chosen):\n', "    if False:\n"),
-        tests="report",
+        tests="document",
         select="time_depends_on_rows",
     ),
 ]

@@ -7,7 +7,7 @@ MUTANTS = [
     mutant(
         "a map is written without room for it on the disk",
         (IMAGE_BASE, "os.posix_fallocate(file.fileno(), 0, os.path.getsize(part))", "pass"),
-        tests="image",
+        tests="scattering",
         select="full_disk",
     ),
     mutant(
@@ -17,7 +17,7 @@ MUTANTS = [
             "np.ascontiguousarray(planes[:, self._places[0][:, None], self._places[1]])",
             "planes[:, self._places[0][:, None], self._places[1]]",
         ),
-        tests="image",
+        tests="scattering",
         select="among_others",
     ),
     mutant(
@@ -27,7 +27,7 @@ MUTANTS = [
             "np.lib.format.open_memmap(part,",
             "np.lib.format.open_memmap(target,",
         ),
-        tests="image",
+        tests="scattering",
         select="whole_or_not_there",
     ),
     mutant(
@@ -37,7 +37,7 @@ MUTANTS = [
             "self._whitening.apply(maps.reshape(n, -1, self._size))",
             "Whitening.learn(maps.reshape(n, -1, self._size)).apply(maps.reshape(n, -1, self._size))",
         ),
-        tests="image",
+        tests="scattering",
         select="among_others or changes_its_own",
     ),
     mutant(
@@ -47,7 +47,7 @@ MUTANTS = [
             "    for channel in maps.reshape(-1, *maps.shape[2:]):\n",
             "    for channel in np.moveaxis(maps, 0, 2).reshape(maps.shape[1], maps.shape[2], -1):\n",
         ),
-        tests="image",
+        tests="scattering",
         select="among_others or variance_1",
     ),
     mutant(
@@ -57,7 +57,7 @@ MUTANTS = [
             "        norm = math.sqrt(np.square(row, dtype=np.float64).sum())\n",
             "        norm = math.sqrt(np.square(rows, dtype=np.float64).sum(axis=1).max())\n",
         ),
-        tests="image",
+        tests="scattering",
         select="among_others or one_norm",
     ),
     mutant(
@@ -68,7 +68,7 @@ MUTANTS = [
             "        range_of(self.value_range, table.dtype)\n        work._fitted_top = table.max()\n"
             "        work._fitted_features",
         ),
-        tests="image",
+        tests="scattering",
         select="reads_no_pixel or changes_its_own",
     ),
     mutant(
@@ -94,7 +94,7 @@ MUTANTS = [
             "        check_pixels(rows, ends, asked=self.value_range is not None)\n",
             "",
         ),
-        tests="image",
+        tests="scattering",
         select="refused",
     ),
     mutant(

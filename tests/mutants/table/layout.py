@@ -7,7 +7,7 @@ MUTANTS = [
     mutant(
         "a kernel that calls one in another file",
         (KERNEL, "import njit\n", "import njit\nfrom skdp._kernels.bits import BLOCK\n"),
-        tests="linear_kernels",
+        tests="linear",
         select="hold_the_texts",
     ),
     mutant(

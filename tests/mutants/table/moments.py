@@ -114,13 +114,13 @@ MUTANTS = [
             "(top, min(top + step, d)) for",
             "(top, min(top + step + 1, d)) for",
         ),
-        tests="gram",
+        tests="second_moments",
         select="threads",
     ),
     mutant(
         "PCA: rows at the end of a chunk read twice",
         (GRAM, "range(0, len(X), step)", "range(0, len(X), step - 1)"),
-        tests="gram",
+        tests="second_moments",
         select="threads",
     ),
     mutant(

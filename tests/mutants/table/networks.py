@@ -16,7 +16,7 @@ MUTANTS = [
             "        return total\n",
             "        return total * min(1.0, max_norm * n / max(np.linalg.norm(total), 1e-300))\n",
         ),
-        tests="networks",
+        tests="network",
         select="toggling",
     ),
     mutant(
@@ -27,7 +27,7 @@ MUTANTS = [
             "    for k in range(n_layers):\n        for each in squares[:, k]:\n            each[:] = each.mean()\n"
             "    any_muted = clip_factors(",
         ),
-        tests="networks",
+        tests="network",
         select="toggling",
     ),
     mutant(
@@ -38,13 +38,13 @@ MUTANTS = [
             '            np.full(len(self._deltas), max_norm) if self.clip.kind == "per_layer" else '
             "self.clip.bounds(max_norm), _STABILITY",
         ),
-        tests="networks",
+        tests="network",
         select="layers_have_bounds or toggling",
     ),
     mutant(
         "network: bounds of layers billed as the largest",
         (MLP, "max_norm = math.hypot(*bounds)", "max_norm = max(bounds)"),
-        tests="neural_network",
+        tests="classifier",
         select="bounds_of_layers",
     ),
     mutant(
@@ -54,7 +54,7 @@ MUTANTS = [
             "        for k in range(n_layers):\n            whole +=",
             "        for k in range(n_layers - 1, n_layers):\n            whole +=",
         ),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -64,25 +64,25 @@ MUTANTS = [
             "add_squares(inputs[k][begin:end], widths[k] + 1, squares[0, k])",
             "add_squares(inputs[k][begin:end], widths[k], squares[0, k])",
         ),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: the intercept's 1 left out of the first layer's norm",
         (DENSE, "            total = 1.0\n            for j in", "            total = 0.0\n            for j in"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: norms of other rows than those of the lot",
         (SPANS, "first[rows[start:stop]]", "first[start:stop]"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: rows not brought to the public norm",
         (NETWORKS, "scale = row_scales(X, radius, unit)\n", "scale = row_scales(X, 1e30, unit)\n"),
-        tests="networks",
+        tests="network",
         select="long_row",
     ),
     mutant(
@@ -93,38 +93,38 @@ MUTANTS = [
             "        muted = False",
         ),
         (DENSE, f" or not (factor >= tiny{INFINITE})", ""),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: automatic clipping that makes numbers infinite",
         (DENSE, INFINITE, ""),
-        tests="networks",
+        tests="network",
         select="factor_above_one",
     ),
     mutant(
         "network: muted rows left where infinity meets their zero",
         (DENSE, MUTE, MUTE.replace("any_muted", "False")),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: a row muted in one layer only",
         (DENSE, "            factors[:, i] = 0.0\n", "            factors[0, i] = 0.0\n"),
         (DENSE, MUTE, MUTE.replace("any_muted", "any_muted and k == 0")),
-        tests="networks dense_kernels",
+        tests="network dense",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: NaN hidden by the derivative of relu",
         (DENSE, "if a[j] > 0 else a[j] * 0  # NaN stays NaN", "if a[j] > 0 else 0.0"),
-        tests="dense_kernels networks",
+        tests="dense network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: squares that vanish taken for numbers that do",
         (DENSE, "    lost = widest * tiny\n", "    lost = 0.0\n"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -134,7 +134,7 @@ MUTANTS = [
             "self._slack = 1.0 + unit_roundoff * (tiles.SUMMED_ROWS * (tiles.SUMMED_ROWS + 3) + self._widest + 8)",
             "self._slack = 1.0 + unit_roundoff * (self._widest + 8)",
         ),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -142,13 +142,13 @@ MUTANTS = [
         (TILES, "range(0, m, SUMMED_ROWS)", "range(0, m, 16 * SUMMED_ROWS)"),
         (TILES, "depth = min(SUMMED_ROWS, m - start)", "depth = min(16 * SUMMED_ROWS, m - start)"),
         (NETWORKS, "min(batch_size, max(1, self.n_rows))", "max(1, self.n_rows)"),
-        tests="networks",
+        tests="network",
         select="rounding",
     ),
     mutant(
         "network: sums of blocks in the dtype of the rows",
         (TILES, "sums = np.zeros((height, width))", "sums = np.zeros((height, width), left.dtype)"),
-        tests="networks tiles",
+        tests="network tiles",
         select=f"({BY_PROPERTY}) and (rounding or blocks)",
     ),
     mutant(
@@ -159,7 +159,7 @@ MUTANTS = [
             "left, right = inputs[layer][:m], deltas[layer][:m]",
             "left, right = inputs[layer], deltas[layer]",
         ),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -169,7 +169,7 @@ MUTANTS = [
             "clip_rows(kind, squares, stretch, shares, top,",
             "clip_rows(kind, squares[: _BLOCK - 1], stretch, shares, top,",
         ),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -180,7 +180,7 @@ MUTANTS = [
             "        if not self._packed[0].any():\n"
             "            spans.pack_tables(theta, self._widths, self._packed, self._packed_back)\n",
         ),
-        tests="networks",
+        tests="network",
         select="own_tables",
     ),
     mutant(
@@ -191,7 +191,7 @@ MUTANTS = [
     mutant(
         "network: a row in two blocks",
         (TILES, "depth = min(SUMMED_ROWS, m - start)", "depth = min(SUMMED_ROWS + 1, m - start)"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -215,7 +215,7 @@ MUTANTS = [
     mutant(
         "network: rows beside one another share a chain",
         (TILES, "place(0, plus(i, r), k)))", "place(0, plus(i, 0), k)))"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -237,43 +237,43 @@ MUTANTS = [
     mutant(
         "network: the last chunk dropped where it is short",
         (NETWORKS, "range(0, n, self._rows_at_once)", "range(0, n - n % self._rows_at_once, self._rows_at_once)"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(
         "network: the clip depends on the size of a chunk",
         (NETWORKS, "start, max_norm / self._slack)", "start, max_norm / self._slack * m**0.01)"),
-        tests="networks",
+        tests="network",
         select="chunks",
     ),
     mutant(
         "network: a layer's 1 overwritten by the activation",
         (NETWORKS, "            following[:, width] = 1.0\n", ""),
         (TILES, "            following[i, width] = 1\n", ""),
-        tests="networks",
+        tests="network",
         select="finite or loss",
     ),
     mutant(
         "network: derivative of tanh",
         (DENSE, "delta[j] *= 1 - a[j] * a[j]", "delta[j] *= 1 - a[j]"),
-        tests="networks",
+        tests="network",
         select="gradient_of_the_loss",
     ),
     mutant(
         "network: derivative of the logistic function",
         (DENSE, "delta[j] *= a[j] * (1 - a[j])", "delta[j] *= a[j] * (1 + a[j])"),
-        tests="networks",
+        tests="network",
         select="gradient_of_the_loss",
     ),
     mutant(
         "network: the start depends on the labels",
         (MLP, "gain = 2.0 if self.activation", "gain = 1.0 + labels.targets.mean() if self.activation"),
-        tests="neural_network",
+        tests="classifier",
         select="depends_on_no_row",
     ),
     mutant(
         "network: predictions of rows as long as they come",
         (NETWORKS, "row_scales(X, radius, 1.0)", "row_scales(X, 1e30, 1.0)"),
-        tests="networks",
+        tests="network",
     ),
 ]

@@ -111,13 +111,13 @@ MUTANTS = [
     mutant(
         "noise of a coefficient without that of earlier instalments",
         (LINEAR_MODEL, "if plan.warm else 0.0\n", "if self._resumes(plan) else 0.0\n"),
-        tests="coef_noise",
+        tests="noise_kept",
         select="instalments",
     ),
     mutant(
         "noise of a coefficient from all iterates, not from the averaged ones",
         (NOISE, "total[np.maximum(first - step, 0)]", "0.0 * step"),
-        tests="coef_noise",
+        tests="noise_kept",
         select="spread",
     ),
     # --- the noise ---
@@ -129,7 +129,7 @@ MUTANTS = [
             "noise = mechanism.release(0 * total, noise_stream) * plan.expected_lot_size**0.5\n"
             "            gradient = total + noise\n",
         ),
-        tests="training neural_network",
+        tests="loop classifier",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -139,20 +139,20 @@ MUTANTS = [
             DIVIDE,
             "gradient /= max(1, len(rows) if rows is not None else model.n_rows)\n",
         ),
-        tests="training neural_network",
+        tests="loop classifier",
         select=BY_PROPERTY,
     ),
     mutant(
         "noise without the sensitivity",
         (MECHANISMS, "return self.noise_multiplier * self.sensitivity", "return self.noise_multiplier"),
-        tests="mechanisms training",
+        tests="gaussian_mechanism loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "noise added after the division",
         (TRAINING, RELEASE, "gradient = mechanism.release(total / plan.expected_lot_size, noise_stream)\n"),
         (TRAINING, f"            {DIVIDE}", ""),
-        tests="training",
+        tests="loop",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -164,13 +164,13 @@ MUTANTS = [
             "        noisy = self._add_noise(exact, stream)\n"
             "        if ledger is not None:\n            ledger.spend(self.event, label, adjacency=adjacency)\n",
         ),
-        tests="mechanisms",
+        tests="gaussian_mechanism",
         select="stands_when or refuses_draws",
     ),
     mutant(
         "noise that overflows in a narrow type",
         (MECHANISMS, '        object.__setattr__(self, "sensitivity", sensitivity)\n', ""),
-        tests="mechanisms",
+        tests="gaussian_mechanism",
         select="in_doubles",
     ),
     mutant(
@@ -192,47 +192,47 @@ MUTANTS = [
             "return GaussianDpEvent(self.noise_multiplier)",
             "return GaussianDpEvent(1.1 * self.noise_multiplier)",
         ),
-        tests="mechanisms plan",
+        tests="gaussian_mechanism plan",
     ),
     mutant(
         "one normal for all parameters",
         (MECHANISMS, "stream.normal(value.size)", "stream.normal(1).repeat(value.size)"),
-        tests="mechanisms training",
+        tests="gaussian_mechanism loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "the same noise at each step",
         (TRAINING, RELEASE, RELEASE.replace("noise_stream", 'stream.spawn("noise")')),
-        tests="training",
+        tests="loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "one stream for sampling and noise",
         (TRAINING, 'stream.spawn("sampling"), stream.spawn("noise")', '(stream.spawn("noise"),) * 2'),
-        tests="training",
+        tests="loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "two copies of one stream for sampling and noise",
         (TRAINING, 'stream.spawn("sampling"), stream.spawn("noise")', 'stream.spawn("noise"), stream.spawn("noise")'),
-        tests="training",
+        tests="loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "purposes ignored by spawn",
         (RANDOM, "repr(purpose).encode()", 'b"purpose"'),
-        tests="random",
+        tests="streams",
     ),
     mutant(
         "instalments reuse the noise",
         (GRADIENT, 'spawn("from step", before[0])', 'spawn("from step", 0)'),
-        tests="neural_network linear_model_runs",
+        tests="classifier logistic_runs",
         select="instalments",
     ),
     mutant(
         "a key that is always the same",
         (RANDOM, "return cls(os.urandom(32))", "return cls(bytes(32))"),
-        tests="random",
+        tests="streams",
     ),
     mutant(
         "noise from numpy's global generator",
@@ -241,17 +241,17 @@ MUTANTS = [
             "normals_from_words(self.words(_NORMALS_AHEAD), normals)",
             "normals = np.random.standard_normal(_NORMALS_AHEAD)",
         ),
-        tests="random",
+        tests="streams",
     ),
     mutant(
         "left-over normals drawn twice",
         (RANDOM, "self.normals = self.normals[filled:]", "self.normals = self.normals[filled // 2 :]"),
-        tests="random",
+        tests="streams",
     ),
     mutant(
         "a stream looked at and not taken",
         (RANDOM, "return self._at_rest.pop()", "return self._at_rest[-1]"),
-        tests="random",
+        tests="streams",
         select="second_caller or brings_no_number or share_no",
     ),
     mutant(
@@ -261,19 +261,19 @@ MUTANTS = [
             "        draws.fill(out)\n        self._at_rest.append(draws)\n",
             "        self._at_rest.append(draws)\n        draws.fill(out)\n",
         ),
-        tests="random",
+        tests="streams",
         select="second_caller",
     ),
     mutant(
         "a forked child goes on with the noise of its parent",
         (RANDOM, "os.register_at_fork(after_in_child=_mark_child)", "pass"),
-        tests="random",
+        tests="streams",
         select="forked",
     ),
     mutant(
         "a forked child spawns the streams of its parent",
         (RANDOM, "        self._check_process()\n        # HMAC", "        # HMAC"),
-        tests="random",
+        tests="streams",
         select="forked",
     ),
     mutant(
@@ -283,7 +283,7 @@ MUTANTS = [
             'raise TypeError("A SecretStream cannot',
             'return SecretStream, (self._key,), str("A SecretStream cannot',
         ),
-        tests="random",
+        tests="streams",
     ),
     mutant(
         "tail of the normals cut at 2**-32",
@@ -307,7 +307,7 @@ MUTANTS = [
             "return stream.poisson_rows(n, self.rate)",
             "return np.sort(np.argsort(stream.words(n))[: round(n * self.rate)])",
         ),
-        tests="sampling training",
+        tests="sampling loop",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -319,19 +319,19 @@ MUTANTS = [
             "        first = int(stream.words(1)[0]) % max(1, n - size + 1)\n"
             "        return np.arange(first, min(n, first + size))",
         ),
-        tests="sampling training",
+        tests="sampling loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "all rows at every step, billed as Poisson",
         (SAMPLING, "return stream.poisson_rows(n, self.rate)", "return np.arange(n)"),
-        tests="sampling training",
+        tests="sampling loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "sampled at another rate than is priced",
         (SAMPLING, "stream.poisson_rows(n, self.rate)", "stream.poisson_rows(n, min(1.2 * self.rate, 0.999))"),
-        tests="sampling training",
+        tests="sampling loop",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -342,12 +342,12 @@ MUTANTS = [
     mutant(
         "gap of a sampled row off by one",
         (BITS, "last += 1 + rows[i]", "last += 2 + rows[i]"),
-        tests="bits random",
+        tests="bits streams",
     ),
     mutant(
         "lot cut off at its expected size and four deviations",
         (RANDOM, "        while last < n:\n", "        for _ in range(1 if last < n else 0):\n"),
-        tests="random",
+        tests="streams",
     ),
     mutant(
         "last lot dropped when empty",
@@ -357,13 +357,13 @@ MUTANTS = [
             "            if lot is not None and len(lot) == 0:\n                continue\n"
             "            total = model.clipped_gradient_sum",
         ),
-        tests="training",
+        tests="loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "no noise on an empty lot",
         (TRAINING, RELEASE, f"gradient = total if lot is not None and not len(lot) else {RELEASE[11:]}"),
-        tests="training",
+        tests="loop",
         select=BY_PROPERTY,
     ),
     # --- what follows the release ---
@@ -374,13 +374,13 @@ MUTANTS = [
             "        return _shrink(new_theta, rate, penalty), MomentumState(new_velocity, n_done + 1)",
             "        return new_theta - penalty * new_velocity, MomentumState(new_velocity, n_done + 1)",
         ),
-        tests="optimizers training",
+        tests="optimizers loop",
         select=BY_PROPERTY,
     ),
     mutant(
         "the first half averaged too",
         (AVERAGING, "if step >= start else state", "if step >= 0 else state"),
-        tests="training averaging",
+        tests="loop averaging",
         select=BY_PROPERTY,
     ),
 ]

@@ -11,7 +11,7 @@ MUTANTS = [
             'noisy = mechanism.release(np.array([total for _, total in totals]), stream.spawn("scores"))',
             "noisy = [total for _, total in totals]",
         ),
-        tests="model_selection",
+        tests="search",
         select="noise_of_its_price or what_ran",
     ),
     mutant(
@@ -21,13 +21,13 @@ MUTANTS = [
             "return compose([choice, _refit_event(finals, scale, tries)])",
             "return choice",
         ),
-        tests="model_selection",
+        tests="search",
         select="what_ran or every_try",
     ),
     mutant(
         "a search that charges training and not scores",
         (SEARCH_PLAN, "return tries.event(_worst_of([*trained, scored]))", "return tries.event(_worst_of(trained))"),
-        tests="model_selection",
+        tests="search",
         select="what_ran",
     ),
     mutant(
@@ -37,7 +37,7 @@ MUTANTS = [
             "return _worst_of([compose(trained), compose([scored] * len(tried))])",
             "return _worst_of([trained[0], scored])",
         ),
-        tests="model_selection",
+        tests="search",
         select="every_try",
     ),
     mutant(
@@ -47,7 +47,7 @@ MUTANTS = [
             'scored = self._split(len(y), stream.spawn("split"), plan.adjacency)',
             'scored = self._split(len(y), stream.spawn("split", repr(y.tolist())), plan.adjacency)',
         ),
-        tests="model_selection",
+        tests="search",
         select="labels_move_nobody",
     ),
     mutant(
@@ -58,25 +58,25 @@ MUTANTS = [
             'PrivateScore("neg_log_loss", _log_losses, 1.0,',
         ),
         (SCORES, "worst), 0.0, self.bound)", "worst), 0.0, LOSS_BOUND)"),
-        tests="model_selection",
+        tests="search",
         select="within_the_bound or exchanged",
     ),
     mutant(
         "contributions of rows that are not cut off",
         (SCORES, "np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)", "np.nan_to_num(found)"),
-        tests="model_selection",
+        tests="search",
         select="cut_off",
     ),
     mutant(
         "NaN counts as the best loss",
         (SCORES, "return 0.0 if self.greater_is_better else self.bound", "worst = 0.0"),
-        tests="model_selection",
+        tests="search",
         select="as_the_worst or diverged",
     ),
     mutant(
         "infinite contributions cut off where they are best",
         (SCORES, "np.where(np.isfinite(found), found, self._worst)", "np.where(np.isnan(found), worst, found)"),
-        tests="model_selection",
+        tests="search",
         select="as_the_worst",
     ),
     mutant(
@@ -86,7 +86,7 @@ MUTANTS = [
             "            step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)\n",
             "            pass\n",
         ),
-        tests="model_selection",
+        tests="search",
         select="charged_once",
     ),
     mutant(
@@ -96,13 +96,13 @@ MUTANTS = [
             "for each in tried if plan.tries is None else filter(None, [best]):",
             "for each in tried:",
         ),
-        tests="model_selection",
+        tests="search",
         select="not_told",
     ),
     mutant(
         "progress of tries shown under random stopping",
         (SEARCH, "shown = self.verbose if plan.tries is None else 0", "shown = self.verbose"),
-        tests="model_selection",
+        tests="search",
         select="not_told",
     ),
     mutant(
@@ -115,13 +115,13 @@ MUTANTS = [
             "        self.estimator._payment().charge(plan.event)\n"
             "        return str(self.estimator._learn(plan, rows, self._targets))\n",
         ),
-        tests="model_selection",
+        tests="search",
         select="charged_once",
     ),
     mutant(
         "a cache that hands the noise of one try to another",
         (PIPELINE, 'for parameter in ("memory", "transform_input"):', 'for parameter in ("transform_input",):'),
-        tests="model_selection",
+        tests="search",
         select="cache",
     ),
     mutant(
@@ -131,7 +131,7 @@ MUTANTS = [
             "        payment.check(plan.event)\n",
             "        np.asarray(X)\n        payment.check(plan.event)\n",
         ),
-        tests="model_selection refusals",
+        tests="search refusals",
         select="rows_are_read or no_row or before_the_rows",
     ),
     mutant(
@@ -142,13 +142,13 @@ MUTANTS = [
             "PrivateScore(name, errors, errors.high - errors.low, greater",
         ),
         (SCORES, "worst), 0.0, self.bound)", "worst), 0.0, getattr(self.contributions, 'bound', self.bound))"),
-        tests="search_regressors",
+        tests="scores",
         select="by_at_most_the_sensitivity",
     ),
     mutant(
         "errors of targets as they came",
         (SCORES, "estimator.predict(X) - np.clip(y, self.low, self.high)", "estimator.predict(X) - y"),
-        tests="search_regressors",
+        tests="scores",
         select="of_scikit_learn",
     ),
     mutant(
@@ -159,13 +159,13 @@ MUTANTS = [
             "counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)",
             "counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, max(self.bound, np.ptp(y)))",
         ),
-        tests="search_regressors",
+        tests="scores",
         select="by_at_most_the_sensitivity",
     ),
     mutant(
         "candidates scored with bounds of their own",
         (SEARCH, "    if any(other != first for other in others):\n", "    if False:\n"),
-        tests="search_regressors",
+        tests="scores",
         select="before_a_row_is_read",
     ),
 ]

@@ -77,13 +77,13 @@ MUTANTS = [
     mutant(
         "weight after the cut but before the clip, two classes",
         (KERNEL, "_clip_factor(reach * length[i]", "_clip_factor(weight[i] * reach * length[i]"),
-        tests="linear_kernels",
+        tests="linear",
         select="weight_scales",
     ),
     mutant(
         "weight after the cut but before the clip, several classes",
         (KERNEL, "_clip_factor(math.sqrt(square[i])", "_clip_factor(weight[i] * math.sqrt(square[i])"),
-        tests="linear_kernels",
+        tests="linear",
         select="weight_scales",
     ),
     mutant(
@@ -101,7 +101,7 @@ MUTANTS = [
             "        for i in range(m):\n            deltas[k][begin + i] *= weights[i]\n",
         ),
         (DENSE, "factor = factors[k, i] * weights[i]", "factor = factors[k, i]"),
-        tests="networks dense_kernels",
+        tests="network dense",
         select="weight_multiplies or layer_by_layer",
     ),
     mutant(
@@ -113,7 +113,7 @@ MUTANTS = [
     mutant(
         "weights of another row in a network",
         (SPANS, "weights[rows[start:stop]]", "weights[start:stop]"),
-        tests="networks",
+        tests="network",
         select=BY_PROPERTY,
     ),
     mutant(

@@ -33,7 +33,7 @@ MUTANTS = [
     mutant(
         "wgan: the size of the lot in the noise",
         (WGAN, STEPS, STEPS.replace(", noise, ", ", noise / (sampling.rate * n), ")),
-        tests="synthesis_wgan",
+        tests="wgan",
         select="noise_is_as_priced",
     ),
     mutant(
@@ -74,7 +74,7 @@ MUTANTS = [
     mutant(
         "wgan: sums divided by the private number of rows",
         (WGAN, STEPS, STEPS.replace("sampling.rate * n)", "sampling.rate * n_samples)")),
-        tests="synthesis_wgan",
+        tests="wgan",
         select="divided",
     ),
     mutant(
@@ -114,19 +114,19 @@ MUTANTS = [
     mutant(
         "wgan: single precision where rows shift",
         (WGAN, 'np.float64 if self.adjacency == "add_remove" else np.float32', "np.float32"),
-        tests="synthesis_wgan",
+        tests="wgan",
         select="rows_that_shift",
     ),
     mutant(
         "wgan: labels by exact shares",
         (WGAN, 'noisy = plan.counts.release(counts, plan.stream.spawn("counts"))', "noisy = counts"),
-        tests="synthesis_wgan",
+        tests="wgan",
         select="one_row_moves or exact_count",
     ),
     mutant(
         "wgan: counts that are not paid for",
         (WGAN, "        if not self._buys_shares():\n            return steps\n", "        return steps\n"),
-        tests="synthesis_wgan",
+        tests="wgan",
         select="price_is_that or noise_is_as_priced",
     ),
     mutant(

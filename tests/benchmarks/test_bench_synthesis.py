@@ -10,7 +10,7 @@ import pytest
 
 from skdp.accounting import ZCDpEvent, get_epsilon
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import bench_synthesis  # noqa: E402

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "plot_census_pums.py"
 NAMES = ("non-private", "0.1", "0.5", "1", "4", "8", "1, trees")
 ROW = re.compile(

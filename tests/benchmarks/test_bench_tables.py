@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def module(name):

@@ -1,7 +1,7 @@
 """A damaged file shows no fewer charges than were made: it is refused, or the damage is harmless.
 
 One bit is flipped, one page is of an earlier moment or in the wrong place. A whole file of an earlier moment cannot be
-told, but by a `head` that was noted (`test_accounting_store_faults.py`).
+told, but by a `head` that was noted (`test_store_faults.py`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.rows import Whitening
 from skdp.image.scattering import Scattering
 
-GOLDEN = np.load(pathlib.Path(__file__).parent / "golden" / "scattering.npz", allow_pickle=False)
+GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "scattering.npz", allow_pickle=False)
 CASES = {"mnist": (2, 8), "cifar": (2, 8), "odd": (3, 4), "one": (1, 6)}
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8)

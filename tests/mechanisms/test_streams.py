@@ -27,7 +27,7 @@ from scipy.stats import binom, chi2, norm, poisson
 
 from skdp.mechanisms.streams import SecretStream
 
-GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "random.json").read_text())
+GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "random.json").read_text())
 FALSE_ALARM = 1e-6
 Z_LIMIT = norm.isf(FALSE_ALARM / 2)  # 4.89
 

@@ -41,7 +41,7 @@ from skdp.plotting import (
     TradeOffDisplay,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DELTA = 1e-5
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, (600, 4))

@@ -7,7 +7,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 import threadpoolctl
-from test_linear_kernels import DTYPES, norm_of, people, rounding_bound
+from linear_rows import DTYPES, norm_of, people, rounding_bound
 
 import skdp.linear_model.logistic
 from skdp import DPLogisticRegression, PrivacyLeakWarning

@@ -134,7 +134,7 @@ def test_priced_or_refused_by_name(name, adjacency):
 
 
 def test_the_table_of_the_docs_is_what_the_code_prices():
-    text = (Path(__file__).resolve().parents[1] / "docs" / "accounting.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[2] / "docs" / "accounting.md").read_text(encoding="utf-8")
     assert accounting_table.markdown() in text
     for name, event in accounting_table.EVENTS.items():
         for other in accounting_table.ALIKE.get(name, ()):

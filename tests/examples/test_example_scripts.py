@@ -14,7 +14,7 @@ import pytest
 
 from skdp.accounting import GaussianDpEvent
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = (
     "plot_adam_clipping.py", "plot_cifar10_abadi.py", "plot_generate_digits.py", "plot_mnist_abadi.py",
     "plot_mnist_scattering.py", "plot_mnist_sweeps.py", "plot_regression_housing.py", "plot_synthetic_census.py",

@@ -14,6 +14,7 @@ import reference
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from linear_rows import DTYPES, norm_of, people, rounding_bound
 from numba.core.registry import CPUDispatcher
 
 import skdp._kernels
@@ -21,9 +22,6 @@ import skdp._training.models.linear
 from skdp._kernels import bits as _bits
 from skdp._kernels import linear as _linear
 from skdp._training.models.linear import LinearGeometry, LinearModel, row_scales
-
-DTYPES = [np.float32, np.float64]
-EXP_ERROR = 1e-12  # the kernels promise an exponential to 4e-13 relative
 
 
 @pytest.fixture(scope="module", autouse=True, params=["columns", "rows"])
@@ -46,38 +44,6 @@ def clipped_sum(X, labels, weights, theta, max_norm, n_outputs=1, scaling=None, 
         return model.clipped_gradient_sum(theta, rows, max_norm)
     finally:
         model.close()
-
-
-def people(n, d, n_outputs=1, *, dtype=np.float64, seed=0, fit_intercept=True):
-    """Random rows, some longer than the radius 1.5 and some not, labels, weights with zeros, and parameters."""
-    rng = np.random.default_rng(seed)
-    X = (rng.normal(size=(n, d)) * rng.choice([0.1, 1.0, 3.0], size=(n, 1)) / np.sqrt(d)).astype(dtype)
-    labels = rng.integers(0, max(2, n_outputs), n)
-    weights = rng.choice([0.0, 0.5, 1.0, 0.1], n, p=[0.1, 0.2, 0.5, 0.2])
-    theta = rng.normal(size=n_outputs * (d + fit_intercept)) * 2.0
-    return X, labels, weights, theta
-
-
-def rounding_bound(X, labels, weights, theta, max_norm, n_outputs, scaling):
-    """How far rounding alone can take a sum in the dtype of X from the sum of the plain reading, in norm.
-
-    A score is a product of d terms, each rounded, of parameters and facts rounded once: its error is at most
-    (d + 8) eps sum |u_j theta_j|; a probability moves by no more than its score, and by the error of the exponential;
-    a clipped gradient moves by at most twice as much, times |u|, as the unclipped one, times the factor of the clip.
-    Then m rows of a block are added up, each product and sum rounded: (m + 16) eps times the sum of their norms.
-    """
-    eps = np.finfo(X.dtype).eps
-    table = np.abs(np.asarray(theta).reshape(n_outputs, -1))
-    total = 0.0
-    for x, label, weight in zip(X, labels, weights, strict=True):
-        u = reference.scaled_row(x, scaling)
-        g = reference.gradient(u, label, 1.0, np.asarray(theta).reshape(n_outputs, -1))
-        norm = np.linalg.norm(g)
-        factor = min(1.0, max_norm / norm) if norm > 0 else 1.0
-        score_error = (X.shape[1] + 8) * eps * (table @ np.abs(u)).max()
-        total += 2 * factor * weight * np.linalg.norm(u) * (score_error + EXP_ERROR) * n_outputs**0.5
-        total += (min(len(X), 512) + 16) * eps * weight * min(norm, max_norm)
-    return total
 
 
 def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept, **options):
@@ -231,13 +197,6 @@ def contribution(x, label, weight, theta, max_norm, n_outputs, scaling, *, lots=
     x = np.asarray(x)[None]
     rows = np.arange(1) if lots else None
     return clipped_sum(x, [label], np.array([weight]), theta, max_norm, n_outputs, scaling, rows=rows, sparse=sparse)
-
-
-def norm_of(vector):
-    """In long doubles, so that what is measured is the kernel's rounding and not this function's."""
-    vector = np.asarray(vector, np.longdouble)
-    top = np.max(np.abs(vector), initial=0.0)
-    return top * np.sqrt(np.sum((vector / top) ** 2)) if 0.0 < top < np.inf else top
 
 
 def assert_within_clip(g, max_norm):

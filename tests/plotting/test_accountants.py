@@ -13,7 +13,7 @@ import pytest
 from skdp.accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.plotting import AccountantComparisonDisplay
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "plot_moments_vs_strong.py"
 
 

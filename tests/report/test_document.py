@@ -55,7 +55,7 @@ from skdp.accounting import (
 from skdp.report import sentences as wording
 from skdp.report.price import Priced, guess_at, guess_by_profile
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
 N = 400
 X = pd.DataFrame(RNG.uniform(-1, 1, (N, 4)), columns=list("abcd"))

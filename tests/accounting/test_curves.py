@@ -309,7 +309,7 @@ def plt():
 
 def test_the_example_draws_three_events_at_one_price(tmp_path):
     pytest.importorskip("matplotlib")
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     command = [sys.executable, str(root / "examples" / "plot_trade_offs.py"), "--quick", "--output"]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run([*command, str(tmp_path / "a.png")], env=environment, capture_output=True, text=True)

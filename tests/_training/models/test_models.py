@@ -1,4 +1,4 @@
-"""Rows bound to a loss: the model's own part, beside the kernels (`test_linear_kernels.py` tests the sums)."""
+"""Rows bound to a loss: the model's own part, beside the kernels (`test_linear.py` tests the sums)."""
 
 from __future__ import annotations
 
