@@ -337,8 +337,8 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
         "They are those of the fit, whatever becomes of the parameters.": [
-            f"tests/test_synthesis_{kind}.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters"
-            for kind in ("tables", "mixture", "wgan")
+            f"tests/synthesis/{file}.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters"
+            for file in ("marginals/test_synthesizer", "class_mixture/test_class_generator", "gan/test_wgan")
         ],
     },
     TableSums: {
@@ -1470,12 +1470,9 @@ def test_each_guarantee_that_is_written_has_a_test(subject, request):
 
 @pytest.mark.parametrize("page", ["guarantees", "pitfalls"])
 def test_each_test_that_a_page_names_exists(page, request):
-    tests = request.config.rootpath / "tests"
-    named = re.findall(r"(test_\w+\.py)(?:::(\w+))?", (tests.parent / "docs" / f"{page}.md").read_text())
+    texts = {path.name: path.read_text() for path in (request.config.rootpath / "tests").rglob("test_*.py")}
+    text = (request.config.rootpath / "docs" / f"{page}.md").read_text()
+    named = re.findall(r"(test_\w+\.py)(?:::(\w+))?", text)
     assert named
-    missing = [
-        f"{path}::{name}"
-        for path, name in named
-        if not (tests / path).is_file() or (name and f"def {name}(" not in (tests / path).read_text())
-    ]
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}" not in texts.get(file, "")]
     assert not missing
