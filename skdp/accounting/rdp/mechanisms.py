@@ -104,11 +104,6 @@ def _log_difference(order: int, mu: float) -> float:
     return top + math.log(float(np.exp(logs - top).sum()) * step) - 0.5 * math.log(2.0 * math.pi)
 
 
-def _log_power(order: int, mu: float) -> float:
-    """log E_Q[(P/Q)^order] of the same pair."""
-    return 0.5 * order * (order - 1.0) * mu * mu
-
-
 @lru_cache(maxsize=1 << 13)
 def _log_moment_without_replacement(alpha: int, share: float, mu: float) -> float:
     """log A of a whole order, rounded up: Theorem 27 of Wang et al. 2019; its terms 0 and 1 are 1 and 0.
