@@ -309,6 +309,14 @@ def draw(results: Results, path: Path) -> None:
     plt.close(figure)
 
 
+def _short_title(table: str) -> str:
+    """The table, and what is told of its rows where there is another task or there are weights."""
+    where, _, what = TITLES[table].partition(": ")
+    name, _, how = where.partition(", ")
+    several = "PUMS" in where or table.endswith("_status")
+    return f"{name}, {what}" if several else f"{name}, weighted" if how.startswith("weighted") else name
+
+
 def _panel(ax: Any, results: Results, table: str) -> None:
     for model in COLOURS:
         found = {key.split("/")[2]: entry for key, entry in results.items() if key.startswith(f"{table}/{model}/")}
@@ -328,7 +336,6 @@ def _panel(ax: Any, results: Results, table: str) -> None:
     budgets = epsilons(results, table)
     ax.set_xticks(list(map(float, budgets)), budgets)
     ax.minorticks_off()
-    where, _, what = TITLES[table].partition(": ")
-    ax.set_title(where.split(",")[0] + (f", {what}" if "PUMS" in where else ""), fontsize=10)
+    ax.set_title(_short_title(table), fontsize=10)
     ax.set_ylabel(METRICS[table])
     ax.grid(alpha=0.3)
