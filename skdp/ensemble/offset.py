@@ -34,7 +34,8 @@ def sum_errors(
     Parameters
     ----------
     errors, weights : ndarray of shape (n,)
-        Private: targets less predictions, in units of targets, and weights in [0, 1].
+        Private: targets less predictions, in units of targets, and weights in [0, 1]. An error that is NaN, as of a
+        model that diverged, counts as none.
     mechanism : GaussianMechanism
         Of the sensitivity `ERRORS_SENSITIVITY`.
     stream : SecretStream
@@ -51,7 +52,7 @@ def sum_errors(
     to [-1, 1] in units of `LARGEST_ERROR`, adds (w, w e), whose norm is at most sqrt(2); a row of weight 0, the null
     record, adds nothing. The sums are one Gaussian release.
     """
-    errors = np.clip(errors / LARGEST_ERROR, -1.0, 1.0)
+    errors = np.clip(np.where(np.isnan(errors), 0.0, errors) / LARGEST_ERROR, -1.0, 1.0)
     return mechanism.release(np.array([weights.sum(), weights @ errors]), stream).tolist()
 
 

@@ -882,7 +882,9 @@ def test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most(adjacency):
     rng, moved = np.random.default_rng(0), 0.0
     mechanism = GaussianMechanism(3.0, ERRORS_SENSITIVITY)
     sensitivity = ERRORS_SENSITIVITY * (2.0 if adjacency == "replace_one" else 1.0)
-    for one, other, weight in itertools.product((-np.inf, -1e300, -0.4, 0.0, 2.25), (-2.4, 0.3, 9.0), (1.0, 0.2)):
+    for one, other, weight in itertools.product(
+        (-np.inf, np.nan, -1e300, -0.4, 0.0, 2.25), (-2.4, 0.3, np.nan, 9.0), (1.0, 0.2)
+    ):
         errors, weights = rng.uniform(-3, 3, 20), rng.uniform(0, 1, 20)
         errors[3], weights[3] = one, weight
         again, kept = errors.copy(), weights.copy()
@@ -911,6 +913,23 @@ def test_errors_are_those_of_the_published_model():
     errors = (y - model.predict(X)) / model.target_scale_ / LARGEST_ERROR
     np.testing.assert_allclose(bought.exact, [400.0, np.clip(errors, -1.0, 1.0).sum()], rtol=0, atol=1e-9)
     assert abs(bought.exact[1]) > 1.0
+
+
+def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
+    """Some leaves have infinite coefficients, and the sum of two such is NaN: of some rows, and not of others."""
+    X, y = numbers(400)
+    found, release = [], GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        found.append(np.array(value))
+        return release(mechanism, value, stream)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianMechanism, "release", recorded)
+        model = regressor_of(learning_rate=1e308, random_state=0).fit(X, y)
+    assert not np.isfinite(model.coef_).all()
+    assert np.isfinite(found[-1]).all()
+    assert np.abs(found[-1][1]) <= found[-1][0] <= len(X)
 
 
 def test_an_offset_is_the_mean_error_unless_noise_may_have_made_it():

@@ -136,9 +136,19 @@ MUTANTS = [
     ),
     mutant(
         "sums of errors that are not cut",
-        (OFFSET, "errors = np.clip(errors / LARGEST_ERROR, -1.0, 1.0)", "errors = errors / LARGEST_ERROR"),
+        (
+            OFFSET,
+            "errors = np.clip(np.where(np.isnan(errors), 0.0, errors) / LARGEST_ERROR, -1.0, 1.0)",
+            "errors = errors / LARGEST_ERROR",
+        ),
         tests="random_trees",
         select="sums_of_errors",
+    ),
+    mutant(
+        "sums of errors that one row makes NaN",
+        (OFFSET, "np.where(np.isnan(errors), 0.0, errors)", "errors"),
+        tests="random_trees",
+        select="diverged or sums_of_errors",
     ),
     mutant(
         "sums of errors in which null records are",
