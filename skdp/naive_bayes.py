@@ -16,7 +16,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import absolute_path, show
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
-from skdp._checks.weights import WeightReader, read_weights, warn_of_no_bound
+from skdp._checks.weights import WeightReader, read_weights, warn_of_no_bound, weight_of_each
 from skdp._guard.inspections import report_inspection
 from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
@@ -258,7 +258,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         self.bounds_, n = self._check_bounds(d), self._public_n_samples(len(rows))
         given = targets.weights, targets.to_bound, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
-        weights = np.broadcast_to(np.asarray(weights, np.float64), len(rows))
+        weights = weight_of_each(weights, len(rows))
         noisy = plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))
         self._set_moments(noisy, plan.mechanism.standard_deviation)
         self.classes_, self.noise_multiplier_ = targets.classes, plan.mechanism.noise_multiplier

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skdp._checks.cells import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._checks.leak_setting import warn
@@ -100,6 +101,11 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
     return weights
 
 
+def weight_of_each(weights: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return shares as an array of shape (n_rows,), which may be read-only; 1.0 is a share of each row."""
+    return np.broadcast_to(np.asarray(weights, np.float64), (n_rows,))
+
+
 def is_bought(weight_bound: Any) -> bool:
     """Whether the bound is one that a fit buys."""
     return isinstance(weight_bound, str) and weight_bound == PRIVATE
@@ -128,4 +134,12 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
         )
 
 
-__all__ = ["PRIVATE", "WeightReader", "check_weights", "is_bought", "read_weights", "warn_of_no_bound"]
+__all__ = [
+    "PRIVATE",
+    "WeightReader",
+    "check_weights",
+    "is_bought",
+    "read_weights",
+    "warn_of_no_bound",
+    "weight_of_each",
+]

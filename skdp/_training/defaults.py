@@ -2,6 +2,9 @@
 
 The rules were found on synthetic tables and checked on census tables (`benchmarks/README.md`). They depend on n, the
 number of parameters, the noise and the number of steps, never on a row.
+
+Those of linear models over one-hot rows of random trees were chosen on rows outside the held-out fifths of four tables,
+whole and cut to 2,000 and 6,000 rows.
 """
 
 from __future__ import annotations

@@ -49,8 +49,7 @@ class Plan(NamedTuple):
     """Everything that is decided about a fit before its rows are read.
 
     `purchases` are what is bought beside the steps, by name: `OFFSET` after the last step, all else before the first
-    one. `earlier` holds the releases of earlier runs, and
-    `before` their steps and epochs, if the fit starts from them.
+    one. `earlier` holds the releases of earlier runs, and `before` their steps and epochs, if the fit starts from them.
     """
 
     run: Run

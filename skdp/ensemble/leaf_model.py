@@ -6,7 +6,6 @@ import hashlib
 from copy import copy
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import check_count
@@ -14,6 +13,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_schema_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._checks.weights import weight_of_each
 from skdp._training import defaults as rules
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._training.recipes.lookups import OneHotRuns
@@ -131,7 +131,7 @@ class RandomTreesRuns(OneHotRuns):
     def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
         """Buy where people are, and grow the trees by it."""
         embedding, blocks = self.embedding_, self.embedding_._fitted_blocks
-        each = np.broadcast_to(np.asarray(weights, np.float64), rows.shape[:1])
+        each = weight_of_each(weights, rows.shape[0])
         sensitivity = column_sensitivity(len(blocks), self.adjacency)
         mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
         counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))

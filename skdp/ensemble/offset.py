@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp.ensemble.target_units import ENOUGH
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 
@@ -18,9 +19,6 @@ LARGEST_ERROR = 2.25
 
 ERRORS_SENSITIVITY = math.sqrt(2.0)
 """Norm of what one row adds to the sums."""
-
-_ENOUGH = 8.0
-"""Standard deviations of the noise that the number of rows exceeds, if the mean error is to be used at all."""
 
 _DOUBTED = 2.0
 """Standard deviations of the noise within which the mean error is taken to be 0."""
@@ -59,7 +57,7 @@ def sum_errors(
 def offset_of(sums: list[float], mechanism: GaussianMechanism) -> float:
     """Return the mean error in units of targets, shrunk towards 0, which it is where noise may have made it."""
     (total, errors), deviation = sums, mechanism.standard_deviation
-    if total < _ENOUGH * deviation or errors == 0.0:
+    if total < ENOUGH * deviation or errors == 0.0:
         return 0.0
     kept = max(0.0, 1.0 - (_DOUBTED * deviation / errors) ** 2)
     return kept * LARGEST_ERROR * min(max(errors / total, -1.0), 1.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path
 from skdp._checks.targets import TargetBounds, TargetScale
+from skdp._checks.weights import weight_of_each
 from skdp._training.models.one_hot import OneHotRows
 from skdp._training.outputs.bounded import GradientRegressor
 from skdp._training.run import OFFSET, Plan, Run, Targets
@@ -367,7 +367,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
 
     def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
         mechanism = plan.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, plan.run.plan.noise_multiplier)
-        weights = _weight_of_each(targets)
+        weights = weight_of_each(targets.weights, len(targets.values))
         sums = plan.bought(_TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream))
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.fit_intercept))
 
@@ -378,7 +378,7 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         mechanism = plan.purchases[OFFSET].mechanism(ERRORS_SENSITIVITY, plan.run.plan.noise_multiplier)
         center, unit = self._fitted_units
         predicted = np.clip(self._scores(rows)[:, 0], (-1.0 - center) / unit, (1.0 - center) / unit)
-        errors, weights = targets.values - predicted, _weight_of_each(targets)
+        errors, weights = targets.values - predicted, weight_of_each(targets.weights, len(targets.values))
         sums = plan.bought(OFFSET, lambda stream: sum_errors(errors, weights, mechanism, stream))
         self.intercept_ = self.intercept_ + offset_of(sums, mechanism)
 
@@ -396,10 +396,6 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
 
 
 _TARGETS = "targets"
-
-
-def _weight_of_each(targets: Targets) -> NDArray[np.float64]:
-    return np.broadcast_to(np.asarray(targets.weights, np.float64), targets.values.shape)
 
 
 __all__ = ["DPRandomTreesRegressor"]

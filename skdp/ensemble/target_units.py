@@ -20,8 +20,8 @@ UNIT_SPREAD = 0.45
 SUMS_SENSITIVITY = math.sqrt(3.0)
 """Norm of what one row adds to the sums."""
 
-_ENOUGH = 8.0
-"""Standard deviations of the noise that the number of rows exceeds, if mean and spread are to be used at all."""
+ENOUGH = 8.0
+"""Standard deviations of the noise that the number of rows exceeds, if a mean of them is to be used at all."""
 
 _LEAST = 1e-3
 
@@ -70,7 +70,7 @@ def units_of_targets(sums: list[float], mechanism: GaussianMechanism, *, fit_int
     """
     deviation = mechanism.standard_deviation
     total, first, second = sums
-    if total < _ENOUGH * deviation:
+    if total < ENOUGH * deviation:
         return TargetUnits()
     center = min(max(first / total, -1.0), 1.0) if fit_intercept else 0.0
     variance = max((second - 2.0 * center * first) / total + center**2, 0.0)
@@ -78,4 +78,4 @@ def units_of_targets(sums: list[float], mechanism: GaussianMechanism, *, fit_int
     return TargetUnits(center, max(math.sqrt(min(variance + error, 1.0)), _LEAST) / UNIT_SPREAD)
 
 
-__all__ = ["SUMS_SENSITIVITY", "UNITS_SHARE", "UNIT_SPREAD", "TargetUnits", "sum_targets", "units_of_targets"]
+__all__ = ["ENOUGH", "SUMS_SENSITIVITY", "UNITS_SHARE", "UNIT_SPREAD", "TargetUnits", "sum_targets", "units_of_targets"]

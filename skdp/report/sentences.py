@@ -1,4 +1,7 @@
-"""The sentences of a report. Each follows from the facts alone, and is tested against the event and its price."""
+"""The sentences of a report. Each follows from the facts alone, and is tested against the event and its price.
+
+The last ones fill the forms that are published with a release, as NIST SP 800-226 asks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import math
 from typing import Any
 
 from skdp.accounting.ledger.report import to_digits
-from skdp.report import sentences as wording
 
 Facts = dict[str, Any]
 
@@ -254,14 +256,14 @@ def publication_rows(facts: Facts) -> TableCells:
     """What to state in a publication: Ponomareva et al. 2023, section 5.3."""
     return [
         ("Setting", "Central: whoever runs the fit holds all rows and adds the noise."),
-        ("Data accesses covered", wording.accesses(facts)),
-        ("Final output", wording.outcome(facts)),
-        ("Unit of privacy", wording.unit(facts)),
-        ("Neighbours", wording.NEIGHBOURS[facts["guarantee"]["adjacency"]]),
-        ("Type of accounting", wording.method(facts)),
-        ("Assumptions", wording.sampling(facts)),
-        ("Formal statement", wording.formal(facts)),
-        ("Tuning", wording.tuned(facts)),
+        ("Data accesses covered", accesses(facts)),
+        ("Final output", outcome(facts)),
+        ("Unit of privacy", unit(facts)),
+        ("Neighbours", NEIGHBOURS[facts["guarantee"]["adjacency"]]),
+        ("Type of accounting", method(facts)),
+        ("Assumptions", sampling(facts)),
+        ("Formal statement", formal(facts)),
+        ("Tuning", tuned(facts)),
         ("Verification", f"Open source: skdp {facts['versions']['skdp']}; the releases are listed in this report."),
     ]
 
@@ -269,14 +271,13 @@ def publication_rows(facts: Facts) -> TableCells:
 def nist_rows(facts: Facts) -> TableCells:
     """The blocks of the pyramid of NIST SP 800-226, from the top, and who answers them."""
     stated, yours = "stated here", "yours to answer"
-    exceptions = wording.exceptions(facts)
     correct = "Noise and price come from one object; each sensitivity is proved and tested (docs/guarantees.md)."
     noise = "The standard deviations are listed under noise and clip. Measure the loss of accuracy on public rows."
     return [
-        ("Privacy parameters", stated, wording.price(facts) + "."),
-        ("Unit of privacy", stated, wording.unit(facts)),
+        ("Privacy parameters", stated, price(facts) + "."),
+        ("Unit of privacy", stated, unit(facts)),
         ("Other releases", yours, "Are other results of the same rows published, with or without noise?"),
-        ("Algorithms and correctness", stated, " ".join([correct, *exceptions])),
+        ("Algorithms and correctness", stated, " ".join([correct, *exceptions(facts)])),
         ("Utility", yours, noise),
         ("Bias", yours, "Noise and clip weigh most on small groups. Does the model serve them?"),
         ("Trust model", stated, "Central: whoever runs the fit sees all rows and must be trusted with them."),

@@ -27,6 +27,11 @@ lowers H(1).
 
 *Drawn or not, unseen*: with probability 1 - q the outputs of neighbours are the same, else those of the pair. By joint
 convexity H(tau) <= (1-q) (1 - tau)_+ + q H_M(tau).
+
+**Two densities** become weighted losses by connect-the-dots on cells of the place where the output lies.
+A loss l within a cell between losses a and b is split between them with weight (1 - e^{a-l}) / (1 - e^{a-b}) on b,
+which conserves the mass of both P and Q and dominates the exact pair (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
+2022). Masses within a cell are those of a quadrature, whose error is bounded by `quadrature.ERROR`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Whether an entry may be written, and the message for a charge that may not."""
+"""Whether an entry may be written, the message for a charge that may not, and what the next one may cost.
+
+That is the price of the largest event of a shape that the ceiling admits.
+"""
 
 from __future__ import annotations
 
@@ -207,6 +210,8 @@ def _apart(more: float, less: float, *, up: bool) -> tuple[str, str]:
             break
     return told, least
 
+
+# --- what the next charge may cost -----------------------------------------------------------------------
 
 _FURTHEST = 1e9  # factor on the noise that is tried
 _NEAR = 1.001  # ratio at which the search stops

@@ -1,4 +1,7 @@
-"""The ledger of a `PrivacyAccountant` as text and as HTML."""
+"""The ledger of a `PrivacyAccountant` as text and as HTML.
+
+Figures for people are rounded by `to_digits`, never to the wrong side.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ was removed or exchanged is noticed, and between charges the file stands alone, 
 
 The journal is one for rolling back. What was committed is in the file itself, from that moment on, and a journal that a
 killed process leaves holds no charge: with a write-ahead log it could, and to lose or damage that log would lose them.
+
+A new file gets its name when it is complete or not at all, and never in the place of another file.
 """
 
 from __future__ import annotations
@@ -185,6 +187,8 @@ def statements(script: str) -> Iterator[str]:
             yield statement
             statement = ""
 
+
+# --- the name of a new file ---
 
 _NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTSUP}
 _HEADER = 100  # bytes at the beginning of a file of SQLite, without which it is none

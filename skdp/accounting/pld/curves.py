@@ -1,4 +1,4 @@
-"""The privacy profile of a composition, read off at all epsilons."""
+"""The privacy profile of a composition, read off at all epsilons, by each method."""
 
 from __future__ import annotations
 

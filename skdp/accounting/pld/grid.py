@@ -7,7 +7,8 @@ Q and dominates the exact pair.
 An FFT knows sums only to about 1e-16 of the largest, while delta may be 1e-12 or less. So each
 distribution is first tilted by e^{theta l - K(theta)}, which moves the losses that matter to the centre,
 and the result is tilted back. What is cut off, what can wrap around and what rounding can do is bounded:
-added for an upper bound on delta, subtracted for a lower one (`lower_bounds`).
+added for an upper bound on delta, subtracted for a lower one (`lower_bounds`). A grid is as fine and as long as the
+error asked for needs it, within bounds on the work.
 """
 
 from __future__ import annotations

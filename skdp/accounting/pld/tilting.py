@@ -2,7 +2,24 @@
 
 K(theta) = log E_P[e^{theta L}] is summed over all releases. Tilted by theta, the sum is centred on K'(theta). From K
 come the window outside which next to nothing lies, and the grid width at which connect-the-dots is as accurate as
-asked for. `saddle` finds the tilt.
+asked for. `find_tilt` finds the tilt.
+
+**Where to look**: the tilt for epsilon at a given delta, or for delta at a given epsilon. On every line
+Re z = theta > 0
+
+    delta(epsilon) = 1 / (2 pi i) int e^{K(z) - z epsilon} / (z (z + 1)) dz,
+
+as 1 / (z (z + 1)) is the transform of (1 - e^{-x})_+. The saddle point
+
+    K'(theta) = epsilon + 1 / theta + 1 / (1 + theta)
+
+centres the sum on the losses that decide delta at epsilon, and the integrand's curvature there says about how large
+delta is. Both are guesses, of where to look; what is read is a bound wherever one looks.
+
+Losses far above epsilon count in full, so they are taken as infinite. If A is the event that one of the losses is above
+its end, that raises delta by at most e^epsilon Q(A): with f = (1 - e^{epsilon - S})_+, it adds E_P[1 - f; A], which is
+at most E_P[e^{epsilon - S}; A]. Such losses would take most of the grid, and where they are rare they would draw the
+tilt away from epsilon.
 """
 
 from __future__ import annotations
