@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from numbers import Real
 from typing import Any, NamedTuple, Self, cast
 
@@ -11,22 +10,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.cells import shape_of
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import receive, report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of, row_norm_of
-from skdp._checks.rows import check_labels, check_schema, check_table, encode_labels
-from skdp._checks.sources import RowSource, refuse_rows_elsewhere
-from skdp._fit.payment import Payment, charged
+from skdp._checks.rows import check_labels, check_table, encode_labels
+from skdp._fit.conductor import EstimatorFit, conduct
+from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan, step_of
-from skdp._fit.releases import PUBLICATION, Release, forget, new_release, publish, releases_of
-from skdp._guard.foreign_fits import report_foreign_fit, settings_to_send
+from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
+from skdp._guard.foreign_fits import settings_to_send
 from skdp._guard.foreign_parameters import RefusesForeignParameters
-from skdp._guard.totals import FitPrice
 from skdp.accounting import (
     ADJACENCIES,
     METHODS,
@@ -37,7 +33,6 @@ from skdp.accounting import (
     get_epsilon,
     resolve_accountant,
 )
-from skdp.exceptions import FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism, finite_value
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -169,56 +164,16 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
         return PrivateStep(self)
 
-    @silent_arithmetic
     def _fit_alone(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Go through the phases of a fit on a copy, charge it, and publish what it learned: a body for ``fit``."""
-        refuse_rows_elsewhere(type(self).__name__, X)
-        work = copy(self)
-        forget(work)
-        work._note_rows(X)
-        terms = work._check_terms()
-        shape = public_shape(X)
-        plan = None if shape is None else work._plan_checked(terms, shape)
-        with work._payment().recording_refusals():
-            rows = work._check_rows(X)
-            targets = work._check_targets(y, rows.shape[0], **fit_params)
-        if plan is None:  # of rows that showed no shape before they were read
-            plan = work._plan_checked(terms, rows.shape)
-        warn_of_weak_delta(work.delta, work._public_n_samples(rows.shape[0]))
-        work._payment().charge(plan.event)
-        work._fitted_n_public = work._public_n_samples(rows.shape[0])
-        interrupted = charged(work._learn, plan, rows, targets)
-        publish(self, work)
-        if interrupted:
-            warn_of_interrupt(interrupted)
-        return self
-
-    @silent_arithmetic
-    def _fit_unread(self, X: Any, shape: tuple[int, int | None], targets: Any = None) -> Self:
-        """Go through the phases of a fit on a copy, with rows that are read, and refused, after the charge.
-
-        `X` is a `RowSource`, or an iterator of blocks, whose shape is (0, None).
-        """
-        work = copy(self)
-        forget(work)
-        if isinstance(X, RowSource):
-            check_schema(work, X.like(), reset=True)
-        plan = work._plan_checked(work._check_terms(), shape)
-        if isinstance(X, RowSource):
-            work._fitted_n_public = work._public_n_samples(shape[0])
-            warn_of_weak_delta(work.delta, work._fitted_n_public)
-        work._payment().charge(plan.event)
-        charged(work._learn, plan, X, targets)
-        publish(self, work)
+        conduct(EstimatorFit(self, X, y, fit_params))
         return self
 
     def _plan_checked(self, terms: FitTerms, shape: tuple[int, int | None]) -> Any:
-        """The plan of a fit to a table of this shape, which the accountant would admit."""
+        """The plan of a fit to a table of this shape."""
         terms = self._settle_delta(terms, shape[0])
         self._check_parameters(terms, *shape)
-        plan = self._plan_fit(terms, *shape, None)
-        self._admit(plan.event)
-        return plan
+        return self._plan_fit(terms, *shape, None)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -342,11 +297,6 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         parameters = {} if accountant is None else self._public_parameters()
         return Payment(accountant, type(self).__name__, self.adjacency, parameters)
 
-    def _admit(self, event: DpEvent) -> None:
-        """Raise what the charge would raise, before a row is read; nothing is charged."""
-        note_leaks(self, *report_foreign_fit(self, FitPrice(event, self.delta, self.adjacency)))
-        self._payment().check(event)
-
     def _public_parameters(self) -> dict[str, Any]:
         """The parameters that matter to the result, without the seed, which is a secret."""
         left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
@@ -435,30 +385,6 @@ def refuse_fit_params(fit_params: dict[str, Any]) -> None:
         raise TypeError(f"fit got the parameters {sorted(fit_params)}, which this step does not take: leave them out.")
 
 
-def warn_of_interrupt(where: str) -> None:
-    """Say that what was published is not all that was paid for."""
-    message = f"fit was interrupted {where}: the model of those steps is kept, and so is the full charge."
-    warn(message, FitInterruptedWarning)
-
-
-def warn_of_weak_delta(delta: float, n: int) -> None:
-    """Warn where publishing a whole record would satisfy delta."""
-    if delta * n >= 1:
-        warn(
-            f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
-            f"choose a delta well below {1 / n:.1g}."
-        )
-
-
-def public_shape(X: Any) -> tuple[int, int] | None:
-    """Rows and columns of what looks like a table, without reading a cell; None for anything else."""
-    try:
-        n_samples, n_features = (int(size) for size in shape_of("X", X))
-    except (TypeError, ValueError):
-        return None
-    return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
-
-
 __all__ = [
     "Budget",
     "FitTerms",
@@ -472,8 +398,5 @@ __all__ = [
     "check_real",
     "check_table",
     "encode_labels",
-    "public_shape",
     "refuse_fit_params",
-    "warn_of_interrupt",
-    "warn_of_weak_delta",
 ]

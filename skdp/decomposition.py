@@ -17,6 +17,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
+from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
 from skdp._fit.releases import new_release
 from skdp._threads import WorkerPool, blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
@@ -27,7 +28,6 @@ from skdp.base import (
     PrivateEstimator,
     StepPlan,
     refuse_fit_params,
-    warn_of_weak_delta,
 )
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, mean_weight, sensitivity
@@ -291,10 +291,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
         if source is None and not isinstance(X, Iterator):
             return self._fit_alone(X, y)
-        if source is not None:
-            return self._fit_unread(source.of_features(), source.shape)
-        self._fit_unread(X, (0, None))  # the shape of an iterator is not known before it ends
-        warn_of_weak_delta(self.delta_, self.n_samples_)
+        conduct(UnreadFit(self, X if source is None else source.of_features()))
+        if source is None:  # the number of rows of an iterator is not known before it ends
+            warn_of_weak_delta(self.delta_, self.n_samples_)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:

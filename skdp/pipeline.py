@@ -23,17 +23,16 @@ from skdp._checks.parameters import check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._fit.conductor import Fit, conduct
 from skdp._fit.joint_fit import Allocation, JointFit
-from skdp._fit.payment import Payment, charged
+from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp._fit.releases import PUBLICATION, ids_of, new_release, publish
 from skdp._guard.findings import Finding as Finding
 from skdp._guard.findings import check_structure, find
-from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._guard.public_steps import find_faults, passes_rows, value_refusals
-from skdp._guard.totals import FitPrice
 from skdp.accounting import DpEvent, calibrate_jointly
-from skdp.base import JointPrice, PrivateEstimator, warn_of_interrupt, warn_of_weak_delta
+from skdp.base import JointPrice, PrivateEstimator
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -421,33 +420,11 @@ class PrivatePipeline(JointPrice, Pipeline):
 
     # --- the fit ---
 
-    @silent_arithmetic
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
-        """Go through the phases of a fit on copies, and publish them; the rows that the last step was fitted to."""
-        refuse_rows_elsewhere("a pipeline", X)
-        whole = clone(self)  # a copy: what is done with the steps meanwhile changes nothing
-        check_budget(whole)
-        given = whole._params_of_steps(params)
-        n_samples, n_features = table_shape(X)
-        whole._settle_delta(n_samples)
-        allocation = whole._solve(n_samples, n_features)
-        event, payment = allocation.event, whole._payment()
-        fit = JointFit(whole.steps, allocation, whole.delta, given)
-        fit.check_parameters(n_samples)
-        warn_of_weak_delta(whole.delta, public_rows_of(whole, n_samples))
-        note_leaks(whole, *report_foreign_fit(self, FitPrice(event, whole.delta, payment.adjacency)))
-        payment.check(event)
-        with payment.recording_refusals():
-            fit.prepare(X, y)
-        payment.charge(event)
-        rows, interrupted = charged(fit.learn, whole._timed)
-        take_fit(whole, fit, event)
-        whole._fitted_n_public = public_rows_of(whole, n_samples)
-        with PUBLICATION:
-            publish(self, whole, steps=self._with_learned(whole.steps))
-        if interrupted:
-            warn_of_interrupt(interrupted)
-        return rows
+        """Fit, and return the rows that the last step was fitted to."""
+        fit = PipelineFit(self, X, y, params)
+        conduct(fit)
+        return fit.rows
 
     def _payment(self) -> Payment:
         """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
@@ -513,6 +490,47 @@ class PrivatePipeline(JointPrice, Pipeline):
         """Price of each private step alone, at its own delta; the total is less than their sum."""
         check_is_fitted(self)
         return {name: step.estimator.epsilon_ for name, step in self._private_steps()}
+
+
+class PipelineFit(Fit):
+    """The fit of a pipeline: one charge for all steps, which are fitted as copies and replaced together.
+
+    `rows` are those that the last step was fitted to; private.
+    """
+
+    work: PrivatePipeline
+    event: DpEvent
+
+    def __init__(self, target: PrivatePipeline, X: Any, y: Any, params: dict[str, Any]) -> None:
+        refuse_rows_elsewhere("a pipeline", X)
+        super().__init__(target, clone(target))
+        self._X, self._y, self._params = X, y, params
+
+    def plan(self) -> None:
+        """See `Fit`."""
+        whole = self.work
+        check_budget(whole)
+        given = whole._params_of_steps(self._params)
+        n_samples, n_features = table_shape(self._X)
+        whole._settle_delta(n_samples)
+        allocation = whole._solve(n_samples, n_features)
+        self._steps = JointFit(whole.steps, allocation, whole.delta, given)
+        self._steps.check_parameters(n_samples)
+        self.event, self.delta, self.n_public = allocation.event, whole.delta, public_rows_of(whole, n_samples)
+
+    def read(self) -> None:
+        """See `Fit`."""
+        self._steps.prepare(self._X, self._y)
+
+    def learn(self) -> str:
+        """See `Fit`."""
+        self.rows, interrupted = self._steps.learn(self.work._timed)
+        take_fit(self.work, self._steps, self.event)
+        return interrupted
+
+    def parameters(self) -> dict[str, Any]:
+        """See `Fit`: the steps as they are now, with what the fitted ones learned."""
+        return {"steps": self.target._with_learned(self.work.steps)}
 
 
 def check_budget(pipeline: PrivatePipeline) -> None:

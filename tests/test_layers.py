@@ -33,7 +33,7 @@ FLOORS = {
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
         ("sources", "table", "targets"),
     ),
-    "_fit": (("payment", "private_step", "releases", "running"), ("joint_fit",)),
+    "_fit": (("payment", "private_step", "releases", "running"), ("conductor", "joint_fit")),
     "_guard": (
         ("foreign_parameters", "rehearsal_rows", "totals"),
         ("row_wise",),
@@ -70,6 +70,7 @@ FLOORS = {
         ("averaging", "checkpoint", "models", "noise_kept", "noise_stages", "optimizers", "progress", "run_lock"),
         ("dask", "plan", "streamed"),
         ("defaults", "loop", "run"),
+        ("run_fit",),
         ("estimator",),
         ("outputs", "recipes"),
     ),
@@ -134,8 +135,8 @@ FLOORS = {
     "accounting.rdp": (("mechanisms", "selection"), ("allocation", "sampled"), ("others",), ("rdp",)),
     "datasets": (("_archives", "_pickles", "_tables"), ("census", "cifar", "mnist")),
     "ensemble": (
-        ("growth", "offset", "people", "target_units"),
-        ("trees",),
+        ("growth", "people", "target_units"),
+        ("offset", "trees"),
         ("importances",),
         ("embedding",),
         ("leaf_model",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from typing import Any, Self, cast
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.leaks import begin_record, note_leaks
 from skdp._checks.parameters import check_count, check_real, show
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import (
@@ -26,9 +24,8 @@ from skdp._checks.sources import (
     source_to_predict,
 )
 from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound
-from skdp._fit.payment import charged
-from skdp._fit.releases import Release, publish, releases_of
-from skdp._guard.foreign_fits import report_foreign_fit
+from skdp._fit.conductor import conduct
+from skdp._fit.releases import Release, releases_of
 from skdp._guard.inspections import report_inspection
 from skdp._threads import blas_within_quota
 from skdp._training.averaging import Averaging
@@ -41,20 +38,17 @@ from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.plan import event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._training.run import Plan, Run, Targets
+from skdp._training.run_fit import RunFit
 from skdp._training.run_lock import RunLock
 from skdp._typing import Vector
-from skdp.accounting import DpEvent, calibrate_noise_multiplier, compose, resolve_accountant
+from skdp.accounting import DpEvent, calibrate_noise_multiplier, compose
 from skdp.base import (
     Budget,
     FitTerms,
     PrivateEstimator,
     StepPlan,
-    public_shape,
     refuse_fit_params,
-    warn_of_interrupt,
-    warn_of_weak_delta,
 )
-from skdp.exceptions import BudgetExceededError
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import event_with
@@ -204,59 +198,11 @@ class GradientEstimator(PrivateEstimator):
 
     def _fit_run(self, X: Any, y: Any, sample_weight: Any, *, named: Any = None, warm: bool) -> Self:
         """Fit a copy and publish what it learned, under the lock of the checkpoint."""
-        work = copy(self)
-        terms = work._check_terms()
-        if warm:  # the state depends on earlier runs too
-            now = work._fitted_leaks
-            begin_record(work, self.__dict__.get("_fitted_leaks"))
-            note_leaks(work, *now)
-        with RunLock(work.checkpoint) as lock:
+        fit = RunFit(self, X, y, sample_weight, named=named, warm=warm)
+        with RunLock(fit.work.checkpoint) as lock:
             lock.take()
-            self._fit_and_publish(work, terms, X, y, sample_weight, named=named, warm=warm)
+            conduct(fit)
         return self
-
-    @silent_arithmetic
-    def _fit_and_publish(
-        self, work: Self, terms: FitTerms, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool
-    ) -> None:
-        """Go through the phases of a fit on `work`, and publish what it learned."""
-        warn_of_no_bound(work.weight_bound, sample_weight)
-        source = work._source_of(X, y, sample_weight, named=named, warm=warm)
-        if source is not None:
-            X = source
-        outputs = work._resolve_outputs(None if source is not None else y, named, warm=warm)
-        work._note_rows(X)
-        if source is not None:
-            check_schema(work, source.like(), reset=not warm)
-        shape = public_shape(X) if source is None else source.shape
-        plan = None
-        if outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
-            plan = work._plan_next_run(terms, shape, outputs, warm=warm)
-            work._admit_once(plan)  # the ledger is asked before a row is read
-        with work._payment().recording_refusals():
-            if source is not None:  # whose rows are read, and refused, after the charge
-                rows, targets = source, Targets(outputs, None, 1.0)
-            else:
-                rows = work._check_rows(X, reset=not warm)
-                targets = work._encode_targets(y, sample_weight, rows.shape[0], outputs)
-        if plan is None:  # the outputs are read from the targets
-            plan = work._plan_next_run(terms, rows.shape, targets.outputs, warm=warm)
-            work._admit_once(plan)
-        warn_of_weak_delta(plan.price.delta, plan.n_public)
-        if outputs is not None and not warm:  # what was read from the targets is private
-            work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
-        if plan.checkpoint is not None:
-            plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
-            plan.checkpoint.check_bought(plan.bought_first)
-            work._begin_file(plan, rows.dtype)
-        work._charge_once(plan)
-        interrupted = charged(work._learn, plan, rows, targets)
-        publish(self, work)
-        # An interrupted run keeps its checkpoint, from which the next fit resumes.
-        if interrupted:
-            warn_of_interrupt(interrupted)
-        elif plan.checkpoint is not None:
-            plan.checkpoint.finish()
 
     def _source_of(self, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool) -> RowSource | None:
         """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
@@ -375,34 +321,11 @@ class GradientEstimator(PrivateEstimator):
         """Return what a checkpoint says of what is public of the rows and came with them."""
         return {"row_norm": self._fitted_row_norm} if self._fitted_row_norm else {}
 
-    def _admit_once(self, plan: Plan) -> None:
-        if self._is_charged(plan):
-            note_leaks(self, *report_foreign_fit(self))
-        else:
-            self._admit(plan.event)
-
     def _begin_file(self, plan: Plan, dtype: Any) -> None:
         """Write the file of the run before the charge, with the state that training will start from."""
         run, theta = plan.run, self._start(plan.run, plan.outputs, dtype, plan.stream, warm=plan.warm)
         state, _ = start_of_run(run.optimizer, theta, plan.stream, run.averaging, plan.checkpoint)
         cast(Checkpoint, plan.checkpoint).begin(state)
-
-    def _charge_once(self, plan: Plan) -> None:
-        """Charge, unless the run resumes from a file and this ledger already holds its charge."""
-        if self._is_charged(plan):
-            return
-        try:
-            self._payment().charge(plan.event, plan.note)
-        except BudgetExceededError:  # others charged since the ledger was asked
-            if plan.checkpoint is not None:
-                plan.checkpoint.discard()
-            raise
-
-    def _is_charged(self, plan: Plan) -> bool:
-        accountant = resolve_accountant(self.accountant)
-        if accountant is None or plan.checkpoint is None or not plan.checkpoint.begun:
-            return False
-        return any(charge.note == plan.note and charge.event == plan.event for charge in accountant.history)
 
     def _learn(self, plan: Plan, rows: Any, targets: Targets) -> str:
         """See `PrivateEstimator`."""

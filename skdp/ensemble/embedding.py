@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,8 +18,8 @@ from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._fit.conductor import fit_publicly
 from skdp._fit.private_step import step_of
-from skdp._fit.releases import forget, publish
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
@@ -204,12 +203,11 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         ValueError
             A parameter is invalid, the schema does not fit the table, or is not complete.
         """
-        work = copy(self)
-        forget(work)
-        work._read_columns(X)
-        work._grow()
-        publish(self, work)
-        return self
+        return fit_publicly(self, lambda work: work._learn(X))
+
+    def _learn(self, X: Any) -> None:
+        self._read_columns(X)
+        self._grow()
 
     def _read_columns(self, X: Any) -> None:
         """Set all that is fitted but the trees. No cell is read."""

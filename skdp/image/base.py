@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -21,7 +20,7 @@ from skdp._checks.cells import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import check_choice, count_threads, show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
-from skdp._fit.releases import forget, publish
+from skdp._fit.conductor import fit_publicly
 from skdp._threads import single_threaded_blas
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
@@ -90,19 +89,18 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ValueError
             A parameter is invalid, or the table does not have images of that shape.
         """
-        work = copy(self)
-        forget(work)
+        return fit_publicly(self, lambda work: work._learn(X))
+
+    def _learn(self, X: Any) -> None:
         table = _table(X)
         layout = layout_of(self.image_shape, table.shape)
         range_of(self.value_range, table.dtype)
-        work._fitted_features = work._make_features(layout)
-        work._fitted_layout = layout
-        work._note_columns(X, table, reset=True)
-        work.image_shape_ = layout.shape
-        work.maps_shape_ = work._fitted_features.maps_shape
-        work.epsilon_, work.delta_ = 0.0, 0.0
-        publish(self, work)
-        return self
+        self._fitted_features = self._make_features(layout)
+        self._fitted_layout = layout
+        self._note_columns(X, table, reset=True)
+        self.image_shape_ = layout.shape
+        self.maps_shape_ = self._fitted_features.maps_shape
+        self.epsilon_, self.delta_ = 0.0, 0.0
 
     def _note_columns(self, X: Any, table: NDArray[Any], *, reset: bool) -> None:
         """Set or check the number of pixels, and the names of columns if there are any."""

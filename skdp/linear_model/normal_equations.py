@@ -26,6 +26,7 @@ from skdp._checks.targets import (
     report_bounds_read,
 )
 from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
+from skdp._fit.conductor import UnreadFit, conduct
 from skdp._guard.inspections import report_inspection
 from skdp._threads import WorkerPool
 from skdp._training.models.linear import clipped_scores
@@ -130,7 +131,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
                 "weight_bound."
             )
         warn_of_no_bound(self.weight_bound, sample_weight)
-        return self._fit_unread(source, source.shape, BoundedTargets(np.empty(0), 1.0, bounds))
+        conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), 1.0, bounds)))
+        return self
 
     # --- the phases ---
 

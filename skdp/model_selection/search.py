@@ -17,7 +17,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.leaks import CLASSES_READ, SEEDED, begin_record, note_leaks
@@ -27,16 +26,15 @@ from skdp._checks.row_traits import row_schema_of, with_row_schema
 from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
-from skdp._fit.payment import Payment, charged
+from skdp._fit.conductor import Fit, conduct
+from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps, step_of
-from skdp._fit.releases import new_release, publish
-from skdp._guard.foreign_fits import report_foreign_fit
+from skdp._fit.releases import forget, new_release
 from skdp._guard.foreign_parameters import RefusesForeignParameters
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
-from skdp._guard.totals import FitPrice
 from skdp.accounting import DpEvent, get_epsilon
-from skdp.base import JointPrice, Price, warn_of_weak_delta
+from skdp.base import JointPrice, Price
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import (
@@ -100,44 +98,8 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
         BudgetExceededError
             The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
-        work = copy(self)  # a copy: parameters that are set meanwhile change nothing
-        work._search(X, y, sample_weight)
-        publish(self, work)
+        conduct(SearchFit(self, X, y, sample_weight))
         return self
-
-    @silent_arithmetic
-    def _search(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Go through the phases of a search, on a copy made for the purpose."""
-        refuse_rows_elsewhere("a search", X)
-        begin_record(self)
-        terms, template, accountant = self._check(X, y)
-        if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
-            check_types(X)
-        stream, X = self._root_stream(), _rows_of(X)
-        n_samples, n_features = table_shape(X)
-        n = public_rows_of(template, n_samples)
-        grid = self._checked_candidates(stream)
-        made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
-        _check_bounds_are_given(made)
-        reader = None if sample_weight is None else _weight_reader(made, sample_weight)
-        labels = _name_classes(made, y, n_samples)
-        note_leaks(self, *([] if labels is None else [CLASSES_READ]))
-        plan = plan_search(grid, made, (n - self._n_scored(n), n, n_features), terms)
-        self.scorer_ = _one_score(self.scoring, made[1:])
-        get_epsilon(plan.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
-        warn_of_weak_delta(terms.delta, n)
-        price = FitPrice(plan.event, terms.delta, terms.adjacency)
-        note_leaks(self, *report_foreign_fit(self, price))
-        payment = Payment(accountant, type(self).__name__, terms.adjacency, self._kept(plan, terms))
-        payment.check(plan.event)
-        with payment.recording_refusals():
-            y = _checked_labels(_last_of(made[0]), y, n_samples) if labels is None else labels
-            check_rows(plan, X, y)
-            weights = None if reader is None else _Weights.of(reader, sample_weight, n_samples)
-        payment.charge(plan.event)
-        tried, best, fitted = charged(self._try_and_refit, plan, terms, n, X, y, weights, stream)
-        self._note(plan, n, best, tried)
-        self._take(fitted, template, plan.event, terms)
 
     # --- checks, all before the charge ---
 
@@ -450,6 +412,63 @@ class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, Ba
 
 
 # --- small parts ---
+
+
+class SearchFit(Fit):
+    """The fit of a search: one charge for all tries, the choice and the refit."""
+
+    work: PrivateSearch
+    _labels: Any
+
+    def __init__(self, target: PrivateSearch, X: Any, y: Any, sample_weight: Any) -> None:
+        refuse_rows_elsewhere("a search", X)
+        super().__init__(target, copy(target))
+        forget(self.work)
+        self._X, self._y, self._given = X, y, sample_weight
+
+    def plan(self) -> None:
+        """See `Fit`. Classes that no one named are read from the labels here."""
+        work, y = self.work, self._y
+        begin_record(work)
+        self._terms, self._template, self._accountant = terms, template, _ = work._check(self._X, y)
+        if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
+            check_types(self._X)
+        self._stream, self._X = work._root_stream(), _rows_of(self._X)
+        n_samples, n_features = table_shape(self._X)
+        self.n_public = n = public_rows_of(template, n_samples)
+        grid = work._checked_candidates(self._stream)
+        made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
+        _check_bounds_are_given(made)
+        self._last = _last_of(made[0])
+        self._reader = None if self._given is None else _weight_reader(made, self._given)
+        self._labels = _name_classes(made, y, n_samples)
+        note_leaks(work, *([] if self._labels is None else [CLASSES_READ]))
+        self._plan = plan_search(grid, made, (n - work._n_scored(n), n, n_features), terms)
+        work.scorer_ = _one_score(work.scoring, made[1:])
+        self.event, self.delta = self._plan.event, terms.delta
+        get_epsilon(self.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
+
+    def payment(self) -> Payment:
+        """See `Fit`."""
+        kept = self.work._kept(self._plan, self._terms)
+        return Payment(self._accountant, type(self.target).__name__, self._terms.adjacency, kept)
+
+    def read(self) -> None:
+        """See `Fit`."""
+        n_samples = table_shape(self._X)[0]
+        if self._labels is None:
+            self._labels = _checked_labels(self._last, self._y, n_samples)
+        check_rows(self._plan, self._X, self._labels)
+        self._weights = None if self._reader is None else _Weights.of(self._reader, self._given, n_samples)
+
+    def learn(self) -> str:
+        """See `Fit`. An interrupted search has no result."""
+        work, n = self.work, self.n_public
+        given = self._X, self._labels, self._weights
+        tried, best, fitted = work._try_and_refit(self._plan, self._terms, n, *given, self._stream)
+        work._note(self._plan, n, best, tried)
+        work._take(fitted, self._template, self.event, self._terms)
+        return ""
 
 
 class _Weights(NamedTuple):

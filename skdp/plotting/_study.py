@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,31 +16,43 @@ from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.parameters import show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
-from skdp._fit.payment import Payment, charged
+from skdp._fit.conductor import Fit
+from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
-from skdp._guard.foreign_fits import report_foreign_fit
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
-from skdp.base import warn_of_weak_delta
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.pipeline import PrivatePipeline, public_rows_of
 
+Scorer = Callable[[Any, Any, Any], float]
 
-class Study(NamedTuple):
+
+class Study(Fit):
     """Fits of one model at several budgets, each repeated with fresh noise, all of it decided before a row is read.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Private one, pipeline or search.
+    epsilons : list of float
+    n_repeats : int
+    rows : tuple of (X, y)
+        Private rows and targets.
+    test : tuple of (X, y)
+        Public ones, to which scores are computed.
+    scorer : callable
+        A model's score, ``scorer(model, X, y)``.
+    baseline : estimator or None
+        One without privacy, scored for comparison.
+    random_state : int or None
 
     Attributes
     ----------
-    fits : list of FitPlan
-        One for each budget.
-    n_repeats : int
-    n_features : int
-    accountant : PrivacyAccountant or None
-    event : DpEvent
-        What all fits cost together.
+    models : list of list of estimator
+        The fitted models, by budget and repeat.
+    baseline_score : float
     epsilon : float
-        Joint price of `event` at `delta`.
-    delta : float
+        Joint price of `event`, which is what all fits cost together, at `delta`.
     adjacency : str
 
     Notes
@@ -49,87 +61,101 @@ class Study(NamedTuple):
     `event`, which is known before a row is read.
 
     Proof. Each fit reads the rows and noise of its own and costs ``fit.event(1.0)``; `event` composes ``n_repeats``
-    times each of `fits`. A score on public rows is a function of what a fit released.
+    times each of the fits. A score on public rows is a function of what a fit released.
     """
 
-    fits: list[FitPlan]
-    n_repeats: int
-    n_features: int
-    accountant: PrivacyAccountant | None
-    event: DpEvent
-    epsilon: float
-    delta: float
-    adjacency: str
+    def __init__(
+        self, estimator: Any, epsilons: list[float], n_repeats: int, rows: tuple[Any, Any], test: tuple[Any, Any],
+        *, scorer: Scorer, baseline: Any, random_state: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(estimator, None)
+        self.n_repeats, self.baseline_score = n_repeats, math.nan
+        self._epsilons, self._rows, self._test = epsilons, rows, test
+        self._scorer, self._baseline = scorer, baseline
+        self._stream, self._is_seeded = root_stream(random_state), random_state is not None
 
-    def check_rows(self, X: Any, y: Any) -> None:
-        """Refuse what a fit would refuse; a refusal of private rows is recorded."""
-        with self._payment().recording_refusals():
-            self.fits[0].check_rows(X, y)
+    def plan(self) -> None:
+        """See `Fit`: from the shape of the rows, and public numbers alone."""
+        estimator, (n_samples, n_features) = self.target, table_shape(self._rows[0])
+        given = getattr(estimator, "delta", "auto")
+        self.work = template = private_template(estimator, self._epsilons[0], given)
+        steps = [step for _, step in private_steps(template.steps)]
+        self._accountant = next((step.accountant for step in steps if step.accountant is not None), None)
+        self.n_public, self.adjacency = public_rows_of(template, n_samples), steps[0].adjacency
+        self.delta = delta_for(check_delta(given), self._accountant, self.n_public)
+        template.set_params(delta=self.delta)
+        self._fits: list[FitPlan] = []
+        for epsilon in self._epsilons:
+            made = make_candidate(_with_budget(template, epsilon), {})
+            self._fits += fit_plans([{}], [made], self.n_public, n_features, epsilon, self.delta)
+        self.event = compose([SelfComposedDpEvent(fit.event(1.0), self.n_repeats) for fit in self._fits])
+        self.epsilon = joint_epsilon(self.event, self.delta, self.adjacency)
 
-    def admit(self) -> None:
-        """Raise what `charge` would raise; nothing is charged."""
-        self._payment().check(self.event)
+    def payment(self) -> Payment:
+        """See `Fit`."""
+        kept = {
+            "estimator": type(seen_by_the_user(self.work)).__name__,
+            "epsilons": self._epsilons,
+            "n_repeats": self.n_repeats,
+            "delta": self.delta,
+        }
+        return Payment(self._accountant, "PrivacyUtilityDisplay", self.adjacency, kept)
 
-    def charge(self) -> None:
-        """Charge all fits at once, or raise and charge nothing."""
-        self._payment().charge(self.event)
+    def read(self) -> None:
+        """See `Fit`."""
+        self._fits[0].check_rows(*self._rows)
 
-    def run(self, X: Any, y: Any, stream: SecretStream, seeded: bool) -> list[list[Any]]:
-        """The fitted models, by budget and repeat. What a fit would say was said before, once for all of them."""
-        return [
-            [charged(self._fitted, fit, X, y, _seed(stream, i, j) if seeded else None) for j in range(self.n_repeats)]
-            for i, fit in enumerate(self.fits)
-        ]
+    def prepare(self) -> None:
+        """See `Fit`: test rows, a scorer or a baseline that would fail after the charge are refused."""
+        self._rehearse(*self._test)
+        if self._baseline is not None:
+            self.baseline_score = score_baseline(self._baseline, self._scorer, self._rows, self._test)
 
-    def _fitted(self, fit: FitPlan, X: Any, y: Any, seed: int | None) -> Any:
-        with silence():
-            model = fit.run(1.0, seed, X, y)
-        for _, step in private_steps(model.steps):
-            step.estimator.set_params(accountant=self.accountant)
-        return seen_by_the_user(model)
+    def _rehearse(self, X_test: Any, y_test: Any) -> None:
+        """Refuse test rows or a scorer that would fail, by a fit to the test rows."""
+        width, n_features = table_shape(X_test)[1], table_shape(self._rows[0])[1]
+        if width != n_features:
+            raise ValueError(f"X_test has {width} columns and X has {n_features}: give both the same columns.")
+        refused, score = "", math.nan
+        try:
+            with silence():
+                score = float(self._scorer(self._rehearsed(X_test, y_test), X_test, y_test))
+        except Exception as error:  # its message may show a cell
+            refused = f"a {type(error).__name__}; fit and score a model on them alone to see why"
+        if not refused and not math.isfinite(score):
+            refused = f"the score is {score}; give rows of every class"
+        if refused:
+            raise ValueError(f"X_test and y_test cannot be scored: {refused}.")
 
-    def rehearsed(self, X: Any, y: Any) -> Any:
+    def _rehearsed(self, X: Any, y: Any) -> Any:
         """A model that is fitted to public rows instead, as many as there may be; nothing is charged."""
-        fit = self.fits[0]
+        fit = self._fits[0]
         pipeline = clone(fit.pipeline)
         for _, step in private_steps(pipeline.steps):
             step.estimator.set_params(n_samples_public=fit.n)  # of lots: they were planned for the private rows
         return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, X, y))
 
-    def _payment(self) -> Payment:
-        model = type(seen_by_the_user(self.fits[0].pipeline)).__name__
-        kept = {
-            "estimator": model,
-            "epsilons": [fit.pipeline.epsilon for fit in self.fits],
-            "n_repeats": self.n_repeats,
-        }
-        return Payment(self.accountant, "PrivacyUtilityDisplay", self.adjacency, {**kept, "delta": self.delta})
+    def learn(self) -> str:
+        """See `Fit`. What a fit would say was said before, once for all of them."""
+        seeds = range(len(self._fits)), range(self.n_repeats)
+        self.models = [[self._fitted(self._fits[i], self._seed(i, j)) for j in seeds[1]] for i in seeds[0]]
+        return ""
+
+    def _fitted(self, fit: FitPlan, seed: int | None) -> Any:
+        with silence():
+            model = fit.run(1.0, seed, *self._rows)
+        for _, step in private_steps(model.steps):
+            step.estimator.set_params(accountant=self._accountant)
+        return seen_by_the_user(model)
+
+    def _seed(self, *numbers: int) -> int | None:
+        return int(self._stream.spawn("study", *numbers).words(1)[0] >> np.uint64(2)) if self._is_seeded else None
 
 
-Scorer = Callable[[Any, Any, Any], float]
-
-
-def plan_study(estimator: Any, epsilons: list[float], n_repeats: int, X: Any) -> Study:
-    """The study of a model on a table of the shape of `X`, from public numbers alone."""
+def check_model(estimator: Any) -> None:
+    """Refuse a pipeline without a budget."""
     if isinstance(estimator, Pipeline) and not isinstance(estimator, PrivatePipeline):
         raise ValueError("estimator is a Pipeline without a budget: give it one by skdp.allocate_budget.")
-    report_foreign_fit(estimator)
-    n_samples, n_features = table_shape(X)
-    given = getattr(estimator, "delta", "auto")
-    template = private_template(estimator, epsilons[0], given)
-    steps = [step for _, step in private_steps(template.steps)]
-    accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-    n = public_rows_of(template, n_samples)
-    delta = delta_for(check_delta(given), accountant, n)
-    template.set_params(delta=delta)
-    fits = []
-    for epsilon in epsilons:
-        made = make_candidate(_with_budget(template, epsilon), {})
-        fits += fit_plans([{}], [made], n, n_features, epsilon, delta)
-    event = compose([SelfComposedDpEvent(fit.event(1.0), n_repeats) for fit in fits])
-    warn_of_weak_delta(delta, n)
-    price = joint_epsilon(event, delta, steps[0].adjacency)
-    return Study(fits, n_repeats, n_features, accountant, event, price, delta, steps[0].adjacency)
 
 
 def _with_budget(template: PrivatePipeline, epsilon: float) -> PrivatePipeline:
@@ -158,10 +184,6 @@ def root_stream(random_state: Any) -> SecretStream:
     return stream
 
 
-def _seed(stream: SecretStream, *numbers: int) -> int:
-    return int(stream.spawn("study", *numbers).words(1)[0] >> np.uint64(2))
-
-
 # --- scores on rows that are public ---
 
 
@@ -180,22 +202,6 @@ def scorer_of(estimator: Any, scoring: Any) -> Scorer:
         raise ValueError(f"scoring={show(scoring)} is not valid: give one name of scikit-learn's, a function or None.")
     found: Scorer = check_scoring(estimator, scoring)
     return found
-
-
-def rehearse(study: Study, scorer: Scorer, X_test: Any, y_test: Any) -> None:
-    """Refuse, before the charge, test rows or a scorer that would fail after it, by a fit to the test rows."""
-    if (width := table_shape(X_test)[1]) != study.n_features:
-        raise ValueError(f"X_test has {width} columns and X has {study.n_features}: give both the same columns.")
-    refused, score = "", math.nan
-    try:
-        with silence():
-            score = float(scorer(study.rehearsed(X_test, y_test), X_test, y_test))
-    except Exception as error:  # its message may show a cell
-        refused = f"a {type(error).__name__}; fit and score a model on them alone to see why"
-    if not refused and not math.isfinite(score):
-        refused = f"the score is {score}; give rows of every class"
-    if refused:
-        raise ValueError(f"X_test and y_test cannot be scored: {refused}.")
 
 
 def report_baseline(baseline: Any) -> None:

@@ -318,23 +318,23 @@ class PrivacyUtilityDisplay:
         scoring: Any, score_name: str | None, test_is_public: bool, random_state: Any,
     ) -> Self:  # fmt: skip
         """Fit, score and take note of the price. Whatever can be refused is refused before the charge."""
+        from skdp._fit.conductor import learn_under_charge
+
         from . import _study  # scikit-learn and the estimators are not loaded for a display that only draws
 
-        epsilons: Any = self.epsilons
-        study = _study.plan_study(estimator, epsilons, n_repeats, rows[0])
-        study.admit()
+        _study.check_model(estimator)
         scorer = _study.scorer_of(estimator, scoring)
         _study.report_unpaid_scores(test_is_public)
         if baseline is not None:
             _study.report_baseline(baseline)
-        stream = _study.root_stream(random_state)
-        study.check_rows(*rows)
-        _study.rehearse(study, scorer, *test)
+        epsilons: Any = self.epsilons
+        study = _study.Study(
+            estimator, epsilons, n_repeats, rows, test, scorer=scorer, baseline=baseline, random_state=random_state
+        )
+        learn_under_charge(study)
         if baseline is not None:
-            self.baseline_score = _study.score_baseline(baseline, scorer, rows, test)
-            self.baseline_name = f"not private ({_model_name(baseline)})"
-        study.charge()
-        self.estimators_ = study.run(*rows, stream, seeded=random_state is not None)
+            self.baseline_score, self.baseline_name = study.baseline_score, f"not private ({_model_name(baseline)})"
+        self.estimators_ = study.models
         self.scores = np.array([[float(scorer(model, *test)) for model in models] for models in self.estimators_])
         self.model_name = f"private ({_model_name(estimator)})"
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name

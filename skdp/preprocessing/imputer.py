@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +15,8 @@ from skdp._checks.parameters import absolute_path, check_choice, check_real, sho
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
+from skdp._fit.conductor import fit_publicly
 from skdp._fit.private_step import PrivateStep
-from skdp._fit.releases import forget, publish
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
@@ -175,18 +174,17 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         """
         if self.__private_step__() is not None:
             return self._fit_alone(X, y)
-        work = copy(self)
-        forget(work)
-        work._check_budget()
-        work._check_own_parameters()
+        return fit_publicly(self, lambda work: work._learn_constants(X))
+
+    def _learn_constants(self, X: Any) -> None:
+        self._check_budget()
+        self._check_own_parameters()
         table = Table(X)
-        check_schema(work, table.source, reset=True)
-        work._fitted_words = work._words_of(table)
-        work._take([self._constant(words) for words in work._fitted_words])
-        work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
-        work.noise_multiplier_, work.adjacency_ = 0.0, work.adjacency
-        publish(self, work)
-        return self
+        check_schema(self, table.source, reset=True)
+        self._fitted_words = self._words_of(table)
+        self._take([self._constant(words) for words in self._fitted_words])
+        self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
+        self.noise_multiplier_, self.adjacency_ = 0.0, self.adjacency
 
     def __private_step__(self) -> PrivateStep | None:
         """See `PrivateEstimator`: None for a constant."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,8 +16,8 @@ from skdp._checks.readings import day_text, days_of
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_days, as_keys, as_numbers
+from skdp._fit.conductor import fit_publicly
 from skdp._fit.private_step import PrivateStep
-from skdp._fit.releases import forget, publish
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
@@ -228,19 +227,19 @@ class DPTableVectorizer(ColumnBuyer):
         """
         if self.__private_step__() is not None:
             return self._fit_alone(X, y)
-        work = copy(self)
-        forget(work)
-        work._check_budget()
-        work._check_own_parameters()
-        table = Table(X)
-        columns = match_columns(work._given_schema(), table)
-        check_schema(work, table.source, reset=True)
-        work._take(columns, {}, 0.0)
-        work.privacy_event_, work.epsilon_, work.delta_ = NoOpDpEvent(), 0.0, 0.0
-        work.adjacency_ = work.adjacency
-        publish(self, work)
+        fit_publicly(self, lambda work: work._learn_schema(X))
         self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one
         return self
+
+    def _learn_schema(self, X: Any) -> None:
+        self._check_budget()
+        self._check_own_parameters()
+        table = Table(X)
+        columns = match_columns(self._given_schema(), table)
+        check_schema(self, table.source, reset=True)
+        self._take(columns, {}, 0.0)
+        self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
+        self.adjacency_ = self.adjacency
 
     # --- the phases of a fit that buys ---
 

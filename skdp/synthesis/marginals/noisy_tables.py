@@ -37,7 +37,7 @@ ROUND_SHARES = (0.2, 0.05)
 
 
 Noisy = dict[ColumnSet, Interaction]
-Fit = Callable[[Noisy], tuple[TargetTables, Mixture]]
+TableFitter = Callable[[Noisy], tuple[TargetTables, Mixture]]
 
 
 class ModelTerms(NamedTuple):
@@ -140,7 +140,7 @@ class Measurement(NamedTuple):
         return fitted(self._interactions(1.0, sums, codes, stream.spawn("tables")))
 
     def _measure_selected(
-        self, codes: Sequence[NDArray[np.int32]], terms: ModelTerms, fitted: Fit, stream: SecretStream
+        self, codes: Sequence[NDArray[np.int32]], terms: ModelTerms, fitted: TableFitter, stream: SecretStream
     ) -> tuple[TargetTables, Mixture]:
         """Release columns, then scores of pairs and the selected pairs, round by round."""
         levels, d = terms.levels, len(terms.levels)

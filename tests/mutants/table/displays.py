@@ -1,41 +1,28 @@
 """Mistakes in what a display charges, reads and tells."""
 
 from mutant import mutant
-from paths import DISPLAY_OF_BUDGETS, DISPLAY_OF_UTILITY, STUDY
+from paths import (
+    DISPLAY_OF_BUDGETS,
+    DISPLAY_OF_UTILITY,
+    STUDY,
+)
 
 MUTANTS = [
     mutant(
         "repeats of a study charged once",
-        (STUDY, "SelfComposedDpEvent(fit.event(1.0), n_repeats)", "SelfComposedDpEvent(fit.event(1.0), 1)"),
+        (STUDY, "SelfComposedDpEvent(fit.event(1.0), self.n_repeats)", "SelfComposedDpEvent(fit.event(1.0), 1)"),
         tests="displays",
         select="charged",
     ),
     mutant(
         "only the largest budget of a study charged",
-        (STUDY, "for fit in fits])\n    warn", "for fit in fits[-1:]])\n    warn"),
+        (STUDY, "for fit in self._fits])\n", "for fit in self._fits[-1:]])\n"),
         tests="displays",
         select="charged",
-    ),
-    mutant(
-        "a study that is not charged",
-        (DISPLAY_OF_UTILITY, "        study.charge()\n", ""),
-        tests="displays",
-        select="charged",
-    ),
-    mutant(
-        "a study charged after its fits",
-        (DISPLAY_OF_UTILITY, "        study.charge()\n", ""),
-        (
-            DISPLAY_OF_UTILITY,
-            "seeded=random_state is not None)\n",
-            "seeded=random_state is not None)\n        study.charge()\n",
-        ),
-        tests="displays",
-        select="moves_what_is_released",
     ),
     mutant(
         "rows of a study read before its accountant is asked",
-        (DISPLAY_OF_UTILITY, "        study.admit()\n", ""),
+        (STUDY, "        self.event =", "        self._fits[0].check_rows(*self._rows)\n        self.event ="),
         tests="displays",
         select="ceiling",
     ),
@@ -47,13 +34,13 @@ MUTANTS = [
     ),
     mutant(
         "a study rehearsed on its private rows",
-        (DISPLAY_OF_UTILITY, "_study.rehearse(study, scorer, *test)", "_study.rehearse(study, scorer, *rows)"),
+        (STUDY, "self._rehearse(*self._test)", "self._rehearse(*self._rows)"),
         tests="displays",
         select="moves_what_is_released",
     ),
     mutant(
         "a study that is not rehearsed",
-        (DISPLAY_OF_UTILITY, "        _study.rehearse(study, scorer, *test)\n", ""),
+        (STUDY, "        self._rehearse(*self._test)\n", ""),
         tests="displays",
         select="costs_nothing",
     ),
@@ -87,7 +74,7 @@ MUTANTS = [
     ),
     mutant(
         "one noise for all repeats of a seeded study",
-        (STUDY, "_seed(stream, i, j) if seeded", "_seed(stream, i) if seeded"),
+        (STUDY, "self._seed(i, j)", "self._seed(i)"),
         tests="displays",
         select="noise_of_its_own",
     ),

@@ -6,6 +6,7 @@ from paths import (
     CANDIDATES,
     CELLS,
     CHECKPOINT,
+    CONDUCTOR,
     EVENTS,
     FINDINGS,
     GRADIENT,
@@ -15,6 +16,7 @@ from paths import (
     PIPELINE,
     PRIVATE_STEP,
     RELEASES,
+    RUN_FIT,
     RUN_LOCK,
     RUNNING,
     SCORES,
@@ -103,9 +105,9 @@ MUTANTS = [
     mutant(
         "a fit that writes on the user's estimator",
         (
-            GRADIENT,
-            "        work = copy(self)\n        terms = work._check_terms()\n        if warm:",
-            "        work = self\n        terms = work._check_terms()\n        if warm:",
+            RUN_FIT,
+            "super().__init__(target, copy(target))",
+            "super().__init__(target, target)",
         ),
         tests="releases",
         select="any_line",
@@ -114,7 +116,7 @@ MUTANTS = [
         "a pipeline that is fitted on the user's own steps",
         (JOINT_FIT, "            copied = clone(step, safe=False)\n", "            copied = step\n"),
         (PRIVATE_STEP, "type(self)(clone(self.estimator).set_params(", "type(self)(self.estimator.set_params("),
-        (PIPELINE, "        whole = clone(self)  #", "        whole = copy(self)  #"),
+        (PIPELINE, "super().__init__(target, clone(target))", "super().__init__(target, copy(target))"),
         (PIPELINE, "import contextlib\n", "import contextlib\nfrom copy import copy\n"),
         tests="releases",
         select="while_it_fits or two_threads or last_step",
@@ -181,11 +183,11 @@ MUTANTS = [
     ),
     mutant(
         "a pipeline that checks its rows after the charge",
-        (PIPELINE, "            fit.prepare(X, y)\n", "            pass\n"),
+        (PIPELINE, "        self._steps.prepare(self._X, self._y)\n", ""),
         (
             PIPELINE,
-            "        rows, interrupted = charged(",
-            "        fit.prepare(X, y)\n        rows, interrupted = charged(",
+            "        self.rows, interrupted =",
+            "        self._steps.prepare(self._X, self._y)\n        self.rows, interrupted =",
         ),
         tests="refusals pipeline",
         select="before_the_charge or costs_nothing or category",
@@ -221,7 +223,7 @@ MUTANTS = [
     ),
     mutant(
         "what an earlier fit learned kept under the price of a later one",
-        (BASE, "        forget(work)\n        work._note_rows(X)\n", "        work._note_rows(X)\n"),
+        (CONDUCTOR, "    forget(work)\n    return work\n", "    return work\n"),
         tests="extending",
         select="second_fit",
     ),
@@ -311,13 +313,13 @@ MUTANTS = [
     # --- a run on disk ---
     mutant(
         "a run that goes on from a file is charged anew",
-        (GRADIENT, "return any(charge.note == plan.note and", "return False and any(charge.note == plan.note and"),
+        (RUN_FIT, "return any(charge.note == plan.note and", "return False and any(charge.note == plan.note and"),
         tests="checkpoint",
         select="seeded_run",
     ),
     mutant(
         "a run that goes on from a file is never charged",
-        (GRADIENT, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
+        (RUN_FIT, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
         tests="checkpoint",
         select="does_not_hold",
     ),
@@ -330,17 +332,23 @@ MUTANTS = [
     mutant(
         "the first file of a run written after its charge",
         (
-            GRADIENT,
-            "            work._begin_file(plan, rows.dtype)\n        work._charge_once(plan)\n",
-            "            pass\n        work._charge_once(plan)\n"
-            "        if plan.checkpoint is not None:\n            work._begin_file(plan, rows.dtype)\n",
+            RUN_FIT,
+            "            self.work._begin_file(plan, rows.dtype)\n",
+            "",
+        ),
+        (
+            RUN_FIT,
+            "        interrupted: str = self.work._learn(",
+            "        if self._plan.checkpoint is not None:\n"
+            "            self.work._begin_file(self._plan, self._rows.dtype)\n"
+            "        interrupted: str = self.work._learn(",
         ),
         tests="checkpoint",
         select="full_disk_before or kill_between",
     ),
     mutant(
         "a file that began before its charge counts as a charge",
-        (GRADIENT, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
+        (RUN_FIT, "return any(charge.note == plan.note and", "return True or any(charge.note == plan.note and"),
         tests="checkpoint",
         select="kill_between",
     ),
@@ -352,7 +360,7 @@ MUTANTS = [
     ),
     mutant(
         "the file of a run whose charge was refused",
-        (GRADIENT, "                plan.checkpoint.discard()\n", "                pass\n"),
+        (RUN_FIT, "                self._plan.checkpoint.discard()\n", "                pass\n"),
         tests="checkpoint",
         select="refused_at_the_last_moment",
     ),

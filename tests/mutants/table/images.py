@@ -64,9 +64,9 @@ MUTANTS = [
         "a fit that looks at the pixels",
         (
             IMAGE_BASE,
-            "        range_of(self.value_range, table.dtype)\n        work._fitted_features",
-            "        range_of(self.value_range, table.dtype)\n        work._fitted_top = table.max()\n"
-            "        work._fitted_features",
+            "        range_of(self.value_range, table.dtype)\n        self._fitted_features",
+            "        range_of(self.value_range, table.dtype)\n        self._fitted_top = table.max()\n"
+            "        self._fitted_features",
         ),
         tests="scattering",
         select="reads_no_pixel or changes_its_own",

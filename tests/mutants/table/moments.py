@@ -1,7 +1,7 @@
 """Mistakes in second moments and their release."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import BASE, GRAM, GRAM_KERNEL, PCA, SPECTRUM
+from paths import GRAM, GRAM_KERNEL, PCA, SPECTRUM
 
 MUTANTS = [
     mutant(
@@ -128,16 +128,6 @@ MUTANTS = [
         (SPECTRUM, "values = np.append(values[:first], inner)", "values = np.append(values[:first] - np.inf, inner)"),
         tests="decomposition",
         select="one_decomposition",
-    ),
-    mutant(
-        "PCA: charge after the blocks are drawn",
-        (
-            BASE,
-            "        work._payment().charge(plan.event)\n        charged(work._learn, plan, X, targets)\n",
-            "        charged(work._learn, plan, X, targets)\n        work._payment().charge(plan.event)\n",
-        ),
-        tests="decomposition",
-        select="charge or ceiling or aborted",
     ),
     mutant(
         "PCA: a private n under add_remove",

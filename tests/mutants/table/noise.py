@@ -15,6 +15,7 @@ from paths import (
     OPTIMIZERS,
     PLAN,
     RANDOM,
+    RUN_FIT,
     SAMPLING,
     TRAINING,
 )
@@ -95,7 +96,7 @@ MUTANTS = [
     mutant(
         "few rows told by the private number of rows",
         (
-            GRADIENT,
+            RUN_FIT,
             "plan.run, plan.n_public, rows.shape[1], plan.outputs)",
             "plan.run, rows.shape[0], rows.shape[1], plan.outputs)",
         ),
@@ -104,7 +105,7 @@ MUTANTS = [
     ),
     mutant(
         "few rows told by the number of classes among the labels",
-        (GRADIENT, "if outputs is not None and not warm:", "if not warm:"),
+        (RUN_FIT, "if self._outputs is not None and not self._warm:", "if not self._warm:"),
         tests="weak_signal",
         select="among_the_labels",
     ),

@@ -5,6 +5,7 @@ from paths import (
     ACCOUNTANT,
     ADMISSION,
     BASE,
+    CONDUCTOR,
     DEFAULT_DELTA,
     EVENTS,
     FILTERS,
@@ -17,8 +18,6 @@ from paths import (
     RELEASES_OF_EVENTS,
     TRAINING,
 )
-
-CHARGE = "        work._charge_once(plan)\n"
 
 MUTANTS = [
     # --- delta by the rule ---
@@ -221,10 +220,20 @@ MUTANTS = [
     ),
     mutant(
         "charge after the data are read",
-        (GRADIENT, CHARGE, ""),
-        (GRADIENT, "        publish(self, work)\n", f"{CHARGE}        publish(self, work)\n"),
-        tests="guarantees_charges",
-        select="charge or ceiling or aborted",
+        (
+            CONDUCTOR,
+            "    if not fit.is_paid():\n        fit.charge()\n    return charged(fit.learn)\n",
+            "    found = charged(fit.learn)\n    if not fit.is_paid():\n        fit.charge()\n    return found\n",
+        ),
+        tests="conductor",
+        select="asks_and_pays or no_row_is_read",
+    ),
+    mutant(
+        "the ceiling is asked after the rows are read",
+        (CONDUCTOR, "    if fit.event is not None:\n        _admit(fit)\n    with", "    with"),
+        (CONDUCTOR, "    fit.prepare()\n", "    _admit(fit)\n    fit.prepare()\n"),
+        tests="conductor",
+        select="asks_and_pays or no_row_is_read",
     ),
     mutant(
         "earlier instalments not billed",

@@ -2,7 +2,6 @@
 
 from mutant import BY_PROPERTY, mutant
 from paths import (
-    BASE,
     BOUNDED_TARGETS,
     LEAST_SQUARES,
     MLP_REGRESSOR,
@@ -60,16 +59,6 @@ class SumOfRows:""",
         "regression: rows longer than their bound as they came",
         (LEAST_SQUARES, "self._ball.bring_in(block, inside)", "np.divide(block, self._ball.radius, out=inside)"),
         tests="least_squares",
-    ),
-    mutant(
-        "regression: rows that are not in memory are read before the charge",
-        (
-            BASE,
-            "        work._payment().charge(plan.event)\n        charged(work._learn, plan, X, targets)\n",
-            "        charged(work._learn, plan, X, targets)\n        work._payment().charge(plan.event)\n",
-        ),
-        tests="streaming",
-        select="precedes or stands",
     ),
     mutant(
         "regression: weights of a file are not used",

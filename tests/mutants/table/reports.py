@@ -1,7 +1,16 @@
 """Mistakes in a privacy report, and in the record of what a fit read."""
 
 from mutant import mutant
-from paths import BASE, CALLERS, GRADIENT, LEAKS, REPORT, SEARCH, SEARCH_PLAN
+from paths import (
+    BASE,
+    CALLERS,
+    GRADIENT,
+    LEAKS,
+    REPORT,
+    RUN_FIT,
+    SEARCH,
+    SEARCH_PLAN,
+)
 
 FACTS, FIGURES, HTML = REPORT + "report_data.py", REPORT + "price.py", REPORT + "as_html.py"
 VALUES, WORDING = REPORT + "values.py", REPORT + "sentences.py"
@@ -65,7 +74,7 @@ MUTANTS = [
     ),
     mutant(
         "the record of earlier instalments lost",
-        (GRADIENT, "        if warm:  # the state depends on earlier runs too\n", "        if False:\n"),
+        (RUN_FIT, "        if warm:  # the state depends on earlier runs too\n", "        if False:\n"),
         tests="document",
         select="instalment_continues",
     ),

@@ -128,8 +128,8 @@ MUTANTS = [
         "the search asks the ceiling after its rows are read",
         (
             SEARCH,
-            "        payment.check(plan.event)\n",
-            "        np.asarray(X)\n        payment.check(plan.event)\n",
+            "        self.n_public = n = public_rows_of(",
+            "        np.asarray(self._X)\n        self.n_public = n = public_rows_of(",
         ),
         tests="search refusals",
         select="rows_are_read or no_row or before_the_rows",

@@ -7,7 +7,6 @@ from paths import (
     BY_COLUMNS,
     COLUMN_KERNEL,
     FILES,
-    GRADIENT,
     MEMORY_MAP,
     PARQUET,
     READ_AHEAD,
@@ -95,16 +94,6 @@ MUTANTS = [
         (READ_AHEAD, "IN_FLIGHT = 3", "IN_FLIGHT = 1"),
         tests="streaming",
         select="row_groups or equals",
-    ),
-    mutant(
-        "the charge follows the first pass",
-        (
-            GRADIENT,
-            "        work._charge_once(plan)\n        interrupted = charged(work._learn, plan, rows, targets)\n",
-            "        interrupted = charged(work._learn, plan, rows, targets)\n        work._charge_once(plan)\n",
-        ),
-        tests="streaming",
-        select="precedes or stands",
     ),
     mutant(
         "classes of a file are read before the charge",

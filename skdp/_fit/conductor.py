@@ -1,0 +1,241 @@
+"""How anything private is fitted: every fit of the library goes through `conduct`.
+
+An estimator, one whose rows are read after the charge, a run that may resume, a pipeline and a search differ in their
+phases (`Fit`), never in the order of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, TypeVar
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.cells import shape_of
+from skdp._checks.leaks import note_leaks
+from skdp._checks.rows import check_schema
+from skdp._checks.sources import RowSource, refuse_rows_elsewhere
+from skdp._fit.payment import Payment, charged
+from skdp._fit.releases import PUBLICATION, forget, publish
+from skdp._guard.foreign_fits import report_foreign_fit
+from skdp._guard.totals import FitPrice
+from skdp.exceptions import FitInterruptedWarning, warn
+
+Target = TypeVar("Target")
+
+
+class Fit:
+    """One fit: phases that `conduct` calls once each, in the order in which they stand here.
+
+    Attributes
+    ----------
+    target : object
+        What is fitted.
+    work : object
+        A copy of it that learns, so that parameters that are set meanwhile change nothing.
+    event : DpEvent
+        What the fit costs. None until it is planned.
+    delta : float
+        That of the price, once the fit is planned.
+    n_public : int or None
+        Public number of rows, once the fit is planned. None if it is not known before the rows are read.
+    """
+
+    event: Any = None
+    delta: float
+    n_public: Any = None
+
+    def __init__(self, target: Any, work: Any) -> None:
+        self.target, self.work = target, work
+
+    def plan(self) -> None:
+        """Refuse what can be refused without reading a row, and plan; `event` stays None if that takes the rows."""
+        raise NotImplementedError
+
+    def payment(self) -> Payment:
+        """Where a planned fit is charged."""
+        payment: Payment = self.work._payment()
+        return payment
+
+    def is_paid(self) -> bool:
+        """Whether the charge was made before: by a run that stopped, from which this one resumes."""
+        return False
+
+    def read(self) -> None:
+        """Check rows and targets. A refusal is recorded."""
+
+    def plan_read(self) -> None:
+        """Plan a fit that `plan` could not plan."""
+
+    def prepare(self) -> None:
+        """Do what else precedes the charge."""
+
+    def charge(self) -> None:
+        """Charge `event`, or raise and charge nothing."""
+        self.payment().charge(self.event)
+
+    def learn(self) -> str:
+        """Train the copy; where an interrupt cut that short, or "" if none did."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """Constructor parameters that are published with what was learned."""
+        return {}
+
+    def finish(self) -> None:
+        """Do what follows the publication of a fit that was not interrupted."""
+
+
+def conduct(fit: Fit) -> None:
+    """Fit and publish: what was learned is published in one assignment."""
+    interrupted = learn_under_charge(fit)
+    with PUBLICATION:
+        publish(fit.target, fit.work, **fit.parameters())
+    if interrupted:
+        warn(
+            f"fit was interrupted {interrupted}: the model of those steps is kept, and so is the full charge.",
+            FitInterruptedWarning,
+        )
+    else:
+        fit.finish()
+
+
+@silent_arithmetic
+def learn_under_charge(fit: Fit) -> str:
+    """Plan, admit, read, charge and learn; where an interrupt cut it short, or "" if none did.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - The accountant is asked before a row is read, wherever the price does not depend on what is read first: the
+      classes, the bounds of targets, or the shape of rows that show none.
+    - The charge is made before training reads a row. Rows are checked before it, or read after it.
+    - A refusal of rows is recorded. A fit that fails or is interrupted after the charge keeps it.
+    """
+    fit.plan()
+    if fit.event is not None:
+        _admit(fit)
+    with fit.payment().recording_refusals():
+        fit.read()
+    if fit.event is None:
+        fit.plan_read()
+        _admit(fit)
+    if fit.n_public is not None:
+        warn_of_weak_delta(fit.delta, fit.n_public)
+        fit.work._fitted_n_public = fit.n_public
+    fit.prepare()
+    if not fit.is_paid():
+        fit.charge()
+    return charged(fit.learn)
+
+
+def _admit(fit: Fit) -> None:
+    """Report leaks, and raise what the charge would raise; nothing is charged."""
+    if fit.is_paid():
+        note_leaks(fit.work, *report_foreign_fit(fit.target))
+        return
+    payment = fit.payment()
+    price = FitPrice(fit.event, fit.delta, payment.adjacency)
+    note_leaks(fit.work, *report_foreign_fit(fit.target, price))
+    payment.check(fit.event)
+
+
+class EstimatorFit(Fit):
+    """The fit of a private estimator to rows in memory: its phases are methods of `PrivateEstimator`."""
+
+    def __init__(self, target: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        refuse_rows_elsewhere(type(target).__name__, X)
+        super().__init__(target, _anew(target))
+        self._X, self._y, self._fit_params = X, y, fit_params
+
+    def plan(self) -> None:
+        """See `Fit`. Rows that show no shape are read first."""
+        self.work._note_rows(self._X)
+        self._terms = self.work._check_terms()
+        if (shape := public_shape(self._X)) is not None:
+            self._plan_for(shape)
+
+    def _plan_for(self, shape: tuple[int, int | None]) -> None:
+        self._plan = self.work._plan_checked(self._terms, shape)
+        self.event, self.delta = self._plan.event, self.work.delta
+        self.n_public = self.work._public_n_samples(shape[0])
+
+    def read(self) -> None:
+        """See `Fit`."""
+        self._rows = self.work._check_rows(self._X)
+        self._targets = self.work._check_targets(self._y, self._rows.shape[0], **self._fit_params)
+
+    def plan_read(self) -> None:
+        """See `Fit`."""
+        self._plan_for(self._rows.shape)
+
+    def learn(self) -> str:
+        """See `Fit`."""
+        interrupted: str = self.work._learn(self._plan, self._rows, self._targets)
+        return interrupted
+
+
+class UnreadFit(EstimatorFit):
+    """The same with rows that are read, and refused, after the charge: a `RowSource`, or an iterator of blocks."""
+
+    def __init__(self, target: Any, X: Any, targets: Any = None) -> None:
+        Fit.__init__(self, target, _anew(target))
+        self._rows, self._targets = X, targets
+
+    def plan(self) -> None:
+        """See `Fit`. The number of rows of an iterator is not known before it ends."""
+        if isinstance(self._rows, RowSource):
+            check_schema(self.work, self._rows.like(), reset=True)
+        self._terms = self.work._check_terms()
+        self._plan_for(self._rows.shape if isinstance(self._rows, RowSource) else (0, None))
+        if not isinstance(self._rows, RowSource):
+            self.n_public = None
+
+    def read(self) -> None:
+        """See `Fit`: nothing is read before the charge."""
+
+
+def fit_publicly(target: Target, learn: Callable[[Target], object]) -> Target:
+    """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
+    work = _anew(target)
+    learn(work)
+    publish(target, work)
+    return target
+
+
+def _anew(target: Target) -> Target:
+    """A copy without what was learned earlier."""
+    work = copy(target)
+    forget(work)
+    return work
+
+
+def public_shape(X: Any) -> tuple[int, int] | None:
+    """Rows and columns of what looks like a table, without reading a cell; None for anything else."""
+    try:
+        n_samples, n_features = (int(size) for size in shape_of("X", X))
+    except (TypeError, ValueError):
+        return None
+    return (n_samples, n_features) if n_samples > 0 and n_features > 0 else None
+
+
+def warn_of_weak_delta(delta: float, n: int) -> None:
+    """Warn where publishing a whole record would satisfy delta."""
+    if delta * n >= 1:
+        warn(
+            f"delta={delta!r} is at least 1/n for n={n} rows: publishing one whole record would satisfy it; "
+            f"choose a delta well below {1 / n:.1g}."
+        )
+
+
+__all__ = [
+    "EstimatorFit",
+    "Fit",
+    "UnreadFit",
+    "conduct",
+    "fit_publicly",
+    "learn_under_charge",
+    "public_shape",
+    "warn_of_weak_delta",
+]

@@ -1,0 +1,111 @@
+"""The fit of one run, which may start from the current parameters, resume from a file, and read a source of rows."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from skdp._checks.leaks import begin_record, note_leaks
+from skdp._checks.rows import check_schema
+from skdp._checks.sources import RowSource
+from skdp._checks.weights import warn_of_no_bound
+from skdp._fit.conductor import Fit, public_shape
+from skdp._training.run import Plan, Targets
+from skdp.accounting import resolve_accountant
+from skdp.exceptions import BudgetExceededError
+
+
+class RunFit(Fit):
+    """One run of a `GradientEstimator`.
+
+    Parameters
+    ----------
+    target : GradientEstimator
+    X, y, sample_weight : object
+        Rows, targets and weights; private.
+    named : object
+        What the call itself says of the outputs; public.
+    warm : bool
+        Whether the run starts from the current parameters.
+    """
+
+    _plan: Plan
+
+    def __init__(self, target: Any, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool) -> None:
+        super().__init__(target, copy(target))
+        self._X, self._y, self._weights = X, y, sample_weight
+        self._named, self._warm = named, warm
+
+    def plan(self) -> None:
+        """See `Fit`. Outputs that no one named are read from the targets first."""
+        work, warm = self.work, self._warm
+        self._terms = work._check_terms()
+        if warm:  # the state depends on earlier runs too
+            now = work._fitted_leaks
+            begin_record(work, self.target.__dict__.get("_fitted_leaks"))
+            note_leaks(work, *now)
+        warn_of_no_bound(work.weight_bound, self._weights)
+        self._source = work._source_of(self._X, self._y, self._weights, named=self._named, warm=warm)
+        self._outputs = work._resolve_outputs(None if self._source else self._y, self._named, warm=warm)
+        rows = self._X if self._source is None else self._source
+        work._note_rows(rows)
+        if self._source is not None:
+            check_schema(work, self._source.like(), reset=not warm)
+        shape = rows.shape if isinstance(rows, RowSource) else public_shape(rows)
+        if self._outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
+            self._plan_for(shape, self._outputs)
+
+    def _plan_for(self, shape: tuple[int, int], outputs: Any) -> None:
+        self._plan = self.work._plan_next_run(self._terms, shape, outputs, warm=self._warm)
+        self.event, self.delta, self.n_public = self._plan.event, self._plan.price.delta, self._plan.n_public
+
+    def read(self) -> None:
+        """See `Fit`. A source is read, and refused, after the charge."""
+        if self._source is not None:
+            self._rows, self._targets = self._source, Targets(self._outputs, None, 1.0)
+            return
+        self._rows = self.work._check_rows(self._X, reset=not self._warm)
+        self._targets = self.work._encode_targets(self._y, self._weights, self._rows.shape[0], self._outputs)
+
+    def plan_read(self) -> None:
+        """See `Fit`."""
+        self._plan_for(self._rows.shape, self._targets.outputs)
+
+    def prepare(self) -> None:
+        """See `Fit`. The file of the run is written before the charge, with the state that training starts from."""
+        plan, rows = self._plan, self._rows
+        if self._outputs is not None and not self._warm:  # what was read from the targets is private
+            self.work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
+        if plan.checkpoint is not None:
+            plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
+            plan.checkpoint.check_bought(plan.bought_first)
+            self.work._begin_file(plan, rows.dtype)
+
+    def is_paid(self) -> bool:
+        """See `Fit`: whether the run resumes from a file, and this ledger already holds its charge."""
+        plan, accountant = self._plan, resolve_accountant(self.work.accountant)
+        if accountant is None or plan.checkpoint is None or not plan.checkpoint.begun:
+            return False
+        return any(charge.note == plan.note and charge.event == plan.event for charge in accountant.history)
+
+    def charge(self) -> None:
+        """See `Fit`."""
+        try:
+            self.payment().charge(self._plan.event, self._plan.note)
+        except BudgetExceededError:  # others charged since the ledger was asked
+            if self._plan.checkpoint is not None:
+                self._plan.checkpoint.discard()
+            raise
+
+    def learn(self) -> str:
+        """See `Fit`."""
+        interrupted: str = self.work._learn(self._plan, self._rows, self._targets)
+        return interrupted
+
+    def finish(self) -> None:
+        """See `Fit`. An interrupted run keeps its checkpoint, from which the next fit resumes."""
+        if self._plan.checkpoint is not None:
+            self._plan.checkpoint.finish()
+
+
+__all__ = ["RunFit"]
