@@ -25,6 +25,7 @@ from skdp import (
     privacy_report,
 )
 from skdp._checks.weights import WeightReader
+from skdp._fit.conductor import learn_under_charge
 from skdp._kernels.losses import clip_residuals
 from skdp._training.dask.distributed_model import DistributedModel
 from skdp._training.dask.lots import lots_of_step
@@ -65,6 +66,25 @@ from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
 
 SENTENCES = {
+    learn_under_charge: {
+        "The accountant is asked before a row is read, wherever the price does not depend on what is read first: the "
+        "classes, the bounds of targets, or the shape of rows that show none.": [
+            "tests/_fit/test_conductor.py::test_every_fit_asks_and_pays_before_a_row_is_learned_from",
+            "tests/_fit/test_conductor.py::test_above_the_ceiling_no_row_is_read",
+        ],
+        "The charge is made before training reads a row.": [
+            "tests/_fit/test_conductor.py::test_every_fit_asks_and_pays_before_a_row_is_learned_from",
+            "tests/_fit/test_conductor.py::test_every_fit_to_words_asks_and_pays_before_a_row_is_learned_from",
+        ],
+        "Rows are checked before it, or read after it.": [
+            "tests/_fit/test_conductor.py::test_every_fit_asks_and_pays_before_a_row_is_learned_from",
+            "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
+        ],
+        "A refusal of rows is recorded.": ["tests/_fit/test_conductor.py::test_a_refusal_of_rows_is_recorded"],
+        "A fit that fails or is interrupted after the charge keeps it.": [
+            "tests/_fit/test_conductor.py::test_a_fit_that_fails_is_charged_if_it_may_have_learned_and_publishes_nothing",
+        ],
+    },
     PrivateEstimator: {
         "Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before "
         "the charge; the charge is made before training reads a row.": [
