@@ -22,7 +22,7 @@ from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan, step_of
 from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
 from skdp._guard.foreign_fits import settings_to_send
-from skdp._guard.foreign_parameters import RefusesForeignParameters
+from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp.accounting import (
     ADJACENCIES,
     METHODS,
@@ -90,7 +90,7 @@ class ReleasePlan:
         return float(noisy) if exact.ndim == 0 else noisy
 
 
-class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
+class PrivateEstimator(Reported, BaseEstimator):
     """Base class of private estimators.
 
     Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accounting, accountant,
@@ -116,6 +116,10 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
     _fitted_row_norm: float | None = None
     _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_foreign_in_init(cls)
 
     # --- what a subclass says: the phases of a fit, in this order ---
 
@@ -199,6 +203,7 @@ class PrivateEstimator(Reported, RefusesForeignParameters, BaseEstimator):
         self : object
             The estimator itself.
         """
+        refuse_foreign(type(self), params)
         if "accountant" in params:
             params["accountant"] = absolute_path(params["accountant"])
         with PUBLICATION:

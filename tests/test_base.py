@@ -198,10 +198,10 @@ class HungryComponents(DPPCA):
 class HungryClassifier(DPLogisticRegression):
     """The same of a classifier."""
 
-    def _train(self, plan, rows, targets):
+    def _learn(self, plan, rows, targets):
         if len(rows) > 100:
             np.empty(N_HUGE)
-        return super()._train(plan, rows, targets)
+        return super()._learn(plan, rows, targets)
 
 
 @pytest.mark.parametrize(

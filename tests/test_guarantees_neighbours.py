@@ -26,7 +26,7 @@ from guarantee_cases import (
     seeded,
 )
 
-import skdp._training.estimator
+import skdp._training.recipe
 import skdp._training.recipes.network_recipe
 import skdp.linear_model
 from skdp import (
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 @pytest.fixture
 def replay(monkeypatch):
     """A function that fits on D and on D', the second time with what was released the first time."""
-    release, run = GaussianMechanism.release, skdp._training.estimator.run_dpsgd
+    release, run = GaussianMechanism.release, skdp._training.recipe.run_dpsgd
 
     def fit(model, data, outputs):
         inputs, plans, sensitivities, fresh = [], [], [], not outputs
@@ -77,7 +77,7 @@ def replay(monkeypatch):
             return run(bound_model, plan, optimizer, *arguments, **keywords)
 
         monkeypatch.setattr(GaussianMechanism, "release", recorded_release)
-        monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", recorded_run)
+        monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", recorded_run)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(*data)

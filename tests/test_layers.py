@@ -70,9 +70,9 @@ FLOORS = {
         ("averaging", "checkpoint", "models", "noise_kept", "noise_stages", "optimizers", "progress", "run_lock"),
         ("dask", "plan", "streamed"),
         ("defaults", "loop", "run"),
-        ("run_fit",),
-        ("estimator",),
-        ("outputs", "recipes"),
+        ("recipe", "run_fit", "task"),
+        ("estimator", "recipes"),
+        ("outputs",),
     ),
     "_training.dask": (("engine", "graphs", "lots"), ("partitions",), ("distributed_model",), ("dask_rows",)),
     "_training.models": (

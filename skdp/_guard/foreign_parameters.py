@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 _PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
@@ -33,31 +33,6 @@ REPLACEMENTS = {
 }
 
 
-class RefusesForeignParameters:
-    """Names what takes the place of a parameter that users of scikit-learn try, in ``__init__`` and ``set_params``."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls):
-            cls.__init__ = _refusing(cls.__init__)  # type: ignore[method-assign]
-
-    def set_params(self, **params: Any) -> Any:
-        """Set the parameters of this estimator.
-
-        Parameters
-        ----------
-        **params : dict of str to object
-            Parameters of the estimator.
-
-        Returns
-        -------
-        self : object
-            The estimator itself.
-        """
-        refuse_foreign(type(self), params)
-        return super().set_params(**params)  # type: ignore[misc]
-
-
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError for a name of the table that is no parameter of the class."""
     for name in names:
@@ -65,15 +40,18 @@ def refuse_foreign(cls: type, names: Iterable[str]) -> None:
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
 
-def _refusing(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, whose signature stays the one that scikit-learn reads."""
+def refuse_foreign_in_init(cls: type) -> None:
+    """Let the constructor of a class refuse them, if it has one of its own, with the signature that it has."""
+    init = vars(cls).get("__init__")
+    if init is None:
+        return
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         refuse_foreign(type(self), kwargs)
         init(self, *args, **kwargs)
 
-    return checked
+    cls.__init__ = checked  # type: ignore[misc]
 
 
-__all__ = ["REPLACEMENTS", "RefusesForeignParameters", "refuse_foreign"]
+__all__ = ["REPLACEMENTS", "refuse_foreign", "refuse_foreign_in_init"]

@@ -35,8 +35,9 @@ class Targets(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A plan, and the other public constants that a run of it needs."""
+    """A plan, the recipe that made it, and the other public constants that a run of it needs."""
 
+    recipe: Any
     plan: DPSGDPlan
     shape: Any
     radius: float

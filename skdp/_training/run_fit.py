@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from skdp._checks.leaks import begin_record, note_leaks
 from skdp._checks.rows import check_schema
-from skdp._checks.sources import RowSource
-from skdp._checks.weights import warn_of_no_bound
-from skdp._fit.conductor import Fit, public_shape
+from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
+from skdp._checks.weights import is_bought, warn_of_no_bound
+from skdp._fit.conductor import Fit, conduct, public_shape
 from skdp._training.run import Plan, Targets
+from skdp._training.run_lock import RunLock
 from skdp.accounting import resolve_accountant
 from skdp.exceptions import BudgetExceededError
+
+Fitted = TypeVar("Fitted")
 
 
 class RunFit(Fit):
@@ -45,8 +48,8 @@ class RunFit(Fit):
             begin_record(work, self.target.__dict__.get("_fitted_leaks"))
             note_leaks(work, *now)
         warn_of_no_bound(work.weight_bound, self._weights)
-        self._source = work._source_of(self._X, self._y, self._weights, named=self._named, warm=warm)
-        self._outputs = work._resolve_outputs(None if self._source else self._y, self._named, warm=warm)
+        self._source = self._find_source()
+        self._outputs = work._task().resolve(None if self._source else self._y, self._named, warm=warm)
         rows = self._X if self._source is None else self._source
         work._note_rows(rows)
         if self._source is not None:
@@ -54,6 +57,30 @@ class RunFit(Fit):
         shape = rows.shape if isinstance(rows, RowSource) else public_shape(rows)
         if self._outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             self._plan_for(shape, self._outputs)
+
+    def _find_source(self) -> RowSource | None:
+        """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
+        work, task = self.work, self.work._task()
+        if not work._streams:
+            refuse_rows_elsewhere(type(work).__name__, self._X)
+            return None
+        if not is_elsewhere(self._X, self._y):
+            return None  # before the outputs are looked at, which rows in memory may decide
+        are_named = self._warm or self._named is not None or task.named() is not None
+        source = source_to_fit(
+            self._X, self._y, self._weights, task.parameter, are_named=are_named,
+            n_samples_public=work.n_samples_public,
+        )  # fmt: skip
+        if source is not None and is_bought(work.weight_bound):
+            raise ValueError(
+                "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
+                "weight_bound."
+            )
+        if source is not None and work._check_merge_equal_rows() is True:
+            raise ValueError(
+                "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."
+            )
+        return source
 
     def _plan_for(self, shape: tuple[int, int], outputs: Any) -> None:
         self._plan = self.work._plan_next_run(self._terms, shape, outputs, warm=self._warm)
@@ -65,7 +92,7 @@ class RunFit(Fit):
             self._rows, self._targets = self._source, Targets(self._outputs, None, 1.0)
             return
         self._rows = self.work._check_rows(self._X, reset=not self._warm)
-        self._targets = self.work._encode_targets(self._y, self._weights, self._rows.shape[0], self._outputs)
+        self._targets = self.work._task().encode(self._y, self._weights, self._rows.shape[0], self._outputs)
 
     def plan_read(self) -> None:
         """See `Fit`."""
@@ -75,7 +102,7 @@ class RunFit(Fit):
         """See `Fit`. The file of the run is written before the charge, with the state that training starts from."""
         plan, rows = self._plan, self._rows
         if self._outputs is not None and not self._warm:  # what was read from the targets is private
-            self.work._warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
+            plan.run.recipe.warn_of_weak_signal(plan.run, plan.n_public, rows.shape[1], plan.outputs)
         if plan.checkpoint is not None:
             plan.checkpoint.check_run((plan.n_public, *rows.shape[1:], str(rows.dtype)))
             plan.checkpoint.check_bought(plan.bought_first)
@@ -108,4 +135,13 @@ class RunFit(Fit):
             self._plan.checkpoint.finish()
 
 
-__all__ = ["RunFit"]
+def fit_run(model: Fitted, X: Any, y: Any, sample_weight: Any, *, named: Any = None, warm: bool) -> Fitted:
+    """Fit a model by one run, under the lock of its checkpoint."""
+    fit = RunFit(model, X, y, sample_weight, named=named, warm=warm)
+    with RunLock(fit.work.checkpoint) as lock:
+        lock.take()
+        conduct(fit)
+    return model
+
+
+__all__ = ["RunFit", "fit_run"]

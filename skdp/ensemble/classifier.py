@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._checks.parameters import absolute_path
 from skdp._training.outputs.classes import GradientClassifier
-from skdp.ensemble.leaf_model import RandomTreesRuns
+from skdp._training.run_fit import fit_run
+from skdp.ensemble.leaf_model import RandomTreesModel
 
 
-class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
+class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     """Differentially private classifier over the leaves of random trees.
 
     The trees are totally random. They grow best-first where people are, by one noisy count of the cells of each column,
@@ -308,6 +309,34 @@ class DPRandomTreesClassifier(RandomTreesRuns, GradientClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows. No table of one column a level or leaf is built of them.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return fit_run(self, X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict confidence scores for samples.

@@ -15,8 +15,9 @@ from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import weight_of_each
 from skdp._training import defaults as rules
+from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
-from skdp._training.recipes.lookups import OneHotRuns
+from skdp._training.recipes.lookups import LookupRecipe
 from skdp._training.run import Plan, Run, Targets
 from skdp._typing import Doubles
 from skdp.base import Budget, FitTerms
@@ -33,7 +34,72 @@ from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivi
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 
-class RandomTreesRuns(OneHotRuns):
+class TreesRecipe(LookupRecipe):
+    """One-hot rows of the plain columns of a table and of the leaves of random trees, which grow in the first run."""
+
+    def check_present(self, run: Run, outputs: Any) -> None:
+        """See `Recipe`."""
+        if not self.model._embedding()._gives_columns_of(self.model.embedding_):
+            raise ValueError(
+                "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
+                "them: set n_estimators, max_depth, n_bins, trees_random_state and what is public of the columns as "
+                "before, or start again with fit and warm_start=False."
+            )
+
+    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """See `Recipe`. The first run also buys where people are, by which trees grow."""
+        bought = super().purchases(sampling, n_steps)
+        if self.anew:
+            bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
+        return bought
+
+    def buy(self, plan: Plan, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
+        """See `Recipe`. Trees that are there already are those of earlier rows."""
+        rows, targets = super().buy(plan, rows, targets)
+        if isinstance(rows, TableCodes):
+            self._grow(plan, rows, targets.weights)
+            grown: OneHotRows = self.model.embedding_._encode(rows.codes)
+            return grown, targets
+        return rows, targets
+
+    def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
+        """Buy where people are, and grow the trees by it."""
+        embedding, blocks = self.model.embedding_, self.model.embedding_._fitted_blocks
+        each = weight_of_each(weights, rows.shape[0])
+        sensitivity = column_sensitivity(len(blocks), self.model.adjacency)
+        mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
+        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))
+        shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
+        embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
+        embedding._grow()
+
+    def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
+        """See `LookupRecipe`."""
+        return form.with_share(rules.trees_share(signal))
+
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """See `Recipe`."""
+        return self._sampling_by_lookups(n, n_outputs * (n_features + int(self.model._embedding().n_estimators)))
+
+    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+        """See `Recipe`."""
+        return self._plan_one_hot(budget, n, n_features, self.model._form(n_features), outputs)
+
+    def describe_rows(self) -> dict[str, Any]:
+        """See `Recipe`. A schema alone is represented by the names of its columns."""
+        if self.model._takes_codes():
+            name, schema = "row_schema", self.model._fitted_row_schema
+        else:
+            name, schema = "schema", None if self.model.schema is None else self.model._embedding()._read_schema([])
+        described = super().describe_rows() | ({} if schema is None else {name: schema.to_json()})
+        return described if self.anew else described | {"bought before": self._digest_of_bought()}
+
+    def _digest_of_bought(self) -> str:
+        """Return what tells the trees of this model from those of another fit."""
+        return hashlib.sha256(repr(self.model.embedding_.marginals).encode()).hexdigest()
+
+
+class RandomTreesModel(GradientEstimator):
     """Base class of linear models over the plain columns of a table and the leaves of random trees.
 
     Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
@@ -50,7 +116,13 @@ class RandomTreesRuns(OneHotRuns):
     n_bins: Any
     trees_random_state: Any
 
+    n_jobs: Any
+
     embedding_: PublicTreesEmbedding
+    coef_: Doubles
+    intercept_: Doubles
+    coef_noise_: Doubles
+    n_features_in_: int
 
     # --- rows ---
 
@@ -94,15 +166,6 @@ class RandomTreesRuns(OneHotRuns):
         if self._takes_codes() and self._fitted_row_schema is None:
             raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
 
-    def _check_present(self, run: Run, outputs: Any) -> None:
-        """See `GradientEstimator`."""
-        if not self._embedding()._gives_columns_of(self.embedding_):
-            raise ValueError(
-                "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
-                "them: set n_estimators, max_depth, n_bins, trees_random_state and what is public of the columns as "
-                "before, or start again with fit and warm_start=False."
-            )
-
     def _check_rows(self, X: Any, *, reset: bool = True) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         check_schema(self, Table(X).source, reset=reset)
@@ -113,32 +176,6 @@ class RandomTreesRuns(OneHotRuns):
         self.embedding_._read_columns(X)
         return TableCodes(self.embedding_._codes(X), self.n_features_in_)
 
-    def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `GradientEstimator`. The first run also buys where people are, by which trees grow."""
-        bought = super()._purchases(sampling, n_steps)
-        if self._starts_anew:
-            bought[_PEOPLE] = SideRelease.beside_steps(PEOPLE_SHARE, sampling.rate, n_steps)
-        return bought
-
-    def _buy(self, plan: Plan, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
-        """See `GradientEstimator`. Trees that are there already are those of earlier rows."""
-        rows, targets = super()._buy(plan, rows, targets)
-        if isinstance(rows, TableCodes):
-            self._grow(plan, rows, targets.weights)
-            rows = self.embedding_._encode(rows.codes)
-        return rows, targets
-
-    def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
-        """Buy where people are, and grow the trees by it."""
-        embedding, blocks = self.embedding_, self.embedding_._fitted_blocks
-        each = weight_of_each(weights, rows.shape[0])
-        sensitivity = column_sensitivity(len(blocks), self.adjacency)
-        mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
-        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))
-        shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
-        embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
-        embedding._grow()
-
     def _form(self, n_features: int) -> OneHotForm:
         """Return the form of rows from the schema alone."""
         self._refuse_unknown_columns()
@@ -147,11 +184,7 @@ class RandomTreesRuns(OneHotRuns):
         blocks = one_hot_blocks(plain, int(self.n_estimators), embedding._n_leaves)
         return OneHotForm(blocks, (1.0,) * len(blocks.widths), len(plain))
 
-    def _weigh(self, form: OneHotForm, signal: float) -> OneHotForm:
-        """See `OneHotRuns`."""
-        return form.with_share(rules.trees_share(signal))
-
-    # --- the plan of a run ---
+    # --- the phases of a fit ---
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `GradientEstimator`. Before the codes are there, columns of numbers stand for them."""
@@ -161,34 +194,16 @@ class RandomTreesRuns(OneHotRuns):
             known.bounds = (0.0, 1.0)
         elif n_features is None and self.schema is None:  # a list says how many columns there are
             n_features = next((len(each) for each in (self.bounds, self.categories) if isinstance(each, list)), None)
-        super(RandomTreesRuns, known)._check_parameters(terms, n_samples, n_features)
+        super(RandomTreesModel, known)._check_parameters(terms, n_samples, n_features)
 
-    def _plan_next_run(self, terms: FitTerms, shape: tuple[int, int], outputs: Any, *, warm: bool) -> Plan:
+    def _take_over(self) -> None:
         """See `GradientEstimator`. Trees that are there already were drawn from the schema of earlier rows."""
-        if warm and self._takes_codes() and self._fitted_row_schema is None:
+        if self._takes_codes() and self._fitted_row_schema is None:
             self._fitted_row_schema = self.embedding_.schema_
-        return super()._plan_next_run(terms, shape, outputs, warm=warm)
 
-    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+    def _recipe(self, n_features: int, *, anew: bool = True) -> TreesRecipe:
         """See `GradientEstimator`."""
-        return self._sampling_by_lookups(n, n_outputs * (n_features + int(self._embedding().n_estimators)))
-
-    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
-        """See `GradientEstimator`."""
-        return self._plan_one_hot(budget, n, n_features, self._form(n_features), outputs)
-
-    def _describe_rows(self) -> dict[str, Any]:
-        """See `GradientEstimator`. A schema alone is represented by the names of its columns."""
-        if self._takes_codes():
-            name, schema = "row_schema", self._fitted_row_schema
-        else:
-            name, schema = "schema", None if self.schema is None else self._embedding()._read_schema([])
-        described = super()._describe_rows() | ({} if schema is None else {name: schema.to_json()})
-        return described if self._starts_anew else described | {"bought before": self._digest_of_bought()}
-
-    def _digest_of_bought(self) -> str:
-        """Return what tells the trees of this model from those of another fit."""
-        return hashlib.sha256(repr(self.embedding_.marginals).encode()).hexdigest()
+        return TreesRecipe(self, anew=anew)
 
     # --- predictions ---
 
@@ -226,4 +241,4 @@ _REMEDY = (
 )
 
 
-__all__ = ["RandomTreesRuns"]
+__all__ = ["RandomTreesModel", "TreesRecipe"]

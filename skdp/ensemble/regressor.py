@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import absolute_path
 from skdp._checks.targets import TargetBounds, TargetScale
 from skdp._checks.weights import weight_of_each
 from skdp._training.models.one_hot import OneHotRows
-from skdp._training.outputs.bounded import GradientRegressor
+from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
 from skdp._training.run import OFFSET, Plan, Run, Targets
-from skdp.ensemble.leaf_model import RandomTreesRuns
+from skdp._training.run_fit import fit_run
+from skdp.ensemble.leaf_model import RandomTreesModel, TreesRecipe
 from skdp.ensemble.offset import ERRORS_SENSITIVITY, OFFSET_SHARE, offset_of, sum_errors
 from skdp.ensemble.target_units import (
     SUMS_SENSITIVITY,
@@ -25,7 +27,7 @@ from skdp.mechanisms.sampling import Sampling
 from skdp.preprocessing.histograms.purchase import SideRelease
 
 
-class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
+class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     """Differentially private regressor over the leaves of random trees.
 
     The trees are totally random. They grow best-first where people are, by one noisy count of the cells of each column,
@@ -333,66 +335,109 @@ class DPRandomTreesRegressor(RandomTreesRuns, GradientRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _target_scale(self, bounds: TargetBounds) -> TargetScale:
-        """See `GradientRegressor`: the public scale, on which units are bought."""
-        return TargetScale.of(bounds, bool(self.fit_intercept))
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the regressor.
 
-    def _check_present(self, run: Run, outputs: Any) -> None:
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows. No table of one column a level or leaf is built of them.
+        y : array-like of shape (n_samples,)
+            Private targets. Those beyond `y_bounds` are moved to the nearest bound.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return fit_run(self, X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+
+    def _recipe(self, n_features: int, *, anew: bool = True) -> TreesOfTargets:
         """See `GradientEstimator`."""
-        if bool(self.fit_intercept) != self._fitted_with_intercept:
+        return TreesOfTargets(self, anew=anew)
+
+    def _task(self) -> TargetsInUnits:
+        """See `GradientEstimator`."""
+        return TargetsInUnits(self)
+
+
+class TargetsInUnits(BoundedRegression):
+    """Targets in units that are bought: of the public scale first, then of the center and spread of the targets."""
+
+    def scale_of(self, bounds: TargetBounds) -> TargetScale:
+        """See `BoundedRegression`: the public scale, on which units are bought."""
+        return TargetScale.of(bounds, bool(self.model.fit_intercept))
+
+    def publish(self, outputs: Any) -> None:
+        """See `Task`."""
+        super().publish(outputs)
+        model = self.model
+        public, (center, unit) = model._fitted_scale, model._fitted_units
+        model._fitted_scale = TargetScale(public.middle + public.half * center, public.half * unit)
+        model._fitted_with_intercept = bool(model.fit_intercept)
+        model.target_center_, model.target_scale_ = model._fitted_scale
+
+
+class TreesOfTargets(TreesRecipe):
+    """Trees of targets: the first run buys their units, and every run the mean error of its model."""
+
+    def check_present(self, run: Run, outputs: Any) -> None:
+        """See `Recipe`."""
+        if bool(self.model.fit_intercept) != self.model._fitted_with_intercept:
             raise ValueError(
-                f"fit_intercept={self.fit_intercept!r} asks for other units of targets than those of earlier runs: "
-                "set it as before, or start again with fit and warm_start=False."
+                f"fit_intercept={self.model.fit_intercept!r} asks for other units of targets than those of earlier "
+                "runs: set it as before, or start again with fit and warm_start=False."
             )
-        super()._check_present(run, outputs)
+        super().check_present(run, outputs)
 
-    # --- the units of targets ---
-
-    def _purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """See `GradientEstimator`."""
-        bought = super()._purchases(sampling, n_steps)
-        if self._starts_anew:
+    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """See `Recipe`."""
+        bought = super().purchases(sampling, n_steps)
+        if self.anew:
             bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
-        if self.fit_intercept:
+        if self.model.fit_intercept:
             bought[OFFSET] = SideRelease.beside_steps(OFFSET_SHARE, sampling.rate, n_steps)
         return bought
 
-    def _buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
-        """See `GradientEstimator`. Later runs have the units of the first one."""
-        rows, targets = super()._buy(plan, rows, targets)
+    def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
+        """See `Recipe`. Later runs have the units of the first one."""
+        rows, targets = super().buy(plan, rows, targets)
         if not plan.warm:
-            self._fitted_units = self._buy_units(plan, targets)
-        center, unit = self._fitted_units
+            self.model._fitted_units = self._buy_units(plan, targets)
+        center, unit = self.model._fitted_units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
     def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
         mechanism = plan.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, plan.run.plan.noise_multiplier)
         weights = weight_of_each(targets.weights, len(targets.values))
         sums = plan.bought(_TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream))
-        return units_of_targets(sums, mechanism, fit_intercept=bool(self.fit_intercept))
+        return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
 
-    def _correct(self, plan: Plan, rows: OneHotRows, targets: Targets) -> None:
-        """See `GradientEstimator`: the mean error of the model is added to its intercept."""
+    def correct(self, plan: Plan, rows: OneHotRows, targets: Targets) -> None:
+        """See `Recipe`: the mean error of the model is added to its intercept."""
         if OFFSET not in plan.purchases:
             return
         mechanism = plan.purchases[OFFSET].mechanism(ERRORS_SENSITIVITY, plan.run.plan.noise_multiplier)
-        center, unit = self._fitted_units
-        predicted = np.clip(self._scores(rows)[:, 0], (-1.0 - center) / unit, (1.0 - center) / unit)
+        center, unit = self.model._fitted_units
+        predicted = np.clip(self.model._scores(rows)[:, 0], (-1.0 - center) / unit, (1.0 - center) / unit)
         errors, weights = targets.values - predicted, weight_of_each(targets.weights, len(targets.values))
         sums = plan.bought(OFFSET, lambda stream: sum_errors(errors, weights, mechanism, stream))
-        self.intercept_ = self.intercept_ + offset_of(sums, mechanism)
+        self.model.intercept_ = self.model.intercept_ + offset_of(sums, mechanism)
 
     def _digest_of_bought(self) -> str:
-        """See `RandomTreesRuns`: the units of targets are bought too."""
-        return f"{super()._digest_of_bought()}, {self._fitted_units!r}"
-
-    def _set_outputs(self, outputs: Any) -> None:
-        """See `GradientEstimator`."""
-        super()._set_outputs(outputs)
-        public, (center, unit) = self._fitted_scale, self._fitted_units
-        self._fitted_scale = TargetScale(public.middle + public.half * center, public.half * unit)
-        self._fitted_with_intercept = bool(self.fit_intercept)
-        self.target_center_, self.target_scale_ = self._fitted_scale
+        """See `TreesRecipe`: the units of targets are bought too."""
+        return f"{super()._digest_of_bought()}, {self.model._fitted_units!r}"
 
 
 _TARGETS = "targets"

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import absolute_path, count_threads
-from skdp._checks.sources import BlockRecipe, RowSource
-from skdp._training import defaults as rule
-from skdp._training.models.bound_rows import Model
-from skdp._training.models.columns import MOST_PARAMETERS, ColumnModel
-from skdp._training.models.linear import LinearGeometry, LinearModel, clipped_scores
-from skdp._training.models.one_hot import OneHotGeometry
-from skdp._training.models.wide_linear import WideLinearModel, is_wide
-from skdp._training.outputs.classes import GradientClassifier, Outputs
-from skdp._training.plan import DPSGDPlan
-from skdp._training.recipes.lookups import PerhapsOneHotRuns
-from skdp._training.run import Plan, Run
-from skdp._typing import Vector
-from skdp.base import Budget
-from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
+from skdp._checks.parameters import absolute_path
+from skdp._training.models.linear import clipped_scores
+from skdp._training.models.one_hot import OneHotForm
+from skdp._training.outputs.classes import GradientClassifier
+from skdp._training.recipes.linear_recipe import LinearRecipe
+from skdp._training.recipes.lookups import FormRecipe
+from skdp._training.run_fit import fit_run
+from skdp.base import StepPlan
 
 
-class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
+class DPLogisticRegression(GradientClassifier):
     """Differentially private logistic regression classifier.
 
     The model minimizes the binary logistic loss for two classes and the multinomial loss for more than two. It is
@@ -224,6 +212,10 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
     """
 
     _streams = True
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    _fitted_row_form: OneHotForm | None = None
+    _fitted_form_of_coef: OneHotForm | None = None  # of the rows of all runs
 
     def __init__(
         self,
@@ -282,101 +274,62 @@ class DPLogisticRegression(PerhapsOneHotRuns, GradientClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- the plan of a run ---
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
 
-    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        if (form := self._form(n_features)) is not None:
-            return self._sampling_by_lookups(n, n_outputs * len(form.weights))
-        n_parameters = n_outputs * (n_features + int(bool(self.fit_intercept)))
-        return self._rows_by_work(n, n_parameters, rule.N_STEPS, rule.AFFORDABLE)
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied. Rows that
+            are not in memory, memory maps and `skdp.datasets.TableRows`, are taken too, and then the name of a column
+            as `y` and as `sample_weight`.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
 
-    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Outputs) -> Run:
-        if (form := self._form(n_features)) is not None:
-            return self._plan_one_hot(budget, n, n_features, form, outputs)
-        geometry = LinearGeometry(self._check_radius(n_features), bool(self.fit_intercept))
-        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        sigma = self._calibrate_noise(budget, sampling, n_steps)
-        lot_size = sampling.rate * n
-        n_parameters = outputs.n_outputs * geometry.width(n_features)
-        if outputs.n_outputs == 1:
-            by_rule = rule.TWO_CLASSES_CLIP
-        elif self._fitted_row_norm is not None:
-            by_rule = rule.TABLE_CLIP
-        else:
-            by_rule = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
-        clip = self._check_clip() or by_rule
-        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self._stages(sampling, n_steps))
-        learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
-        penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
-        penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
-        return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
+        Returns
+        -------
+        self : object
+            Fitted estimator.
 
-    def _n_free(self, run: Run, n_features: int, outputs: Outputs) -> int:
-        if isinstance(run.shape, OneHotGeometry):
-            return super()._n_free(run, n_features, outputs)
-        return outputs.n_outputs * run.shape.width(n_features)
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return fit_run(self, X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
 
-    # --- parameters of scaled rows, and of rows as they are passed ---
+    # --- how it learns: by the public form of its rows, where they carry one ---
 
-    def _start(self, run: Run, outputs: Outputs, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
-        if isinstance(run.shape, OneHotGeometry):
-            return super()._start(run, outputs, dtype, stream, warm=warm)
-        geometry: LinearGeometry = run.shape
-        if not warm:
-            return np.zeros(outputs.n_outputs * geometry.width(self.n_features_in_))
-        columns = [self.coef_, self.intercept_[:, None]] if geometry.fit_intercept else [self.coef_]
-        return np.hstack(columns).ravel() / geometry.unit
+    def _note_row_form(self, form: Any) -> None:
+        """See `PrivateEstimator`."""
+        self.__dict__.pop("_fitted_row_form", None)
+        if type(form) is OneHotForm and self.data_norm is None:
+            self._fitted_row_form = form
 
-    def _rounds_by_place(self, dtype: Any, outputs: Outputs) -> bool:
-        """See `GradientEstimator`: products of wide models are BLAS's."""
-        by_products = self._form(self.n_features_in_) is None and is_wide(self.n_features_in_, outputs.n_outputs)
-        return by_products and self.adjacency != "add_remove" and dtype != np.float64
+    def _recipe(self, n_features: int, *, anew: bool = True) -> LinearRecipe | FormRecipe:
+        """See `GradientEstimator`."""
+        form = self._fitted_row_form
+        if form is None or form.blocks.n_columns != n_features:
+            return LinearRecipe(self, anew=anew)
+        return FormRecipe(self, form, anew=anew)
 
-    def _model_of(self, run: Run, outputs: Outputs, dtype: Any) -> Callable[[Any, Any, Any], Model]:
-        if isinstance(run.shape, OneHotGeometry):
-            return super()._model_of(run, outputs, dtype)
-        n_outputs, n_threads = outputs.n_outputs, count_threads(self.n_jobs)
-        if is_wide(self.n_features_in_, n_outputs):
-            # If one row shifts the places of all others, their rounding requires float64.
-            dtype = np.float64 if self.adjacency == "add_remove" else dtype
-            return partial(WideLinearModel, n_outputs=n_outputs, geometry=run.shape, dtype=dtype, n_threads=n_threads)
-        return partial(
-            LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,
-            n_threads=n_threads,
-        )  # fmt: skip
+    def _take_over(self) -> None:
+        """See `GradientEstimator`. What began without a form goes on without one."""
+        if self._fitted_form_of_coef is None:
+            self._note_row_form(None)
 
-    def _recipe(self, run: Run, outputs: Outputs, source: RowSource) -> BlockRecipe:
-        recipe = super()._recipe(run, outputs, source)
-        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
-        if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
-            return recipe
-        # All rows are read in every step, and by columns there is nothing to keep of them.
-        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
-        return replace(recipe, make=make, order="F", finite=False)
-
-    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
-        if isinstance(plan.run.shape, OneHotGeometry):
-            super()._set_parameters(theta, plan, n_done)
-            return
-        self.__dict__.pop("_fitted_form_of_coef", None)
-        run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.n_features_in_
-        self.learning_rate_ = run.learning_rate
-        start = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
-        table = theta.reshape(n_outputs, -1) * run.shape.unit
-        self.coef_ = table[:, :d].copy()
-        self.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
-        self.coef_noise_ = np.full(self.coef_.shape, self._noise_of_coef(run, start, n_done))
-        self._fitted_start_noise = start
-
-    def _noise_before_the_run(self, *, resumed: bool) -> float:
-        """Standard deviation of a coefficient that the run starts from."""
-        return self._fitted_start_noise if resumed else float(self.coef_noise_[0, 0])
-
-    def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
-        """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""
-        unit = run.shape.unit
-        found = self._carried(run, n_done, unit**2)
-        return math.hypot(found.start * start, found.noise * unit)
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`."""
+        form = self._fitted_row_form
+        plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
+        return plan._replace(row_form=form)
 
     # --- predictions ---
 

@@ -30,7 +30,7 @@ from skdp._fit.conductor import Fit, conduct
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps, step_of
 from skdp._fit.releases import forget, new_release
-from skdp._guard.foreign_parameters import RefusesForeignParameters
+from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon
@@ -63,9 +63,30 @@ def _best_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), method)
 
 
-class PrivateSearch(JointPrice, RefusesForeignParameters, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     """What the searches share. Subclasses have the constructor parameters ``estimator, epsilon, delta, strategy,
     n_tries, scoring, refit, test_size, n_jobs, random_state, verbose``, and say by `_candidates` what is searched."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_foreign_in_init(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the parameters of this search.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of the search, or of the estimator as ``estimator__parameter``.
+
+        Returns
+        -------
+        self : object
+            The search itself.
+        """
+        refuse_foreign(type(self), params)
+        super().set_params(**params)
+        return self
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
         """Parameters of all candidates, found without the data."""

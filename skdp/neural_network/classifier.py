@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skdp._checks.parameters import absolute_path
 from skdp._training import defaults as rule
-from skdp._training.outputs.classes import GradientClassifier, Outputs
-from skdp._training.recipes.network_recipe import NetworkEstimator
+from skdp._training.models.network import network_scores
+from skdp._training.outputs.classes import Classification, GradientClassifier, Outputs
+from skdp._training.recipes.network_recipe import NetworkRecipe
 from skdp._training.run import Run
+from skdp._training.run_fit import fit_run
 
 
-class DPMLPClassifier(GradientClassifier, NetworkEstimator):
+class DPMLPClassifier(GradientClassifier):
     """Differentially private multi-layer perceptron classifier.
 
     The model minimizes the logistic loss for two classes and for several labels per row, and the multinomial loss for
@@ -241,6 +243,8 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
     True
     """
 
+    _streams = True
+
     def __init__(
         self,
         hidden_layer_sizes: Any = (100,),
@@ -320,41 +324,49 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    _takes_labels = True
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
 
-    # --- labels ---
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied. Rows that
+            are not in memory, memory maps and `skdp.datasets.TableRows`, are taken too, and then the name of a column
+            as `y` and as `sample_weight`.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
 
-    def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
-        known = self.classes_ if warm else np.arange(n_columns)
-        labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
-        if len(labels) != n_columns or (warm and not np.array_equal(labels, known)):
-            raise ValueError(
-                f"classes={classes!r} does not name the {n_columns} columns of y as earlier runs did: give one "
-                "name a column, or None."
-            )
-        return Outputs(labels, n_columns, multilabel=True)
+        Returns
+        -------
+        self : object
+            Fitted estimator.
 
-    def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """See `NetworkEstimator`."""
-        found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
-        return found if self._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return fit_run(self, X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
 
-    def _dtype_of_targets(self, dtype: Any) -> Any:
-        """See `NetworkEstimator`. 0 and 1 are exact in any."""
-        return np.float32
-
-    def _check_present(self, run: Run, outputs: Any) -> None:
+    def _recipe(self, n_features: int, *, anew: bool = True) -> NetworkOfClasses:
         """See `GradientEstimator`."""
-        out_activation = run.shape.architecture.loss
-        if out_activation != self.out_activation_:
-            raise ValueError(
-                f"y asks for {out_activation!r} outputs where those of earlier runs are "
-                f"{self.out_activation_!r}: give one class a row, or one column a label, as before, or start again "
-                "with fit and warm_start=False."
-            )
-        super()._check_present(run, outputs)
+        return NetworkOfClasses(self, anew=anew)
+
+    def _task(self) -> ClassesOrLabels:
+        """See `GradientEstimator`."""
+        return ClassesOrLabels(self)
 
     # --- predictions ---
+
+    def _scores(self, X: Any) -> NDArray[np.floating]:
+        return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
 
     def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
         return scores.shape[1] > 1 and self.out_activation_ == "logistic"
@@ -363,6 +375,47 @@ class DPMLPClassifier(GradientClassifier, NetworkEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class ClassesOrLabels(Classification):
+    """One class a row, or several labels a row, as columns of 0 and 1."""
+
+    takes_labels = True
+
+    def of_labels(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+        """See `Classification`."""
+        known = self.model.classes_ if warm else np.arange(n_columns)
+        labels = known if classes is None else np.asarray(list(classes) if isinstance(classes, Iterable) else [])
+        if len(labels) != n_columns or (warm and not np.array_equal(labels, known)):
+            raise ValueError(
+                f"classes={classes!r} does not name the {n_columns} columns of y as earlier runs did: give one "
+                "name a column, or None."
+            )
+        return Outputs(labels, n_columns, multilabel=True)
+
+
+class NetworkOfClasses(NetworkRecipe):
+    """A network whose outputs are scores of classes or labels."""
+
+    def _rule(self, n_outputs: int) -> rule.NetworkRule:
+        """See `NetworkRecipe`."""
+        found = rule.ONE_OUTPUT if n_outputs == 1 else rule.SEVERAL_OUTPUTS
+        return found if self.model._fitted_row_norm is None else found._replace(input_norm=rule.TABLE_INPUT_NORM)
+
+    def _dtype_of_targets(self, dtype: Any) -> Any:
+        """See `NetworkRecipe`. 0 and 1 are exact in any."""
+        return np.float32
+
+    def check_present(self, run: Run, outputs: Any) -> None:
+        """See `Recipe`."""
+        out_activation = run.shape.architecture.loss
+        if out_activation != self.model.out_activation_:
+            raise ValueError(
+                f"y asks for {out_activation!r} outputs where those of earlier runs are "
+                f"{self.model.out_activation_!r}: give one class a row, or one column a label, as before, or start "
+                "again with fit and warm_start=False."
+            )
+        super().check_present(run, outputs)
 
 
 __all__ = ["DPMLPClassifier"]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from skdp._checks.parameters import absolute_path
 from skdp._training import defaults as rule
+from skdp._training.models.network import network_scores
 from skdp._training.outputs.bounded import GradientRegressor
-from skdp._training.recipes.network_recipe import OUT_ACTIVATIONS, NetworkEstimator
+from skdp._training.recipes.network_recipe import OUT_ACTIVATIONS, NetworkRecipe
 from skdp._training.run import Run
+from skdp._training.run_fit import fit_run
 
 
-class DPMLPRegressor(GradientRegressor, NetworkEstimator):
+class DPMLPRegressor(GradientRegressor):
     """Differentially private multi-layer perceptron regressor.
 
     The model minimizes the squared error, the Huber loss or the Poisson loss of targets between public bounds. It is
@@ -239,6 +244,8 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
     (True, True)
     """
 
+    _streams = True
+
     def __init__(
         self,
         hidden_layer_sizes: Any = (32,),
@@ -318,18 +325,61 @@ class DPMLPRegressor(GradientRegressor, NetworkEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """See `NetworkEstimator`."""
-        return rule.REGRESSION[self.loss]
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the regressor.
 
-    def _check_present(self, run: Run, outputs: Any) -> None:
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied. Rows that
+            are not in memory, memory maps and `skdp.datasets.TableRows`, are taken too, and then the name of a column
+            as `y` and as `sample_weight`.
+        y : array-like of shape (n_samples,)
+            Private targets. Those beyond `y_bounds` are moved to the nearest bound.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
+            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
+            clipping norm, and proportions are kept. A row of weight 0 is a null row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            memory are read after the charge.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
+        """
+        return fit_run(self, X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+
+    def _recipe(self, n_features: int, *, anew: bool = True) -> NetworkOfTargets:
         """See `GradientEstimator`."""
-        if OUT_ACTIVATIONS[run.shape.architecture.loss] != self.out_activation_:
+        return NetworkOfTargets(self, anew=anew)
+
+    def _scores(self, X: Any) -> NDArray[np.floating]:
+        return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
+
+
+class NetworkOfTargets(NetworkRecipe):
+    """A network whose one output is a target between bounds."""
+
+    def _rule(self, n_outputs: int) -> rule.NetworkRule:
+        """See `NetworkRecipe`."""
+        return rule.REGRESSION[self.model.loss]
+
+    def check_present(self, run: Run, outputs: Any) -> None:
+        """See `Recipe`."""
+        present = self.model.out_activation_
+        if OUT_ACTIVATIONS[run.shape.architecture.loss] != present:
             raise ValueError(
-                f"loss={self.loss!r} asks for other outputs than those of earlier runs, {self.out_activation_!r}: use "
+                f"loss={self.model.loss!r} asks for other outputs than those of earlier runs, {present!r}: use "
                 "the same loss, or start again with fit and warm_start=False."
             )
-        super()._check_present(run, outputs)
+        super().check_present(run, outputs)
 
 
 __all__ = ["DPMLPRegressor"]

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import skdp
-import skdp._training.estimator
+import skdp._training.recipe
 from skdp import (
     DPPCA,
     DPGridSearchCV,
@@ -401,7 +401,7 @@ def test_ctrl_c_in_the_last_step_keeps_the_pipeline_of_the_steps_done(monkeypatc
 
     accountant = PrivacyAccountant()
     model = pipeline(accountant)
-    monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", interrupted)
     with pytest.warns(skdp.exceptions.FitInterruptedWarning, match="after 2 of 3 steps"):
         model.fit(X, Y)
     assert model["model"].n_steps_ == 2

@@ -92,7 +92,7 @@ def test_constant_noise_is_one_self_composition():
 def test_a_run_of_very_many_steps_has_constant_noise():
     """Of which no array is made: it is refused or priced at once, as before."""
     model = DPLogisticRegression(classes=[0, 1], max_iter=10**12)
-    assert model._stages(FullBatch(), 10**12) == ()
+    assert model._recipe(1).stages(FullBatch(), 10**12) == ()
 
 
 # --- fits ---

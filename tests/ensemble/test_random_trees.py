@@ -722,7 +722,7 @@ def regressor_of(**own):
 def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
     own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
     for model, shares in ((model_of(**own), [0.03]), (regressor_of(sampling_rate=rate), [0.03, 0.02, 0.02])):
-        for release, share in zip(model._purchases(sampling_at(rate), 50).values(), shares, strict=True):
+        for release, share in zip(model._recipe(1).purchases(sampling_at(rate), 50).values(), shares, strict=True):
             bought = release.event_at(3.0).noise_multiplier
             assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
             assert bought**-2 / (bought**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)
@@ -844,7 +844,7 @@ def test_units_follow_from_the_noisy_sums():
         model.fit(X, y)
     (sums,) = [each for each in seen if each.exact.shape == (3,)]
     sigma = model.noise_multiplier_
-    mechanism = model._purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
+    mechanism = model._recipe(1).purchases(sampling_at(1.0), 2)["targets"].mechanism(SUMS_SENSITIVITY, sigma)
     center, unit = units_of_targets(sums.noisy.tolist(), mechanism, fit_intercept=True)
     assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
     assert unit != 1.0
@@ -908,7 +908,7 @@ def test_errors_are_those_of_the_published_model():
         model.fit(X, y)
     bought = seen[-1]
     sigma = model.noise_multiplier_
-    mechanism = model._purchases(sampling_at(1.0), 20)["offset"].mechanism(ERRORS_SENSITIVITY, sigma)
+    mechanism = model._recipe(1).purchases(sampling_at(1.0), 20)["offset"].mechanism(ERRORS_SENSITIVITY, sigma)
     model.intercept_ = model.intercept_ - offset_of(bought.noisy.tolist(), mechanism)
     errors = (y - model.predict(X)) / model.target_scale_ / LARGEST_ERROR
     np.testing.assert_allclose(bought.exact, [400.0, np.clip(errors, -1.0, 1.0).sum()], rtol=0, atol=1e-9)
@@ -1057,7 +1057,7 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
 
     begun = regressor_of(**own)
     with monkeypatch.context() as patch:
-        patch.setattr(f"skdp._training.estimator.{place}", interrupted)
+        patch.setattr(f"skdp._training.recipe.{place}", interrupted)
         begun.fit(X, y, weights)
     assert begun.n_steps_ == 0
     resumed = regressor_of(**own).fit(X, y, weights)

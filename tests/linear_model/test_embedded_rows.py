@@ -276,7 +276,7 @@ def test_the_full_batch_where_lookups_are_affordable():
     assert model_of().fit(Z, y).sampling_rate_ == 1.0
     assert model_of(max_iter=1).fit(Z.copy(), y).sampling_rate_ == 1.0
     few = model_of(data_norm=1.0)
-    assert few._sampling_and_steps(5000, Z.shape[1], 1)[0].rate < 1.0
+    assert few._recipe(Z.shape[1]).sampling_and_steps(5000, Z.shape[1], 1)[0].rate < 1.0
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------

@@ -604,14 +604,14 @@ def test_a_step_inside_a_step_says_nothing_of_its_tries(capsys):
 
 
 def test_interruption_ends_the_search_and_keeps_the_charge(monkeypatch):
-    import skdp._training.estimator
+    import skdp._training.recipe
 
     accountant = PrivacyAccountant()
 
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", interrupted)
     made = search(model(accountant=accountant))
     with pytest.raises(KeyboardInterrupt):
         made.fit(X, Y)

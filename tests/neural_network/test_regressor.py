@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
 from sklearn.pipeline import make_pipeline
 
-import skdp._training.estimator
+import skdp._training.recipe
 from skdp import (
     DPPCA,
     BudgetExceededError,
@@ -34,6 +34,7 @@ from skdp import (
     privacy_report,
 )
 from skdp._training.outputs import bounded as _regressor
+from skdp._training.recipes.network_recipe import NetworkRecipe
 from skdp.accounting import get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.mechanisms import GaussianMechanism
@@ -323,7 +324,7 @@ def test_an_instalment_keeps_the_bounds_that_were_read():
 def test_nothing_is_trained_above_the_ceiling(monkeypatch):
     X, y = draw()
     accountant = PrivacyAccountant(0.5, 1e-5)
-    monkeypatch.setattr(DPMLPRegressor, "_train", None)
+    monkeypatch.setattr(NetworkRecipe, "train", None)
     monkeypatch.setattr(DPMLPRegressor, "_check_rows", None)  # not even read
     with pytest.raises(BudgetExceededError):
         seeded(accountant=accountant).fit(X, y)
@@ -333,7 +334,7 @@ def test_nothing_is_trained_above_the_ceiling(monkeypatch):
 @pytest.fixture
 def interrupted(monkeypatch):
     """A function that lets fits see Ctrl-C after so many steps; 0 lets them be."""
-    run = skdp._training.estimator.run_dpsgd
+    run = skdp._training.recipe.run_dpsgd
 
     def after(n_steps):
         def run_until(*arguments, on_step, **keywords):
@@ -343,7 +344,7 @@ def interrupted(monkeypatch):
 
             return run(*arguments, on_step=stop, **keywords)
 
-        monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", run_until)
+        monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", run_until)
 
     return after
 

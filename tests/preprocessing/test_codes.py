@@ -298,7 +298,7 @@ def test_a_checkpoint_is_of_one_schema(tmp_path):
     for schema in (KINDS, {**KINDS, "age": (0, 50)}):
         work = clone(model)
         work._note_rows(coder(schema).fit_transform(FRAME))
-        described.append(work._describe_rows())
+        described.append(work._recipe(1).describe_rows())
     assert described[0] != described[1]
 
 

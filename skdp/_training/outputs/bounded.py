@@ -24,6 +24,8 @@ from skdp._checks.targets import (
 from skdp._checks.weights import read_weights
 from skdp._training.estimator import GradientEstimator
 from skdp._training.run import Targets
+from skdp._training.run_fit import fit_run
+from skdp._training.task import Task
 
 REGRESSION_LOSSES = ("squared_error", "huber", "poisson")
 
@@ -38,65 +40,107 @@ class BoundedOutput(NamedTuple):
     n_outputs: int = 1
 
 
+class BoundedRegression(Task):
+    """Targets between public bounds.
+
+    The model has the parameters ``y_bounds, weight_bound``, and ``loss`` if there is a choice. The values of its
+    `Targets` are numbers of shape (n,), targets between their bounds in the units of `scale_of`: for "squared_error"
+    and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the score 0 is a mean
+    of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
+    """
+
+    parameter = "y_bounds"
+
+    def loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
+        """See `Task`."""
+        check_choice("loss", self.model.loss, REGRESSION_LOSSES)
+        if self.model.loss == "poisson":
+            return "poisson", outputs.bounds[1] / self.scale_of(outputs.bounds).half
+        return self.model.loss, HUBER if self.model.loss == "huber" else math.inf
+
+    def scale_of(self, bounds: TargetBounds) -> TargetScale:
+        """Return the scale on which the model fits targets between `bounds`."""
+        if self.model.loss == "poisson":
+            return TargetScale(0.0, math.sqrt(bounds[1]))
+        return TargetScale.of(bounds, fit_intercept=True)
+
+    def named(self) -> BoundedOutput | None:
+        """See `Task`."""
+        bounds = check_y_bounds(self.model.y_bounds)
+        return None if bounds is None else BoundedOutput(bounds)
+
+    def assumed(self) -> BoundedOutput:
+        """See `Task`."""
+        return BoundedOutput((-1.0, 1.0))
+
+    def n_of_step(self) -> int:
+        """See `Task`."""
+        return 1
+
+    def resolve(self, y: Any, named: Any, *, warm: bool) -> BoundedOutput | None:
+        """See `Task`."""
+        outputs = self.named()
+        if warm:
+            if outputs is not None and outputs.bounds != self.model.y_bounds_:
+                raise ValueError(
+                    f"y_bounds={self.model.y_bounds!r} differs from the {self.model.y_bounds_!r} of earlier runs: use "
+                    "the same, or start again with fit and warm_start=False."
+                )
+            return BoundedOutput(self.model.y_bounds_)
+        if outputs is None:
+            report_bounds_read(self.model)
+        return outputs
+
+    def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
+        """See `Task`."""
+        weights, to_bound = read_weights(self.model.weight_bound, sample_weight, n_samples)
+        values = check_targets(y, n_samples)
+        if self.model.loss == "poisson":
+            refuse_negative(values)
+            if outputs is None:
+                outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
+        values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
+        scale = self.scale_of(bounds)
+        return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights, to_bound)
+
+    def reader(self, outputs: BoundedOutput) -> TargetReader:
+        """See `Task`."""
+        scale = self.scale_of(outputs.bounds)
+        return TargetReader(outputs.bounds, scale, self.model._weight_reader(), self.model.loss == "poisson")
+
+    def check(self, outputs: BoundedOutput) -> None:
+        """See `Task`."""
+        low, high = outputs.bounds
+        if self.model.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
+            raise ValueError(
+                f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "
+                "largest count that is to be told from smaller ones."
+            )
+
+    def describe(self, outputs: BoundedOutput) -> dict[str, str]:
+        """See `Task`."""
+        return {"y_bounds": repr(outputs.bounds)}
+
+    def publish(self, outputs: BoundedOutput) -> None:
+        """See `Task`."""
+        self.model.y_bounds_ = outputs.bounds
+        self.model._fitted_scale, self.model._fitted_loss = self.scale_of(outputs.bounds), self.model.loss
+
+
 class GradientRegressor(RegressorMixin, GradientEstimator):
     """Base class of regressors trained by DP-SGD.
 
     Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds``, and ``loss`` if there is a choice.
-    The values of their `Targets` are numbers of shape (n,), targets between their bounds in the units of
-    `_target_scale`: for "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the
-    largest, so that the score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and
-    the largest count r.
     """
 
-    _outputs_parameter = "y_bounds"
     loss: Any = "squared_error"  # of those that have no choice
     y_bounds_: TargetBounds
     _fitted_scale: TargetScale  # of the outputs, which parameters that are changed after a fit do not change
     _fitted_loss: str
 
-    def _loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
+    def _task(self) -> BoundedRegression:
         """See `GradientEstimator`."""
-        check_choice("loss", self.loss, REGRESSION_LOSSES)
-        if self.loss == "poisson":
-            return "poisson", outputs.bounds[1] / self._target_scale(outputs.bounds).half
-        return self.loss, HUBER if self.loss == "huber" else math.inf
-
-    def _target_scale(self, bounds: TargetBounds) -> TargetScale:
-        """Return the scale on which the model fits targets between `bounds`."""
-        if self.loss == "poisson":
-            return TargetScale(0.0, math.sqrt(bounds[1]))
-        return TargetScale.of(bounds, fit_intercept=True)
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the regressor.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
-            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
-            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
-        y : array-like of shape (n_samples,)
-            Private targets. Those beyond `y_bounds` are moved to the nearest bound.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
-            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
-            clipping norm, and proportions are kept. A row of weight 0 is a null row.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
-            memory are read after the charge.
-        BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
-        """
-        return self._fit_run(X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+        return BoundedRegression(self)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Continue training from the current coefficients, for the steps and the price of one ``fit``.
@@ -115,71 +159,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         self : object
             Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
         """
-        return self._fit_run(X, y, sample_weight, warm=self._has_run())
-
-    # --- the outputs ---
-
-    def _named_outputs(self) -> BoundedOutput | None:
-        """See `GradientEstimator`."""
-        bounds = check_y_bounds(self.y_bounds)
-        return None if bounds is None else BoundedOutput(bounds)
-
-    def _assumed_outputs(self) -> BoundedOutput:
-        """See `GradientEstimator`."""
-        return BoundedOutput((-1.0, 1.0))
-
-    def _n_outputs_of_step(self) -> int:
-        """See `GradientEstimator`."""
-        return 1
-
-    def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> BoundedOutput | None:
-        """See `GradientEstimator`."""
-        outputs = self._named_outputs()
-        if warm:
-            if outputs is not None and outputs.bounds != self.y_bounds_:
-                raise ValueError(
-                    f"y_bounds={self.y_bounds!r} differs from the {self.y_bounds_!r} of earlier runs: use the same, or "
-                    "start again with fit and warm_start=False."
-                )
-            return BoundedOutput(self.y_bounds_)
-        if outputs is None:
-            report_bounds_read(self)
-        return outputs
-
-    def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
-        """See `GradientEstimator`."""
-        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
-        values = check_targets(y, n_samples)
-        if self.loss == "poisson":
-            refuse_negative(values)
-            if outputs is None:
-                outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
-        values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
-        scale = self._target_scale(bounds)
-        return Targets(BoundedOutput(bounds), (values - scale.middle) / scale.half, weights, to_bound)
-
-    def _target_reader(self, outputs: BoundedOutput) -> TargetReader:
-        """See `GradientEstimator`."""
-        scale = self._target_scale(outputs.bounds)
-        return TargetReader(outputs.bounds, scale, self._weight_reader(), self.loss == "poisson")
-
-    def _check_outputs(self, outputs: BoundedOutput) -> None:
-        """See `GradientEstimator`."""
-        low, high = outputs.bounds
-        if self.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
-            raise ValueError(
-                f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "
-                "largest count that is to be told from smaller ones."
-            )
-
-    def _describe_outputs(self, outputs: BoundedOutput) -> dict[str, str]:
-        """See `GradientEstimator`."""
-        return {"y_bounds": repr(outputs.bounds)}
-
-    def _set_outputs(self, outputs: BoundedOutput) -> None:
-        """See `GradientEstimator`."""
-        self.y_bounds_ = outputs.bounds
-        self._fitted_scale, self._fitted_loss = self._target_scale(outputs.bounds), self.loss
+        return fit_run(self, X, y, sample_weight, warm=self._has_run())
 
     # --- predictions ---
 
@@ -209,4 +189,4 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         return tags
 
 
-__all__ = ["HUBER", "REGRESSION_LOSSES", "BoundedOutput", "GradientRegressor"]
+__all__ = ["HUBER", "REGRESSION_LOSSES", "BoundedOutput", "BoundedRegression", "GradientRegressor"]

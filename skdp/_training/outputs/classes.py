@@ -19,6 +19,8 @@ from skdp._checks.rows import check_classes, check_labels, classes_of, encode_la
 from skdp._checks.weights import WeightReader, read_weights
 from skdp._training.estimator import GradientEstimator
 from skdp._training.run import Targets
+from skdp._training.run_fit import fit_run
+from skdp._training.task import Task
 
 
 class Outputs(NamedTuple):
@@ -61,52 +63,100 @@ class ClassReader:
         return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
 
 
+class Classification(Task):
+    """Classes, or labels.
+
+    The model has the parameters ``classes, class_weight, weight_bound``. The values of its `Targets` are numbers of
+    classes, of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
+    """
+
+    parameter = "classes"
+    takes_labels = False  # several labels per row, as columns of y
+
+    def named(self) -> Outputs | None:
+        """See `Task`."""
+        return None if self.model.classes is None else Outputs.of_classes(check_classes("classes", self.model.classes))
+
+    def assumed(self) -> Outputs:
+        """See `Task`."""
+        return Outputs.of_classes(np.arange(2))
+
+    def n_of_step(self) -> int:
+        """See `Task`."""
+        return 1 if self.model.classes is None else len(check_classes("classes", self.model.classes))
+
+    def loss_of(self, outputs: Outputs) -> tuple[str, float]:
+        """See `Task`."""
+        return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
+
+    def describe(self, outputs: Outputs) -> dict[str, str]:
+        """See `Task`."""
+        return {"classes": repr(outputs.classes.tolist())}
+
+    def publish(self, outputs: Outputs) -> None:
+        """See `Task`."""
+        self.model.classes_ = outputs.classes
+
+    def check(self, outputs: Outputs) -> None:
+        """See `Task`."""
+        self._class_factors(outputs)
+
+    def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
+        """See `Task`."""
+        weights, to_bound = read_weights(self.model.weight_bound, sample_weight, n_samples)
+        classes = None if outputs is None else outputs.classes
+        labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
+        if outputs is None:
+            outputs = Outputs.of_classes(classes_of(labels))
+        factors = self._class_factors(outputs)
+        coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
+        return Targets(outputs, coded, weights if factors is None else weights * factors[coded], to_bound)
+
+    def reader(self, outputs: Outputs) -> ClassReader:
+        """See `Task`."""
+        return ClassReader(outputs.classes, self._class_factors(outputs), self.model._weight_reader())
+
+    def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
+        """Return the factors of the classes, or refuse `class_weight`."""
+        if outputs.multilabel and self.model.class_weight is not None:
+            raise ValueError(
+                f"class_weight={show(self.model.class_weight)} with several labels a row, of which none is its "
+                "class: set class_weight=None, or give sample_weight."
+            )
+        return class_weights(self.model.class_weight, outputs.classes)
+
+    def resolve(self, y: Any, named: Any, *, warm: bool) -> Outputs | None:
+        """See `Task`."""
+        given = self.model.classes if named is None else named
+        n_columns = number_of_columns(y) if self.takes_labels and y is not None else 1
+        if n_columns > 1:
+            return self.of_labels(n_columns, given, warm=warm)
+        if warm:
+            if given is not None and not np.array_equal(check_classes("classes", given), self.model.classes_):
+                raise ValueError(
+                    f"classes={given!r} differs from the {self.model.classes_.tolist()!r} of earlier runs: use the "
+                    "same, or start again with fit and warm_start=False."
+                )
+            return Outputs.of_classes(self.model.classes_)
+        if given is not None:
+            return Outputs.of_classes(check_classes("classes", given))
+        report_classes_read(self.model)
+        return None
+
+    def of_labels(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
+        """Return the outputs for several labels per row, if `takes_labels`."""
+        raise NotImplementedError
+
+
 class GradientClassifier(ClassifierMixin, GradientEstimator):
     """Base class of classifiers trained by DP-SGD.
 
-    Subclasses have the constructor parameters of `GradientEstimator` and ``classes, class_weight``. The values of
-    their `Targets` are numbers of classes, of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
+    Subclasses have the constructor parameters of `GradientEstimator` and ``classes, class_weight``.
     """
 
-    class_weight: Any
-
-    _outputs_parameter = "classes"
-    _takes_labels = False  # several labels per row, as columns of y
-
-    def _label_outputs(self, n_columns: int, classes: Any, *, warm: bool) -> Outputs:
-        """Return the outputs for several labels per row, if `_takes_labels`."""
-        raise NotImplementedError
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied.
-            `DPLogisticRegression` and networks also take rows that are not in memory, memory maps and
-            `skdp.datasets.TableRows`, and then the name of a column as `y` and as `sample_weight`.
-        y : array-like of shape (n_samples,)
-            Private labels.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
-            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
-            clipping norm, and proportions are kept. A row of weight 0 is a null row.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
-            memory are read after the charge.
-        BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
-        """
-        return self._fit_run(X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+    def _task(self) -> Classification:
+        """See `GradientEstimator`."""
+        return Classification(self)
 
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
@@ -135,79 +185,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
                 "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
                 "constructor."
             )
-        return self._fit_run(X, y, sample_weight, named=classes, warm=warm)
-
-    # --- the outputs ---
-
-    def _named_outputs(self) -> Outputs | None:
-        """See `GradientEstimator`."""
-        return None if self.classes is None else Outputs.of_classes(check_classes("classes", self.classes))
-
-    def _assumed_outputs(self) -> Outputs:
-        """See `GradientEstimator`."""
-        return Outputs.of_classes(np.arange(2))
-
-    def _n_outputs_of_step(self) -> int:
-        """See `GradientEstimator`."""
-        return 1 if self.classes is None else len(check_classes("classes", self.classes))
-
-    def _loss_of(self, outputs: Outputs) -> tuple[str, float]:
-        """See `GradientEstimator`."""
-        return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
-
-    def _describe_outputs(self, outputs: Outputs) -> dict[str, str]:
-        """See `GradientEstimator`."""
-        return {"classes": repr(outputs.classes.tolist())}
-
-    def _set_outputs(self, outputs: Outputs) -> None:
-        """See `GradientEstimator`."""
-        self.classes_ = outputs.classes
-
-    def _check_outputs(self, outputs: Outputs) -> None:
-        """See `GradientEstimator`."""
-        self._class_factors(outputs)
-
-    def _encode_targets(self, y: Any, sample_weight: Any, n_samples: int, outputs: Outputs | None) -> Targets:
-        """See `GradientEstimator`."""
-        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
-        classes = None if outputs is None else outputs.classes
-        labels = check_labels(y, n_samples, classes=classes, columns=self._takes_labels)
-        if outputs is None:
-            outputs = Outputs.of_classes(classes_of(labels))
-        factors = self._class_factors(outputs)
-        coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
-        return Targets(outputs, coded, weights if factors is None else weights * factors[coded], to_bound)
-
-    def _target_reader(self, outputs: Outputs) -> ClassReader:
-        """See `GradientEstimator`."""
-        return ClassReader(outputs.classes, self._class_factors(outputs), self._weight_reader())
-
-    def _class_factors(self, outputs: Outputs) -> NDArray[np.float64] | None:
-        """Return the factors of the classes, or refuse `class_weight`."""
-        if outputs.multilabel and self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={show(self.class_weight)} with several labels a row, of which none is its class: set "
-                "class_weight=None, or give sample_weight."
-            )
-        return class_weights(self.class_weight, outputs.classes)
-
-    def _resolve_outputs(self, y: Any, named: Any, *, warm: bool) -> Outputs | None:
-        """See `GradientEstimator`."""
-        given = self.classes if named is None else named
-        n_columns = number_of_columns(y) if self._takes_labels and y is not None else 1
-        if n_columns > 1:
-            return self._label_outputs(n_columns, given, warm=warm)
-        if warm:
-            if given is not None and not np.array_equal(check_classes("classes", given), self.classes_):
-                raise ValueError(
-                    f"classes={given!r} differs from the {self.classes_.tolist()!r} of earlier runs: use the "
-                    "same, or start again with fit and warm_start=False."
-                )
-            return Outputs.of_classes(self.classes_)
-        if given is not None:
-            return Outputs.of_classes(check_classes("classes", given))
-        report_classes_read(self)
-        return None
+        return fit_run(self, X, y, sample_weight, named=classes, warm=warm)
 
     # --- predictions ---
 
@@ -281,4 +259,4 @@ def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
     return labels.astype(np.float32)
 
 
-__all__ = ["GradientClassifier", "Outputs"]
+__all__ = ["Classification", "GradientClassifier", "Outputs"]

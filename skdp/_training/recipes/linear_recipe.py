@@ -1,32 +1,41 @@
-"""What linear models trained by noisy gradient descent share, whatever their rows: steps, penalty, noise."""
+"""Linear models trained by noisy gradient descent: steps, penalty, noise, and the recipe for rows of numbers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_real, count_threads
+from skdp._checks.sources import BlockRecipe, RowSource
 from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, last_iterate, tail_average
-from skdp._training.estimator import GradientEstimator
+from skdp._training.models.bound_rows import Model
+from skdp._training.models.columns import MOST_PARAMETERS, ColumnModel
+from skdp._training.models.linear import LinearGeometry, LinearModel
+from skdp._training.models.wide_linear import WideLinearModel, is_wide
 from skdp._training.noise_kept import Carried, carried
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
+from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run
+from skdp._typing import Vector
+from skdp.base import Budget
 from skdp.exceptions import warn
 from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.streams import SecretStream
 
 
-class LinearRuns(GradientEstimator):
-    """Part of estimators that have the parameters ``learning_rate, momentum, average, alpha, n_jobs``."""
+class LinearSteps(Recipe):
+    """What recipes of linear models share, whatever their rows.
 
-    learning_rate: Any
-    momentum: Any
-    average: Any
-    alpha: Any
+    The model has the parameters ``learning_rate, momentum, average, alpha, n_jobs``.
+    """
 
     def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         """Return the number of parameters that noise and rows compete for."""
@@ -36,39 +45,45 @@ class LinearRuns(GradientEstimator):
         self, plan: DPSGDPlan, geometry: Any, radius: float, learning_rate: float, penalty: NDArray[np.float64]
     ) -> Run:
         """Return the run of a plan; `penalty` is the second derivative of the penalty of strength 1."""
-        momentum = check_real("momentum", self.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
-        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
+        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
-        averaging = self._averaging(plan.n_steps)
-        count_threads(self.n_jobs)
-        return Run(plan, geometry, radius, learning_rate, optimizer, averaging)
+        averaging = self.averaging(plan.n_steps)
+        count_threads(self.model.n_jobs)
+        return Run(self, plan, geometry, radius, learning_rate, optimizer, averaging)
 
-    def _averaging(self, n_steps: int) -> Averaging:
-        """See `GradientEstimator`."""
-        return tail_average(n_steps) if self.average else last_iterate()
+    def averaging(self, n_steps: int) -> Averaging:
+        """See `Recipe`."""
+        return tail_average(n_steps) if self.model.average else last_iterate()
 
     def _rows_by_work(self, n: int, work: int, n_steps: int, affordable: float) -> tuple[Sampling, int]:
         """Return the sampling of rows, where a row takes so much work a step, and the steps: `n_steps` by default."""
-        epochs = None if self.max_iter is None else self._check_max_iter()
-        sampling = self._chosen_sampling(n) or rule.default_sampling(n, work, epochs or n_steps, affordable)
+        epochs = None if self.model.max_iter is None else self._check_max_iter()
+        sampling = self.model._chosen_sampling(n) or rule.default_sampling(n, work, epochs or n_steps, affordable)
         return sampling, n_steps if epochs is None else math.ceil(epochs / sampling.rate)
 
     def _check_learning_rate(self) -> float | None:
         """Return `learning_rate`, or None for the rule."""
-        if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
+        if isinstance(self.model.learning_rate, str) and self.model.learning_rate == "auto":
             return None
-        return check_real("learning_rate", self.learning_rate, above=0, remedy="choose a number above 0, or 'auto'")
+        return check_real(
+            "learning_rate", self.model.learning_rate, above=0, remedy="choose a number above 0, or 'auto'"
+        )
 
     def _resumes(self, plan: Plan) -> bool:
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
-        return plan.warm and plan.before == getattr(self, "_fitted_before", None)
+        return plan.warm and plan.before == getattr(self.model, "_fitted_before", None)
 
-    def _warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
-        """See `GradientEstimator`."""
+    def warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
+        """See `Recipe`."""
         plan, n_parameters = run.plan, self._n_free(run, n_features, outputs)
         signal = rule.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
         if signal < rule.LEAST_SIGNAL:
-            budget = f"epsilon={self.epsilon!r}" if self.epsilon is not None else f"noise={plan.noise_multiplier:g}"
+            budget = (
+                f"epsilon={self.model.epsilon!r}"
+                if self.model.epsilon is not None
+                else f"noise={plan.noise_multiplier:g}"
+            )
             warn(
                 f"{n} rows are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
                 f"another fit to the same rows may differ widely (signal {signal:.2g}, where {rule.LEAST_SIGNAL:g} is "
@@ -81,11 +96,109 @@ class LinearRuns(GradientEstimator):
         `curvature` is the second derivative of the penalty of strength 1.
         """
         n_steps = run.plan.n_steps
-        first = n_steps // 2 if self.average and n_done > n_steps // 2 else n_done - 1
+        first = n_steps // 2 if self.model.average and n_done > n_steps // 2 else n_done - 1
         factors = run.plan.noise_factors
-        found = carried(run.learning_rate, self.momentum, self.alpha * curvature, n_done, first, factors)
+        found = carried(run.learning_rate, self.model.momentum, self.model.alpha * curvature, n_done, first, factors)
         step = run.plan.mechanism.standard_deviation / run.plan.expected_lot_size
         return found._replace(noise=found.noise * step)
 
 
-__all__ = ["LinearRuns"]
+class LinearRecipe(LinearSteps):
+    """Rows of numbers: an intercept and one coefficient a column for each output."""
+
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        n_parameters = n_outputs * (n_features + int(bool(self.model.fit_intercept)))
+        return self._rows_by_work(n, n_parameters, rule.N_STEPS, rule.AFFORDABLE)
+
+    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+        geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
+        sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
+        sigma = self._calibrate_noise(budget, sampling, n_steps)
+        lot_size = sampling.rate * n
+        n_parameters = outputs.n_outputs * geometry.width(n_features)
+        if outputs.n_outputs == 1:
+            by_rule = rule.TWO_CLASSES_CLIP
+        elif self.model._fitted_row_norm is not None:
+            by_rule = rule.TABLE_CLIP
+        else:
+            by_rule = rule.default_max_grad_norm(sigma, lot_size, n_steps, n_parameters)
+        clip = self._check_clip() or by_rule
+        plan = DPSGDPlan(sampling, clip, sigma, n_steps, lot_size, self.stages(sampling, n_steps))
+        learning_rate = self._check_learning_rate() or rule.default_learning_rate(sigma, clip, lot_size, n_steps)
+        penalty = np.zeros((outputs.n_outputs, geometry.width(n_features)))
+        penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
+        return self._linear_run(plan, geometry, geometry.radius, learning_rate, penalty.ravel())
+
+    def _n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """See `LinearSteps`."""
+        return int(outputs.n_outputs * run.shape.width(n_features))
+
+    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        geometry: LinearGeometry = run.shape
+        if not warm:
+            return np.zeros(outputs.n_outputs * geometry.width(self.model.n_features_in_))
+        columns = [self.model.coef_, self.model.intercept_[:, None]] if geometry.fit_intercept else [self.model.coef_]
+        return np.hstack(columns).ravel() / geometry.unit
+
+    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+        """See `Recipe`: products of wide models are BLAS's."""
+        by_products = is_wide(self.model.n_features_in_, outputs.n_outputs)
+        return bool(by_products and self.model.adjacency != "add_remove" and dtype != np.float64)
+
+    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
+        n_outputs, n_threads = outputs.n_outputs, count_threads(self.model.n_jobs)
+        if is_wide(self.model.n_features_in_, n_outputs):
+            # If one row shifts the places of all others, their rounding requires float64.
+            dtype = np.float64 if self.model.adjacency == "add_remove" else dtype
+            return partial(WideLinearModel, n_outputs=n_outputs, geometry=run.shape, dtype=dtype, n_threads=n_threads)
+        return partial(
+            LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,
+            n_threads=n_threads,
+        )  # fmt: skip
+
+    def block_recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
+        recipe = super().block_recipe(run, outputs, source)
+        by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
+        if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
+            return recipe
+        # All rows are read in every step, and by columns there is nothing to keep of them.
+        make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)
+        return replace(recipe, make=make, order="F", finite=False)
+
+    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        vars(self.model).pop("_fitted_form_of_coef", None)
+        run, n_outputs, d = plan.run, plan.outputs.n_outputs, self.model.n_features_in_
+        self.model.learning_rate_ = run.learning_rate
+        start = self._noise_before_the_run(resumed=self._resumes(plan)) if plan.warm else 0.0
+        table = theta.reshape(n_outputs, -1) * run.shape.unit
+        self.model.coef_ = table[:, :d].copy()
+        self.model.intercept_ = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
+        self.model.coef_noise_ = np.full(self.model.coef_.shape, self._noise_of_coef(run, start, n_done))
+        self.model._fitted_start_noise = start
+
+    def _noise_before_the_run(self, *, resumed: bool) -> float:
+        """Standard deviation of a coefficient that the run starts from."""
+        return float(self.model._fitted_start_noise if resumed else self.model.coef_noise_[0, 0])
+
+    def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
+        """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""
+        unit = run.shape.unit
+        found = self._carried(run, n_done, unit**2)
+        return math.hypot(found.start * start, found.noise * unit)
+
+    def check_present(self, run: Run, outputs: Any) -> None:
+        """See `Recipe`."""
+        refuse_another_form(self.model, None)
+
+
+def refuse_another_form(model: Any, form: Any) -> None:
+    """Refuse a warm start whose rows do not have the public form of those of earlier runs."""
+    if model._fitted_form_of_coef not in (None, form):
+        raise ValueError(
+            "the rows are not of the public form that those of earlier runs had, whose steps were their own: give "
+            "rows just as PublicTreesEmbedding.transform returns them, by the same parameters and data_norm=None, "
+            "or start again with fit and warm_start=False."
+        )
+
+
+__all__ = ["LinearRecipe", "LinearSteps", "refuse_another_form"]

@@ -1,4 +1,4 @@
-"""Base of dense networks trained by noisy gradient descent."""
+"""The recipe of dense networks."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, ema_average, last_iterate, tail_average
-from skdp._training.estimator import GradientEstimator
-from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
+from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosine_decay, linear_decay, momentum_sgd
 from skdp._training.plan import DPSGDPlan
+from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run
 from skdp._typing import Vector
 from skdp.base import Budget
@@ -39,16 +38,8 @@ class _Shape(NamedTuple):
     batch_size: int
 
 
-class NetworkEstimator(GradientEstimator):
-    """Base class of dense networks; what their outputs mean is for a classifier or a regressor beside it to say.
-
-    Subclasses have the constructor parameters of `GradientEstimator` and those of `DPMLPClassifier` that describe the
-    network, its clipping and its optimizer.
-    """
-
-    _streams = True
-    n_layers_: int
-    out_activation_: str
+class NetworkRecipe(Recipe):
+    """Dense networks; the model has the parameters of `DPMLPClassifier` for network, clipping and optimizer."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
         """Return what the rules say of a network of so many outputs where parameters are "auto"."""
@@ -58,45 +49,43 @@ class NetworkEstimator(GradientEstimator):
         """Return the dtype in which targets are kept; `dtype` is that of the arithmetic."""
         return dtype
 
-    # --- the plan of a run ---
-
-    def _sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        sampling = self._chosen_sampling(n) or rule.network_sampling(n)
-        if self.max_iter is None:
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        sampling = self.model._chosen_sampling(n) or rule.network_sampling(n)
+        if self.model.max_iter is None:
             return sampling, rule.network_steps(n, sampling)
         return sampling, math.ceil(self._check_max_iter() / sampling.rate)
 
-    def _plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
         architecture = self._architecture(n_features, outputs)
         radius = self._check_radius(n_features)
         by_rule = self._rule(outputs.n_outputs)
         max_norm, clip = self._clip(architecture.n_layers, by_rule)
         unit = self._input_norm(by_rule) / radius
         shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
-        sampling, n_steps = self._sampling_and_steps(n, n_features, outputs.n_outputs)
-        noise, stages = self._calibrate_noise(budget, sampling, n_steps), self._stages(sampling, n_steps)
+        sampling, n_steps = self.sampling_and_steps(n, n_features, outputs.n_outputs)
+        noise, stages = self._calibrate_noise(budget, sampling, n_steps), self.stages(sampling, n_steps)
         plan = DPSGDPlan(sampling, max_norm, noise, n_steps, sampling.rate * n, stages)
         rate = self._first_rate(plan, by_rule)
         optimizer = self._make_optimizer(plan, self._schedule(rate, plan), shape)
-        return Run(plan, shape, radius, rate, optimizer, self._averaging(n_steps))
+        return Run(self, plan, shape, radius, rate, optimizer, self.averaging(n_steps))
 
     def _architecture(self, n_features: int, outputs: Any) -> Architecture:
-        sizes = _to_list(self.hidden_layer_sizes)
+        sizes = _to_list(self.model.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
         remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
-        check_choice("activation", self.activation, tuple(ACTIVATIONS))
-        loss, limit = self._loss_of(outputs)
-        return Architecture((n_features, *widths, outputs.n_outputs), self.activation, loss, limit)
+        check_choice("activation", self.model.activation, tuple(ACTIVATIONS))
+        loss, limit = self.task.loss_of(outputs)
+        return Architecture((n_features, *widths, outputs.n_outputs), self.model.activation, loss, limit)
 
     def _clip(self, n_layers: int, by_rule: rule.NetworkRule) -> tuple[float, Clip]:
         """Return C, and the rule by which it bounds gradients."""
-        check_choice("clipping", self.clipping, tuple(CLIPPINGS))
-        given = _to_list(self.max_grad_norm)
+        check_choice("clipping", self.model.clipping, tuple(CLIPPINGS))
+        given = _to_list(self.model.max_grad_norm)
         if isinstance(given, str) or not isinstance(given, Sequence):
             equal = (1.0 / math.sqrt(n_layers),) * n_layers
-            return self._check_clip() or by_rule.clip, Clip(self.clipping, equal)
-        if self.clipping != "per_layer" or len(given) != n_layers:
+            return self._check_clip() or by_rule.clip, Clip(self.model.clipping, equal)
+        if self.model.clipping != "per_layer" or len(given) != n_layers:
             raise ValueError(
                 f"max_grad_norm={given!r}: several bounds go with clipping='per_layer' and {n_layers} layers; give one "
                 "bound a layer, or one number."
@@ -104,58 +93,58 @@ class NetworkEstimator(GradientEstimator):
         remedy = "give one number from 1e-30 to 1e30 a layer"
         bounds = [check_real("max_grad_norm", each, at_least=1e-30, at_most=1e30, remedy=remedy) for each in given]
         max_norm = math.hypot(*bounds)
-        return max_norm, Clip(self.clipping, tuple(bound / max_norm for bound in bounds))
+        return max_norm, Clip(self.model.clipping, tuple(bound / max_norm for bound in bounds))
 
     def _input_norm(self, by_rule: rule.NetworkRule) -> float:
-        if isinstance(self.input_norm, str) and self.input_norm == "auto":
+        if isinstance(self.model.input_norm, str) and self.model.input_norm == "auto":
             return by_rule.input_norm
         remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
-        return check_real("input_norm", self.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
+        return check_real("input_norm", self.model.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
 
     def _rows_at_once(self, widest: int) -> int:
-        if isinstance(self.batch_size, str) and self.batch_size == "auto":
+        if isinstance(self.model.batch_size, str) and self.model.batch_size == "auto":
             return rule.network_batch(widest)
-        return check_count("batch_size", self.batch_size, remedy="choose a whole number of rows, or 'auto'")
+        return check_count("batch_size", self.model.batch_size, remedy="choose a whole number of rows, or 'auto'")
 
     def _first_rate(self, plan: DPSGDPlan, by_rule: rule.NetworkRule) -> float:
-        if isinstance(self.learning_rate_init, str) and self.learning_rate_init == "auto":
-            if self.solver == "adam":
+        if isinstance(self.model.learning_rate_init, str) and self.model.learning_rate_init == "auto":
+            if self.model.solver == "adam":
                 return rule.ADAM_STEP
             return rule.network_learning_rate(plan, by_rule)
         remedy = "choose a number above 0, or 'auto'"
-        return check_real("learning_rate_init", self.learning_rate_init, above=0, remedy=remedy)
+        return check_real("learning_rate_init", self.model.learning_rate_init, above=0, remedy=remedy)
 
     def _schedule(self, start: float, plan: DPSGDPlan) -> Schedule:
-        check_choice("learning_rate", self.learning_rate, ("constant", "linear", "cosine"))
-        linear = self.learning_rate == "linear"
+        check_choice("learning_rate", self.model.learning_rate, ("constant", "linear", "cosine"))
+        linear = self.model.learning_rate == "linear"
         end, n_steps = 0.5 * start if linear else 0.0, float(plan.n_steps)
-        if self.learning_rate_end is not None:
+        if self.model.learning_rate_end is not None:
             remedy = "choose a number from 0 up, or None"
-            end = check_real("learning_rate_end", self.learning_rate_end, at_least=0, remedy=remedy)
-        if self.decay_epochs is not None:
+            end = check_real("learning_rate_end", self.model.learning_rate_end, at_least=0, remedy=remedy)
+        if self.model.decay_epochs is not None:
             remedy = "choose a number of epochs above 0, or None"
-            n_steps = check_real("decay_epochs", self.decay_epochs, above=0, remedy=remedy) / plan.sampling.rate
-        if self.learning_rate == "constant":
+            n_steps = check_real("decay_epochs", self.model.decay_epochs, above=0, remedy=remedy) / plan.sampling.rate
+        if self.model.learning_rate == "constant":
             return constant(start)
         return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
 
     def _make_optimizer(self, plan: DPSGDPlan, schedule: Schedule, shape: _Shape) -> Optimizer:
-        check_choice("solver", self.solver, ("sgd", "adam"))
+        check_choice("solver", self.model.solver, ("sgd", "adam"))
         penalty = self._penalty(shape)
         momentum, beta_1, beta_2 = (
-            check_real(name, getattr(self, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
+            check_real(name, getattr(self.model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
             for name in ("momentum", "beta_1", "beta_2")
         )
         adam_epsilon = check_real(
-            "adam_epsilon", self.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
+            "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
         )
         noise_variance = floor = 0.0
-        if self.adam_noise_floor is not None:
+        if self.model.adam_noise_floor is not None:
             remedy = "choose a share of the noise's variance, such as 0.1, or None"
-            share = check_real("adam_noise_floor", self.adam_noise_floor, above=0, remedy=remedy)
+            share = check_real("adam_noise_floor", self.model.adam_noise_floor, above=0, remedy=remedy)
             noise_variance = (plan.mechanism.standard_deviation / plan.expected_lot_size) ** 2
             floor = share * noise_variance
-        if self.solver == "sgd":
+        if self.model.solver == "sgd":
             return momentum_sgd(schedule, momentum, penalty)
         return adam(
             schedule, beta_1, beta_2, adam_epsilon,
@@ -163,7 +152,7 @@ class NetworkEstimator(GradientEstimator):
         )  # fmt: skip
 
     def _penalty(self, shape: _Shape) -> Vector | float:
-        alpha = check_real("alpha", self.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         if alpha == 0.0:
             return 0.0
         penalty = np.zeros(shape.architecture.n_parameters)
@@ -172,53 +161,51 @@ class NetworkEstimator(GradientEstimator):
             table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
         return penalty
 
-    def _stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
-        """See `GradientEstimator`. Adam subtracts the variance of its noise, which has to be that of all steps."""
-        return () if self.solver == "adam" else super()._stages(sampling, n_steps)
+    def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
+        """See `Recipe`. Adam subtracts the variance of its noise, which has to be that of all steps."""
+        return () if self.model.solver == "adam" else super().stages(sampling, n_steps)
 
-    def _averaging(self, n_steps: int) -> Averaging:
-        if self.average is None:
+    def averaging(self, n_steps: int) -> Averaging:
+        if self.model.average is None:
             return last_iterate()
-        check_choice("average", self.average, ("ema", "tail"))
-        return tail_average(n_steps) if self.average == "tail" else ema_average(n_steps)
+        check_choice("average", self.model.average, ("ema", "tail"))
+        return tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
 
-    # --- parameters of scaled rows, and of rows as they are passed ---
-
-    def _start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
         if warm:
             for layer, table in enumerate(tables):
-                table[:-1] = self.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
-                table[-1] = self.intercepts_[layer]
+                table[:-1] = self.model.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
+                table[-1] = self.model.intercepts_[layer]
             return theta
         draws = stream.spawn("initial weights")
-        gain = 2.0 if self.activation == "relu" else 1.0  # He et al. 2015
+        gain = 2.0 if self.model.activation == "relu" else 1.0  # He et al. 2015
         # The last layer starts at zero, so all scores are 0 before the first step.
         for table in tables[:-1]:
             weights = table[:-1]
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
         return theta
 
-    def _check_present(self, run: Run, outputs: Any) -> None:
+    def check_present(self, run: Run, outputs: Any) -> None:
         architecture: Architecture = run.shape.architecture
-        present = [coef.shape for coef in self.coefs_]
+        present = [coef.shape for coef in self.model.coefs_]
         if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
             raise ValueError(
-                f"hidden_layer_sizes={self.hidden_layer_sizes!r} does not fit the layers of earlier runs, "
+                f"hidden_layer_sizes={self.model.hidden_layer_sizes!r} does not fit the layers of earlier runs, "
                 f"{present}: use the same, or start again with fit and warm_start=False."
             )
 
     def _arithmetic(self, dtype: Any) -> Any:
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
-        return np.float64 if self.adjacency == "add_remove" else dtype
+        return np.float64 if self.model.adjacency == "add_remove" else dtype
 
     def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
-        """See `GradientEstimator`: copies of a row are added up in the dtype of the rows."""
+        """See `Recipe`: copies of a row are added up in the dtype of the rows."""
         return bool(self._arithmetic(dtype) != np.float64)
 
-    def _model_of(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
+    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
         shape: _Shape = run.shape
         dtype = self._arithmetic(dtype)
         return partial(
@@ -227,21 +214,16 @@ class NetworkEstimator(GradientEstimator):
             batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def _set_parameters(self, theta: Vector, plan: Plan, n_done: int) -> None:
+    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
         run = plan.run
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
-        self.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
-        self.intercepts_ = [table[-1].copy() for table in tables]
-        self.n_layers_ = len(tables) + 1
-        self.n_outputs_ = plan.outputs.n_outputs
-        self.out_activation_ = OUT_ACTIVATIONS[run.shape.architecture.loss]
-        self.learning_rate_init_ = run.learning_rate
-
-    # --- predictions ---
-
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
+        self.model.coefs_ = [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)]
+        self.model.intercepts_ = [table[-1].copy() for table in tables]
+        self.model.n_layers_ = len(tables) + 1
+        self.model.n_outputs_ = plan.outputs.n_outputs
+        self.model.out_activation_ = OUT_ACTIVATIONS[run.shape.architecture.loss]
+        self.model.learning_rate_init_ = run.learning_rate
 
 
 def _to_list(value: Any) -> Any:
@@ -249,4 +231,4 @@ def _to_list(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-__all__ = ["OUT_ACTIVATIONS", "NetworkEstimator"]
+__all__ = ["OUT_ACTIVATIONS", "NetworkRecipe"]

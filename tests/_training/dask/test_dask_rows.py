@@ -212,7 +212,7 @@ class OneMachine(LinearModel):
 def fitted_here(model, X, y):
     """The model that a fit in lots gives when the same lots are drawn on one machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skdp.linear_model.logistic.LinearModel", OneMachine)
+        patch.setattr("skdp._training.recipes.linear_recipe.LinearModel", OneMachine)
         return model.fit(X, y)
 
 

@@ -14,8 +14,8 @@ from interrupts import StopAfter
 from scipy.stats import ks_2samp
 from test_one_hot import geometry_of, rows_of
 
-import skdp._training.estimator
 import skdp._training.models.equal_rows
+import skdp._training.recipe
 from skdp import BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
 from skdp._kernels.losses import LOGISTIC, MULTINOMIAL
 from skdp._training.averaging import last_iterate
@@ -472,13 +472,13 @@ def test_rows_that_are_not_in_memory_are_not_grouped(tmp_path):
 def test_rows_are_compared_after_the_charge(draw, monkeypatch):
     X, y = repeated(draw)
     accountant, charged = PrivacyAccountant(epsilon=1.5, delta=1e-5), []
-    find = skdp._training.estimator.find_groups
+    find = skdp._training.recipe.find_groups
 
     def recorded(*arguments):
         charged.append(len(accountant.history))
         return find(*arguments)
 
-    monkeypatch.setattr(skdp._training.estimator, "find_groups", recorded)
+    monkeypatch.setattr(skdp._training.recipe, "find_groups", recorded)
     model = seeded(accountant=accountant, merge_equal_rows=True, **FULL)
     model.fit(X, y)
     assert charged == [1]
@@ -494,7 +494,7 @@ def test_an_interrupt_of_the_search_leaves_the_start_and_the_charge(draw, monkey
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._training.estimator, "find_groups", interrupted)
+    monkeypatch.setattr(skdp._training.recipe, "find_groups", interrupted)
     with pytest.warns(UserWarning, match="after 0 of 30 steps"):
         model = seeded(accountant=accountant, merge_equal_rows=True, **FULL).fit(X, y)
     assert len(accountant.history) == 1

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import threadpoolctl
 from linear_rows import DTYPES, norm_of, people, rounding_bound
 
-import skdp.linear_model.logistic
+import skdp._training.recipes.linear_recipe
 from skdp import DPLogisticRegression, PrivacyLeakWarning
 from skdp._kernels import linear as _linear
 from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
@@ -388,7 +388,7 @@ def test_models_of_many_parameters_are_wide(monkeypatch, adjacency, rate):
         made.append(keywords["dtype"])
         return WideLinearModel(*arguments, **keywords)
 
-    monkeypatch.setattr(skdp.linear_model.logistic, "WideLinearModel", noted)
+    monkeypatch.setattr(skdp._training.recipes.linear_recipe, "WideLinearModel", noted)
     parameters = {
         "adjacency": adjacency,
         "sampling_rate": rate,

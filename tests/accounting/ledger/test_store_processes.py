@@ -17,7 +17,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import skdp
-import skdp._training.estimator
+import skdp._training.recipe
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.accounting.ledger import sqlite as _sqlite
@@ -208,7 +208,7 @@ def test_an_interrupted_fit_pays_in_full(path, budget, rows, monkeypatch):
         seen.append(len(fresh(path).history))  # on the disk before the first row is read
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._training.estimator, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._training.recipe, "run_dpsgd", interrupted)
     with pytest.warns(UserWarning, match="full charge"):
         fitted = model(budget).fit(*rows)
     assert seen == [1]
@@ -223,15 +223,15 @@ accountant = PrivacyAccountant.open(path)
 def spent():
     side.write(b"x")
 if sys.argv[4] == "fit":
-    import numpy as np, skdp._training.estimator, skdp.linear_model
+    import numpy as np, skdp._training.recipe, skdp.linear_model
     X, y = np.tile([[-1.0], [1.0]], (20, 1)), np.tile([0, 1], 20)
     model = skdp.DPLogisticRegression(epsilon=None, noise_multiplier=380.0, sampling_rate=1.0, max_iter=100,
                                       delta=1e-5, classes=[0, 1], accountant=accountant)
-    train = skdp._training.estimator.run_dpsgd
+    train = skdp._training.recipe.run_dpsgd
     def training(*arguments, **options):
         spent()  # the next line reads the first row
         return train(*arguments, **options)
-    skdp._training.estimator.run_dpsgd = training
+    skdp._training.recipe.run_dpsgd = training
     work = lambda: model.fit(X, y)
 else:
     def work():

@@ -80,7 +80,11 @@ MUTANTS = [
     ),
     mutant(
         "counts of cells with the noise of one column",
-        (RANDOM_TREES, "column_sensitivity(len(blocks), self.adjacency)", "column_sensitivity(1, self.adjacency)"),
+        (
+            RANDOM_TREES,
+            "column_sensitivity(len(blocks), self.model.adjacency)",
+            "column_sensitivity(1, self.model.adjacency)",
+        ),
         tests="guarantees_neighbours",
         select="trees and muting",
     ),
@@ -170,7 +174,7 @@ MUTANTS = [
         "an offset that the price leaves out",
         (
             TREES_REGRESSOR,
-            "        if self.fit_intercept:\n            bought[OFFSET]",
+            "        if self.model.fit_intercept:\n            bought[OFFSET]",
             "        if bought.get(OFFSET):\n            bought[OFFSET]",
         ),
         tests="random_trees",
@@ -204,7 +208,7 @@ MUTANTS = [
     ),
     mutant(
         "the file of a run on other trees is resumed",
-        (RANDOM_TREES, "return described if self._starts_anew else", "return described if True else"),
+        (RANDOM_TREES, "return described if self.anew else", "return described if True else"),
         tests="random_trees",
         select="other_trees",
     ),
@@ -216,7 +220,7 @@ MUTANTS = [
     ),
     mutant(
         "a later run buys trees that it does not grow",
-        (GRADIENT, "self._starts_anew = not warm or self._continues_the_first_run()", "self._starts_anew = True"),
+        (GRADIENT, "anew=not warm or self._continues_the_first_run()", "anew=True"),
         tests="random_trees",
         select="later_runs",
     ),

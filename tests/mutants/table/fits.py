@@ -275,7 +275,7 @@ MUTANTS = [
     ),
     mutant(
         "two runs that resume from one file at once",
-        (GRADIENT, "            lock.take()\n", ""),
+        (RUN_FIT, "        lock.take()\n", ""),
         tests="run_lock",
         select="second",
     ),

@@ -3,13 +3,13 @@
 from mutant import mutant
 from paths import (
     BINOMIAL,
-    GRADIENT,
     GROUPED,
     GROUPING_KERNEL,
     GROUPS,
     KERNEL,
     MLP,
     ONE_HOT,
+    RECIPE,
     SAMPLING,
     SPANS,
     TRAINING,
@@ -197,16 +197,21 @@ MUTANTS = [
     ),
     mutant(
         "files that tell whether rows were grouped",
-        (GRADIENT, "if sampling.rate < 1.0 and self.checkpoint is not None and self._is_seeded():", "if False:"),
+        (
+            RECIPE,
+            "if sampling.rate < 1.0 and self.model.checkpoint is not None and self.model._is_seeded():",
+            "if False:",
+        ),
         tests="grouped",
         select="does_not_tell",
     ),
     mutant(
         "a number of groups that is published",
         (
-            GRADIENT,
+            RECIPE,
             "        dtype = np.float64 if by_place else X.dtype\n",
-            "        dtype = np.float64 if by_place else X.dtype\n        self._fitted_n_groups = len(groups.first)\n",
+            "        dtype = np.float64 if by_place else X.dtype\n"
+            "        self.model._fitted_n_groups = len(groups.first)\n",
         ),
         tests="grouped",
         select="nothing_tells",

@@ -230,7 +230,7 @@ MUTANTS = [
     ),
     mutant(
         "network: add_remove in the dtype of the rows",
-        (MLP, 'return np.float64 if self.adjacency == "add_remove" else dtype', "return dtype"),
+        (MLP, 'return np.float64 if self.model.adjacency == "add_remove" else dtype', "return dtype"),
         tests="guarantees_neighbours",
         select="rounding",
     ),
@@ -267,7 +267,7 @@ MUTANTS = [
     ),
     mutant(
         "network: the start depends on the labels",
-        (MLP, "gain = 2.0 if self.activation", "gain = 1.0 + labels.targets.mean() if self.activation"),
+        (MLP, "gain = 2.0 if self.model.activation", "gain = 1.0 + labels.targets.mean() if self.model.activation"),
         tests="classifier",
         select="depends_on_no_row",
     ),

@@ -5,13 +5,14 @@ from paths import (
     BASE,
     CALLERS,
     EMBEDDING,
-    GRADIENT,
     INSPECTIONS,
+    LINEAR_RECIPE,
     ONE_HOT,
     ONE_HOT_KERNEL,
     ONE_HOT_RUNS,
     PRIVATE_STEP,
     RANDOM_TREES,
+    RECIPE,
     TRAINING,
 )
 
@@ -131,9 +132,10 @@ MUTANTS = [
     mutant(
         "importances that read rows",
         (
-            GRADIENT,
+            RECIPE,
             "        limit = self._limit_of_groups(",
-            "        self._fitted_shares = np.bincount(X.codes[0], minlength=9)[: self.n_features_in_] + 1.0\n"
+            "        shares = np.bincount(X.codes[0], minlength=9)[: self.model.n_features_in_] + 1.0\n"
+            "        self.model._fitted_shares = shares\n"
             "        limit = self._limit_of_groups(",
         ),
         (
@@ -178,7 +180,7 @@ MUTANTS = [
     ),
     mutant(
         "an instalment on other trees",
-        (RANDOM_TREES, "if not self._embedding()._gives_columns_of(self.embedding_):", "if False:"),
+        (RANDOM_TREES, "if not self.model._embedding()._gives_columns_of(self.model.embedding_):", "if False:"),
         tests="random_trees",
         select="an_instalment_on_other",
     ),
@@ -190,7 +192,7 @@ MUTANTS = [
     ),
     mutant(
         "a checkpoint that knows the names of a schema alone",
-        (RANDOM_TREES, "None if self.schema is None else self._embedding()._read_schema([])", "None"),
+        (RANDOM_TREES, "None if self.model.schema is None else self.model._embedding()._read_schema([])", "None"),
         tests="random_trees",
         select="checkpoint",
     ),
@@ -238,10 +240,10 @@ MUTANTS = [
         "one row of another form ends the fit",
         (
             ONE_HOT_RUNS,
-            "        return super()._bind(rows, targets, weights * fits, run)",
+            "        return super().bind(rows, targets, weights * fits, run)",
             "        if not fits.all():\n"
             "            raise ValueError('a row does not fit')\n"
-            "        return super()._bind(rows, targets, weights * fits, run)",
+            "        return super().bind(rows, targets, weights * fits, run)",
         ),
         tests="embedded_rows",
         select="is_a_null_row or nothing_says",
@@ -298,7 +300,7 @@ MUTANTS = [
     ),
     mutant(
         "an instalment on rows of another form",
-        (ONE_HOT_RUNS, "if self._fitted_form_of_coef not in (None, self._fitted_row_form):", "if False:"),
+        (LINEAR_RECIPE, "if model._fitted_form_of_coef not in (None, form):", "if False:"),
         tests="embedded_rows",
         select="an_instalment_on",
     ),

@@ -93,7 +93,11 @@ MUTANTS = [
     ),
     mutant(
         "noise solved for without adjacency",
-        (GRADIENT, "delta, method=self.accounting, adjacency=self.adjacency)", "delta, method=self.accounting)"),
+        (
+            BASE,
+            "epsilon, delta, method=self.accounting, adjacency=self.adjacency)",
+            "epsilon, delta, method=self.accounting)",
+        ),
         tests="logistic",
     ),
     mutant(
@@ -265,8 +269,8 @@ MUTANTS = [
         "rate and divisor from a private n",
         (
             GRADIENT,
-            "run = self._plan_run(terms.budget, n, shape[1],",
-            "run = self._plan_run(terms.budget, shape[0], shape[1],",
+            "run = recipe.plan_run(terms.budget, n, shape[1],",
+            "run = recipe.plan_run(terms.budget, shape[0], shape[1],",
         ),
         tests="guarantees_neighbours",
         select="removing or add_remove",

@@ -1,7 +1,14 @@
 """Mistakes in linear models by matrix products: room for rounding, places of rows, dtypes."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import BLAS, KERNEL, LINEAR_MODEL, MODELS, SPARSE_PRODUCTS, WIDE
+from paths import (
+    BLAS,
+    KERNEL,
+    LINEAR_RECIPE,
+    MODELS,
+    SPARSE_PRODUCTS,
+    WIDE,
+)
 
 MUTANTS = [
     mutant(
@@ -41,7 +48,7 @@ MUTANTS = [
     ),
     mutant(
         "wide: single precision where rows shift",
-        (LINEAR_MODEL, 'np.float64 if self.adjacency == "add_remove" else dtype', "dtype"),
+        (LINEAR_RECIPE, 'np.float64 if self.model.adjacency == "add_remove" else dtype', "dtype"),
         tests="wide_linear",
         select="wide or moves",
     ),

@@ -1,0 +1,215 @@
+"""How a model is trained by noisy gradient descent: what a recipe says, and what all recipes share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.parameters import check_count, check_real
+from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
+from skdp._checks.weights import WeightReader, is_bought
+from skdp._threads import blas_within_quota
+from skdp._training.averaging import Averaging
+from skdp._training.loop import run_dpsgd
+from skdp._training.models.bound_rows import Model
+from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
+from skdp._training.models.merged_rows import GroupedModel
+from skdp._training.noise_stages import Stage, falling_noise
+from skdp._training.plan import event_of_steps
+from skdp._training.run import Plan, Run, Targets
+from skdp._typing import Vector
+from skdp.accounting import DpEvent
+from skdp.base import Budget
+from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.purchase import event_with
+from skdp.preprocessing.histograms.weight_bound import WeightPurchase
+
+
+class Recipe:
+    """How the parameters of a model are planned, started, trained and published.
+
+    Parameters
+    ----------
+    model : GradientEstimator
+        Its constructor parameters are read, and its fitted parameters are set.
+    anew : bool, default=True
+        Whether the run is the first one.
+
+    Attributes
+    ----------
+    task : Task
+        What the outputs of the model mean.
+    """
+
+    def __init__(self, model: Any, *, anew: bool = True) -> None:
+        self.model, self.anew = model, anew
+
+    @property
+    def task(self) -> Any:
+        return self.model._task()
+
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
+        raise NotImplementedError
+
+    def plan_run(self, budget: Budget, n: int, n_features: int, outputs: Any) -> Run:
+        """Decide everything that precedes reading the data; `n` is the public number of rows."""
+        raise NotImplementedError
+
+    def warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
+        """Warn where noise decides much of the model, from public numbers alone."""
+
+    def check_present(self, run: Run, outputs: Any) -> None:
+        """Refuse a warm start if the current parameters do not fit the run."""
+
+    def start(self, run: Run, outputs: Any, dtype: Any, stream: SecretStream, *, warm: bool) -> Vector:
+        """Return the initial parameters: the current ones if `warm`."""
+        raise NotImplementedError
+
+    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
+        """Return a factory of models of rows of this dtype: ``make(X, targets, weights)``. It can be pickled."""
+        raise NotImplementedError
+
+    def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
+        """Return a context manager that gives the model of these rows."""
+        if isinstance(X, RowSource):
+            return X.bind(self.block_recipe(run, targets.outputs, X), run.plan)
+        by_place = self._rounds_by_place(X.dtype, targets.outputs)
+        limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
+        groups = None if limit is None else find_groups(X, targets.values, weights, limit)
+        if groups is None:
+            return self.factory(run, targets.outputs, X.dtype)(X, targets.values, weights)
+        dtype = np.float64 if by_place else X.dtype
+        make = self.factory(run, targets.outputs, dtype)
+        return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
+
+    def _limit_of_groups(self, n_rows: int, run: Run, *, by_place: bool) -> GroupLimit | None:
+        """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
+        chosen, sampling = self.model._check_merge_equal_rows(), run.plan.sampling
+        if chosen != "auto":
+            return GroupLimit.none() if chosen else None
+        if by_place:
+            return None  # groups are computed in float64: the choice would change the rounding of every row
+        if sampling.rate < 1.0 and self.model.checkpoint is not None and self.model._is_seeded():
+            return None  # positions in the file would tell of the choice
+        return GroupLimit.where_it_pays(n_rows, sampling)
+
+    def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
+        """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
+
+        Such rows are grouped in float64 (`skdp._training.models.merged_rows`).
+        """
+        return False
+
+    def block_recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
+        """Return a factory of models of blocks of rows that are not in memory."""
+        make = self.factory(run, outputs, source.dtype)
+        return BlockRecipe(make, self.task.reader(outputs), source.dtype, source.names)
+
+    def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
+        """Publish the result of a run, of which `n_done` steps were made."""
+        raise NotImplementedError
+
+    def averaging(self, n_steps: int) -> Averaging:
+        """Return the average of the iterates that is the result of a run."""
+        raise NotImplementedError
+
+    def train(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Vector, int]:
+        """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
+        run = plan.run
+        theta = self.start(run, plan.outputs, rows.dtype, plan.stream, warm=plan.warm)
+        progress = self.model._make_progress(plan)
+        result = theta, 0
+        try:
+            weights = cast_weights(targets.weights, rows.dtype)
+            with blas_within_quota(), self.bind(rows, targets, weights, run) as model:
+                result = run_dpsgd(
+                    model, run.plan, run.optimizer, theta, plan.stream,
+                    averaging=run.averaging, on_step=progress or _ignore, checkpoint=plan.checkpoint,
+                )  # fmt: skip
+        except KeyboardInterrupt:  # before the first step, or after the run
+            pass
+        finally:
+            if progress is not None:
+                progress.close()
+        return result
+
+    def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[Any, Targets]:
+        """Buy what is bought before the first step, and return rows and targets as the steps read them."""
+        purchase = plan.purchases.get(_WEIGHT_BOUND)
+        if purchase is None:
+            return rows, targets
+        given = targets.to_bound, plan.run.plan.noise_multiplier, plan.n_public
+        (self.model.weight_bound_,) = plan.bought(_WEIGHT_BOUND, lambda stream: [purchase.buy(*given, stream)])
+        shares = WeightReader(self.model.weight_bound_).shares(targets.to_bound)
+        return rows, targets._replace(weights=shares * targets.weights, to_bound=None)
+
+    def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
+        """Buy what is bought after the last step, and correct the model by it (`OFFSET`)."""
+
+    def describe_rows(self) -> dict[str, Any]:
+        """Return what a checkpoint says of what is public of the rows and came with them."""
+        return {"row_norm": self.model._fitted_row_norm} if self.model._fitted_row_norm else {}
+
+    def _calibrate_noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
+        """Return the given noise multiplier, or the one that spends epsilon."""
+        noise: float = self.model._solve_noise(budget, self.event_at(sampling, n_steps))
+        return noise
+
+    def event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
+        """Return what a run costs at a noise multiplier: its steps, and what is bought beside them."""
+        steps = partial(event_of_steps, sampling, n_steps, stages=self.stages(sampling, n_steps))
+        purchases = tuple(self.purchases(sampling, n_steps).values())
+        return partial(event_with, purchases, steps) if purchases else steps
+
+    def stages(self, sampling: Sampling, n_steps: int) -> tuple[Stage, ...]:
+        """Return how the noise is spread over the steps: not at all where rows are sampled or it was given."""
+        if sampling.rate < 1.0 or n_steps > _MOST_FALLING:
+            return ()
+        kept = self.averaging(n_steps).kept
+        by_us = self.model.noise_multiplier is None or self.model._noise_is_allotted
+        return falling_noise(kept()) if by_us and kept is not None else ()
+
+    def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
+        """Return what is bought beside the steps, by name (`Plan`); it follows from public quantities.
+
+        Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
+        """
+        if not is_bought(self.model.weight_bound):
+            return {}
+        return {_WEIGHT_BOUND: WeightPurchase.beside_steps(self.model.adjacency, sampling.rate, n_steps)}
+
+    def _check_radius(self, n_features: int) -> float:
+        """Return the norm to which rows are clipped."""
+        if self.model.data_norm is None:
+            return self.model._fitted_row_norm or math.sqrt(n_features)
+        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _check_clip(self) -> float | None:
+        """Return `max_grad_norm`, or None for the rule."""
+        if isinstance(self.model.max_grad_norm, str) and self.model.max_grad_norm == "auto":
+            return None
+        remedy = "choose a number from 1e-30 to 1e30, or 'auto'"
+        return check_real("max_grad_norm", self.model.max_grad_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+
+    def _check_max_iter(self) -> int:
+        return check_count(
+            "max_iter", self.model.max_iter, remedy="choose a whole number of epochs, or None for the rule"
+        )
+
+
+_WEIGHT_BOUND = "weight bound"
+_MOST_FALLING = 10**6  # steps: the shares of so many are an array
+
+
+def _ignore(n_done: int) -> None:
+    """Observe a step without doing anything."""
+
+
+__all__ = ["Recipe"]
