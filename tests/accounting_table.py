@@ -25,7 +25,7 @@ from skdp.accounting import (
     WorstOfDpEvent,
     ZCDpEvent,
 )
-from skdp.accounting.events.groups import group_event
+from skdp.accounting.events.composition import group_event
 from skdp.accounting.methods import explain_refusal
 
 GAUSS, LAPLACE = GaussianDpEvent(4.0), LaplaceDpEvent(5.0)

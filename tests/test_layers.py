@@ -106,7 +106,9 @@ FLOORS = {
     "accounting.events": (
         ("specifications",),
         ("noise_events", "sampling_events"),
-        ("composition", "groups", "interop"),
+        ("groups",),
+        ("kinds",),
+        ("composition", "interop"),
     ),
     "accounting.formulas": (("numeric", "quadrature", "response"), ("gaussian", "selection_law")),
     "accounting.ledger": (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .events.groups import group_event
+from .events.composition import group_event
 from .events.specifications import DpEvent, resolve, show
 from .methods import (
     APPROXIMATIONS,

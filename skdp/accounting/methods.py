@@ -19,10 +19,12 @@ from .classic.composition import (
 from .classic.gdp import gdp_delta, gdp_epsilon
 from .classic.moments import asymptotic_delta, asymptotic_epsilon, asymptotic_refusal, moments_delta, moments_epsilon
 from .dominating.pairs import adjacency_refusal, name_of, pair_refusal
-from .events.groups import MOST_IN_GROUP, group_event
+from .events.composition import group_event
+from .events.groups import MOST_IN_GROUP
+from .events.kinds import FORMS
 from .events.specifications import DpEvent, read_real, read_whole, resolve, show
 from .formulas.numeric import least_delta
-from .pld.epsilon import FINE, PLD_KINDS, pld_delta, pld_epsilon
+from .pld.epsilon import FINE, pld_delta, pld_epsilon
 from .pld.grouped import group_delta, group_epsilon
 from .pld.interval import pld_bounds
 from .rdp.others import event_refusal
@@ -55,31 +57,8 @@ METHODS = ("pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive
 # Figures of the literature that are not guarantees: to be read, never charged.
 APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
 
-_STATEMENTS = ("gaussian", "sampled", "laplace", "epsilon_delta", "without_replacement", "sampled_pure")
-_KINDS = {
-    "pld": PLD_KINDS,
-    "rdp": (*_STATEMENTS, "zcdp", "selected", "others"),
-    "moments": ("gaussian", "sampled", "laplace", "epsilon_delta"),
-    "optimal_exact": _STATEMENTS,
-    "optimal": _STATEMENTS,
-    "strong": _STATEMENTS,
-    "naive": _STATEMENTS,
-    "moments_asymptotic": ("gaussian", "sampled"),
-    "gdp": ("gaussian", "sampled", "without_replacement"),
-    "strong_2016": ("gaussian", "sampled"),
-}
 # Those that have no price for Poisson sampling when a record is replaced.
 _ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")
-
-_NAMES = {
-    "gaussian": "GaussianDpEvent",
-    "sampled": "PoissonSampledDpEvent of GaussianDpEvent",
-    "laplace": "LaplaceDpEvent",
-    "epsilon_delta": "EpsilonDeltaDpEvent",
-    "zcdp": "ZCDpEvent",
-    "without_replacement": "SampledWithoutReplacementDpEvent of GaussianDpEvent",
-    "selected": "RepeatAndSelectDpEvent",
-}
 
 
 def _only_worst(found: Releases) -> bool:
@@ -92,7 +71,7 @@ def _name(found: Releases, kind: str) -> str:
         return found.sampled_pure[0].name
     if kind == "others":
         return name_of(found.others[0].event)
-    return "WorstOfDpEvent" if kind == "selected" and _only_worst(found) else _NAMES[kind]
+    return "WorstOfDpEvent" if kind == "selected" and _only_worst(found) else FORMS[kind].name
 
 
 def _no_price(name: str, method: str) -> TypeError:
@@ -102,7 +81,7 @@ def _no_price(name: str, method: str) -> TypeError:
 def _by_event(found: Releases, method: str) -> Exception | None:
     """A reason that lies in an event."""
     for kind in found.kinds:
-        if kind not in _KINDS[method]:
+        if method not in FORMS[kind].methods:
             return _no_price(_name(found, kind), method)
     if method == "moments" and any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")

@@ -8,49 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from skdp.accounting import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    DpEvent,
-    EpsilonDeltaDpEvent,
-    ExponentialMechanismDpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    MixtureOfGaussiansDpEvent,
-    NonPrivateDpEvent,
-    NumberOfTries,
-    PoissonSampledDpEvent,
-    RandomAllocationDpEvent,
-    RandomizedResponseDpEvent,
-    RepeatAndSelectDpEvent,
-    SampledWithoutReplacementDpEvent,
-    SampledWithReplacementDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
-    WorstOfDpEvent,
-    ZCDpEvent,
-    flatten,
-)
+from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, flatten
+from skdp.accounting.events.kinds import kind_of
 from skdp.report.values import number
 
 MOST_ROWS = 60
-_NAMES = {
-    GaussianDpEvent: "Gaussian noise",
-    LaplaceDpEvent: "Laplace noise",
-    EpsilonDeltaDpEvent: "a release known by its epsilon and delta",
-    ZCDpEvent: "a release known by its concentrated privacy",
-    NonPrivateDpEvent: "a release without a guarantee",
-    RepeatAndSelectDpEvent: "the best of a secret number of tries",
-    WorstOfDpEvent: "one of several, priced as the worst",
-    DiscreteGaussianDpEvent: "discrete Gaussian noise",
-    DiscreteLaplaceDpEvent: "discrete Laplace noise",
-    ExponentialMechanismDpEvent: "an exponential mechanism",
-    MixtureOfGaussiansDpEvent: "Gaussian noise, with sensitivities drawn at random",
-    RandomizedResponseDpEvent: "randomised response",
-    SingleEpochTreeAggregationDpEvent: "Gaussian noise in the nodes of trees",
-    TruncatedSubsampledGaussianDpEvent: "Gaussian noise",
-    RandomAllocationDpEvent: "Gaussian noise",
-}
 
 
 def mechanism_rows(event: DpEvent) -> tuple[list[dict[str, Any]], int]:
@@ -70,54 +32,17 @@ def _rows(event: DpEvent, within: str) -> Iterator[dict[str, Any]]:
 
 
 def _row(event: DpEvent) -> dict[str, Any]:
-    rate, rows, inner = 1.0, "all rows", event
-    if isinstance(event, PoissonSampledDpEvent):
-        rate, inner, rows = event.sampling_probability, event.event, "a Poisson sample"
-    elif isinstance(event, SampledWithoutReplacementDpEvent):
-        rate, inner, rows = event.sample_size / event.source_dataset_size, event.event, "a sample of fixed size"
-    elif isinstance(event, SampledWithReplacementDpEvent):
-        rate, inner, rows = event.sample_size / event.source_dataset_size, event.event, "a sample with replacement"
-    elif isinstance(event, TruncatedSubsampledGaussianDpEvent):
-        rate, rows = event.sampling_probability, f"a Poisson sample, at most {event.truncated_batch_size} of it"
-    elif isinstance(event, RandomAllocationDpEvent):
-        rate, rows = event.num_selected / event.num_steps, f"each in {event.num_selected} of {event.num_steps} steps"
-    noise = getattr(inner, "noise_multiplier", None)
+    sample = kind_of(event).sample
+    share, rows, _ = (1.0, "all rows", "") if sample is None else sample(event)
+    inner = event if sample is None else getattr(event, "event", event)
+    kind, noise = kind_of(inner), getattr(inner, "noise_multiplier", None)
     return {
-        "mechanism": _NAMES.get(type(inner), type(inner).__name__.removesuffix("DpEvent")),
+        "mechanism": kind.words or type(inner).__name__.removesuffix("DpEvent"),
         "rows": rows,
-        "sampling_rate": rate,
+        "sampling_rate": share,
         "noise_multiplier": None if noise is None else number(noise),
-        "note": _note(inner),
+        "note": kind.note(inner),
     }
-
-
-def _note(event: DpEvent) -> str:
-    if isinstance(event, EpsilonDeltaDpEvent):
-        return f"epsilon {event.epsilon:g}, delta {event.delta:g}"
-    if isinstance(event, ExponentialMechanismDpEvent):
-        return f"epsilon {event.epsilon:g}"
-    if isinstance(event, RandomizedResponseDpEvent):
-        return f"a random one of {event.num_buckets} buckets with probability {event.noise_parameter:g}"
-    if isinstance(event, DiscreteLaplaceDpEvent):
-        return f"parameter {event.noise_parameter:g}, sensitivity {event.sensitivity}"
-    if isinstance(event, DiscreteGaussianDpEvent):
-        return f"standard deviation {event.standard_deviation:g}, sensitivity {event.sensitivity}"
-    if isinstance(event, MixtureOfGaussiansDpEvent):
-        return f"standard deviation {event.standard_deviation:g}, sensitivities up to {max(event.sensitivities):g}"
-    if isinstance(event, SingleEpochTreeAggregationDpEvent):
-        return f"at most {event.height} nodes move with a row"
-    if isinstance(event, ZCDpEvent):
-        return f"rho {event.rho:g}, xi {event.xi:g}"
-    if isinstance(event, RepeatAndSelectDpEvent):
-        return f"{law_of(event)} law, {event.mean:.4g} tries on average"
-    return f"{len(event.events)} possibilities" if isinstance(event, WorstOfDpEvent) else ""
-
-
-def law_of(event: RepeatAndSelectDpEvent) -> str:
-    """Name of the law of the number of tries."""
-    if NumberOfTries(event.mean, event.shape).poisson:
-        return "Poisson"
-    return {0.0: "logarithmic", 1.0: "geometric"}.get(event.shape, f"negative binomial ({event.shape:g})")
 
 
 _CONSTANTS = {
@@ -169,4 +94,4 @@ def _coefficient_rows(part: Any) -> list[dict[str, Any]]:
     ]
 
 
-__all__ = ["MOST_ROWS", "constant_rows", "law_of", "mechanism_rows"]
+__all__ = ["MOST_ROWS", "constant_rows", "mechanism_rows"]

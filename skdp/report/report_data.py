@@ -13,10 +13,11 @@ import skdp
 from skdp._checks.leaks import CLASSES, SEED, UNKNOWN, Leak, leaks_of
 from skdp._checks.protocols import is_private
 from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, flatten, get_epsilon
+from skdp.accounting.events.kinds import law_of
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.ledger.report import describe
 from skdp.report.price import Priced, guess_at, guess_by_profile, price_of
-from skdp.report.release_table import constant_rows, law_of, mechanism_rows
+from skdp.report.release_table import constant_rows, mechanism_rows
 from skdp.report.values import is_hidden, number, one_line, shown
 
 SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 1

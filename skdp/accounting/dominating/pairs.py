@@ -35,6 +35,7 @@ from scipy.special import betainc
 
 from skdp._typing import Doubles
 
+from ..events.kinds import kind_of
 from ..events.noise_events import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
@@ -78,8 +79,6 @@ __all__ = [
 
 Directions = tuple[LossAtoms, ...]
 
-_ADDITIVE = (GaussianDpEvent, LaplaceDpEvent, DiscreteLaplaceDpEvent, DiscreteGaussianDpEvent)
-_STATEMENTS = (EpsilonDeltaDpEvent, ExponentialMechanismDpEvent, RandomizedResponseDpEvent)
 COPIES_TAIL = 1e-24
 """Of the number of copies of a record in a sample: what is beyond counts as revealed."""
 
@@ -115,21 +114,19 @@ def name_of(event: DpEvent) -> str:
 def is_priced(event: DpEvent) -> bool:
     """Whether an event has a pair here, or a Rényi divergence, under one adjacency or another."""
     if isinstance(event, SampledWithReplacementDpEvent):
-        return isinstance(event.event, _ADDITIVE)
+        return kind_of(event.event).pair == "noise"
     inner = sampled_form(event)[2]
-    known = (*_ADDITIVE, *_STATEMENTS, MixtureOfGaussiansDpEvent)
-    whole = (TruncatedSubsampledGaussianDpEvent, RandomAllocationDpEvent)
-    return isinstance(inner, known) or isinstance(event, whole)
+    if inner is not event:
+        return kind_of(inner).pair in ("noise", "statement", "mixture")
+    return bool(kind_of(event).pair) or kind_of(event).form == "others"
 
 
 def adjacency_refusal(event: DpEvent, replace_one: bool) -> str | None:
     """Why an event has no price under an adjacency, without a remedy; None if it has one."""
+    known = {kind_of(event).adjacency, kind_of(sampled_form(event)[2]).adjacency}
     if replace_one:
-        allocated = isinstance(event, RandomAllocationDpEvent)
-        return "under adjacency='zero_out' or 'add_remove' alone" if allocated else None
-    kind, _, inner = sampled_form(event)
-    fixed = kind == "fixed" or isinstance(event, SampledWithReplacementDpEvent)
-    return "under adjacency='replace_one' alone" if fixed or isinstance(inner, RandomizedResponseDpEvent) else None
+        return "under adjacency='zero_out' or 'add_remove' alone" if "add_remove" in known else None
+    return "under adjacency='replace_one' alone" if "replace_one" in known else None
 
 
 def pair_refusal(event: DpEvent) -> str | None:
@@ -290,13 +287,13 @@ def dominating(event: DpEvent, replace_one: bool, order: float = 1.0) -> Directi
             return (both.fixed_sample(share) if kind == "fixed" else both,)
         removed = gaussian_mixture(parts, order=order)
         return removed, removed.reversed()
-    base = _shifted(inner, 2 if replace_one else 1, order) if isinstance(inner, _ADDITIVE) else _stated(inner)
+    base = _shifted(inner, 2 if replace_one else 1, order) if kind_of(inner).pair == "noise" else _stated(inner)
     if kind == "all":
         return (base,)
     if kind == "fixed":
         return (base.fixed_sample(share),)
     if not replace_one:
         return base.sampled_with(share), base.sampled_without(share)
-    if isinstance(inner, _ADDITIVE):
+    if kind_of(inner).pair == "noise":
         return (_replaced_in_poisson(inner, share, order),)
     return (base.drawn_unseen(share),)

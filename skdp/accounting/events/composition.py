@@ -1,19 +1,17 @@
-"""How events combine: `compose` joins them, `flatten` lists the basic releases they consist of."""
+"""How events combine: `compose` joins them, `flatten` lists the basic releases they consist of.
+
+`group_event` and `of_parts` make of a composition what follows from its parts.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, cast
 
-from .noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-)
-from .sampling_events import RandomAllocationDpEvent, SampledWithReplacementDpEvent, TruncatedSubsampledGaussianDpEvent
+from .kinds import EVENT_KINDS, kind_of
+from .sampling_events import SampledWithReplacementDpEvent
 from .specifications import (
     ComposedDpEvent,
     DpEvent,
@@ -30,7 +28,7 @@ from .specifications import (
     resolve,
 )
 
-__all__ = ["MOST_RELEASES", "compose", "flatten"]
+__all__ = ["MOST_RELEASES", "compose", "flatten", "group_event", "of_parts"]
 
 # Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
@@ -120,39 +118,10 @@ def _simplify_worst(event: WorstOfDpEvent) -> DpEvent:
     return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
 
 
-def _simplify_allocation(event: RandomAllocationDpEvent) -> DpEvent:
-    """An allocation in its simplest form: what `rdp.allocation` proves to cost no less.
-
-    Several steps of a record are one each of as many equal parts of all steps.
-    """
-    if event.num_selected == 0:
-        return NoOpDpEvent()
-    if event.num_selected == event.num_steps:
-        return SelfComposedDpEvent(GaussianDpEvent(event.noise_multiplier), event.num_selected)
-    if event.num_selected == 1:
-        return event
-    part = RandomAllocationDpEvent(event.noise_multiplier, event.num_steps // event.num_selected)
-    return SelfComposedDpEvent(part, event.num_selected)
-
-
 def _simplify_other(event: DpEvent) -> DpEvent:
-    """An event of `noise_events` or `sampling_events` in its simplest equal form."""
-    if isinstance(event, RandomizedResponseDpEvent):
-        if event.num_buckets == 1 or event.noise_parameter == 1.0:
-            return NoOpDpEvent()
-        return NonPrivateDpEvent() if event.noise_parameter == 0.0 else event
-    if isinstance(event, (DiscreteLaplaceDpEvent, DiscreteGaussianDpEvent)):
-        return event if event.sensitivity > 0 else NoOpDpEvent()
-    if isinstance(event, ExponentialMechanismDpEvent):
-        return event if event.epsilon > 0.0 else NoOpDpEvent()
-    if isinstance(event, MixtureOfGaussiansDpEvent):
-        moved = any(c > 0.0 and p > 0.0 for c, p in zip(event.sensitivities, event.sampling_probs, strict=True))
-        return event if moved else NoOpDpEvent()
-    if isinstance(event, TruncatedSubsampledGaussianDpEvent):
-        return event if event.sampling_probability > 0.0 and event.truncated_batch_size > 0 else NoOpDpEvent()
-    if isinstance(event, RandomAllocationDpEvent):
-        return _simplify_allocation(event)
-    return event
+    """An event without parts in its simplest equal form."""
+    simplest = kind_of(event).simplest
+    return event if simplest is None else simplest(event)
 
 
 def _simplify_with_replacement(event: SampledWithReplacementDpEvent) -> DpEvent:
@@ -225,3 +194,40 @@ def _check_count(event: DpEvent, count: int) -> None:
             f"count: {type(event).__name__} about 10^{math.log10(count):.1f} times in all is not priced; make at most "
             f"10^{math.log10(MOST_RELEASES):.0f} releases of a kind."
         )
+
+
+def of_parts(event: DpEvent, change: Callable[[DpEvent], DpEvent | None]) -> DpEvent | None:
+    """An event with `change` made to each of its parts; None if it has none, or one of them has no change."""
+    whole: Any = event
+    if hasattr(event, "events"):
+        parts = tuple(change(part) for part in whole.events)
+        return None if None in parts else cast(DpEvent, replace(whole, events=parts))
+    changed = change(whole.event) if hasattr(event, "event") else None
+    return None if changed is None else cast(DpEvent, replace(whole, event=changed))
+
+
+def group_event(event: DpEvent, k: int) -> DpEvent | None:
+    """The event whose price for one record is that of `event` for a group of k; see `groups`, with proofs.
+
+    Parameters
+    ----------
+    event : DpEvent
+        Of a type in this package.
+    k : int
+        Records in which neighbours differ, 1 or more.
+
+    Returns
+    -------
+    DpEvent or None
+        None where no event says it.
+    """
+    if k == 1:
+        return event
+    if type(event) not in EVENT_KINDS:
+        return None
+    if isinstance(event, PoissonSampledDpEvent) and event.sampling_probability in (0.0, 1.0):
+        return group_event(event.event if event.sampling_probability == 1.0 else NoOpDpEvent(), k)
+    kind = kind_of(event)
+    if kind.grouped is not None:
+        return kind.grouped(event, k)
+    return of_parts(event, lambda part: group_event(part, k)) if kind.sample is None else None

@@ -1,4 +1,4 @@
-"""What an event is for groups of several records, where that is an event again.
+"""What a release is for groups of several records, where that is an event again; `kinds` says which of these holds.
 
 Neighbours of a group of k differ in k records. A sum moves by at most k C, so noise counts as divided by k (of the
 Gaussian, the Laplace, both discrete ones and the nodes of a tree). On a Poisson sample each of the k is drawn on its
@@ -22,37 +22,24 @@ the second k rho alpha: in all k^2 rho alpha.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from .noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-)
+from .noise_events import MixtureOfGaussiansDpEvent
 from .specifications import (
-    ComposedDpEvent,
     DpEvent,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
-    LaplaceDpEvent,
     NonPrivateDpEvent,
-    NoOpDpEvent,
     PoissonSampledDpEvent,
-    RepeatAndSelectDpEvent,
-    SelfComposedDpEvent,
-    WorstOfDpEvent,
-    ZCDpEvent,
 )
 
-__all__ = ["MOST_IN_GROUP", "group_event"]
+__all__ = [
+    "MOST_IN_GROUP", "integers_of_group", "mixture_of_group", "noise_of_group", "sample_of_group", "statement_of_group",
+]  # fmt: skip
 
 MOST_IN_GROUP = 1000
 """Most records of a group: beyond, a binomial mixture has too many parts."""
@@ -62,10 +49,9 @@ _MOST_PARTS = 1000
 _FAINT = 1e-300
 _LEAST_NOISE = 1e-100
 
-Grouped = Callable[[Any, int], DpEvent | None]
 
-
-def _noise(event: Any, k: int) -> DpEvent:
+def noise_of_group(event: Any, k: int) -> DpEvent:
+    """A sum moves k times as far; without a guarantee where so little noise has no event."""
     noise = event.noise_multiplier / k
     if noise < _LEAST_NOISE:
         return NonPrivateDpEvent()
@@ -73,12 +59,14 @@ def _noise(event: Any, k: int) -> DpEvent:
     return grouped
 
 
-def _integers(event: Any, k: int) -> DpEvent | None:
+def integers_of_group(event: Any, k: int) -> DpEvent | None:
+    """The same of a sum of integers."""
     moved = event.sensitivity * k
     return replace(event, sensitivity=moved) if moved <= _MOST_SENSITIVE else None
 
 
-def _stated(event: EpsilonDeltaDpEvent, k: int) -> DpEvent:
+def statement_of_group(event: EpsilonDeltaDpEvent, k: int) -> DpEvent:
+    """What follows along a chain of k neighbours."""
     if event.delta == 0.0:
         return EpsilonDeltaDpEvent(k * event.epsilon, 0.0)
     if event.epsilon * k > 700.0:
@@ -92,17 +80,17 @@ def _mixture(noise: float, parts: dict[float, float]) -> DpEvent:
     return MixtureOfGaussiansDpEvent(noise, tuple(kept), tuple(kept.values()))
 
 
-def _sampled(event: PoissonSampledDpEvent, k: int) -> DpEvent | None:
-    """The number of records of the group in the sample is binomial."""
+def sample_of_group(event: PoissonSampledDpEvent, k: int) -> DpEvent | None:
+    """The number of records of the group in the sample, of a share above 0 and below 1, is binomial."""
     q, inner = event.sampling_probability, event.event
-    if not isinstance(inner, GaussianDpEvent) or not 0.0 < q < 1.0:
-        return None if 0.0 < q < 1.0 else group_event(inner if q == 1.0 else NoOpDpEvent(), k)
+    if not isinstance(inner, GaussianDpEvent):
+        return None
     j = np.arange(k + 1.0)
     logs = gammaln(k + 1.0) - gammaln(j + 1.0) - gammaln(k - j + 1.0) + j * math.log(q) + (k - j) * math.log1p(-q)
     return _mixture(inner.noise_multiplier, dict(enumerate(np.exp(logs).tolist())))
 
 
-def _several(event: MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
+def mixture_of_group(event: MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
     """The sum of the sensitivities of k records, each drawn on its own."""
     total = {0.0: 1.0}
     for _ in range(k):
@@ -115,55 +103,3 @@ def _several(event: MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
             return None
         total = grown
     return _mixture(event.standard_deviation, total)
-
-
-def _of_one(event: Any, k: int) -> DpEvent | None:
-    inner = group_event(event.event, k)
-    return None if inner is None else replace(event, event=inner)
-
-
-def _of_many(event: Any, k: int) -> DpEvent | None:
-    parts = [group_event(part, k) for part in event.events]
-    return None if None in parts else replace(event, events=tuple(parts))
-
-
-_GROUPED: dict[type[DpEvent], Grouped] = {
-    NoOpDpEvent: lambda event, k: event,
-    NonPrivateDpEvent: lambda event, k: event,
-    GaussianDpEvent: _noise,
-    LaplaceDpEvent: _noise,
-    SingleEpochTreeAggregationDpEvent: _noise,
-    DiscreteLaplaceDpEvent: _integers,
-    DiscreteGaussianDpEvent: _integers,
-    EpsilonDeltaDpEvent: _stated,
-    ExponentialMechanismDpEvent: lambda event, k: ExponentialMechanismDpEvent(k * event.epsilon),
-    ZCDpEvent: lambda event, k: ZCDpEvent(k * k * event.rho) if event.xi == 0.0 else None,
-    RandomizedResponseDpEvent: SelfComposedDpEvent,
-    PoissonSampledDpEvent: _sampled,
-    MixtureOfGaussiansDpEvent: _several,
-    SelfComposedDpEvent: _of_one,
-    RepeatAndSelectDpEvent: _of_one,
-    ComposedDpEvent: _of_many,
-    WorstOfDpEvent: _of_many,
-}
-
-
-def group_event(event: DpEvent, k: int) -> DpEvent | None:
-    """The event whose price for one record is that of `event` for a group of k.
-
-    Parameters
-    ----------
-    event : DpEvent
-        Of a type in this package.
-    k : int
-        Records in which neighbours differ, 1 or more.
-
-    Returns
-    -------
-    DpEvent or None
-        None where no event says it.
-    """
-    if k == 1:
-        return event
-    grouped = _GROUPED.get(type(event))
-    return None if grouped is None else grouped(event, k)

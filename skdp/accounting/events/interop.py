@@ -9,27 +9,10 @@ import inspect
 from dataclasses import fields
 from typing import Any, cast
 
-from . import noise_events, sampling_events
-from . import specifications as events
+from .kinds import BY_NAME, kind_of
 from .specifications import ComposedDpEvent, DpEvent, show
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
-
-_MODULES = (events, noise_events, sampling_events)
-_OURS = {
-    name: each
-    for module in _MODULES
-    for name, each in vars(module).items()
-    if isinstance(each, type) and issubclass(each, DpEvent) and each is not DpEvent
-}
-# What dp-accounting 0.6.0 does not have, and what may stand in its place there: it costs as much or more.
-_SUBSTITUTES = {
-    "EpsilonDeltaDpEvent": "compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
-    "WorstOfDpEvent": "give the costliest of its events",
-    "DiscreteGaussianDpEvent": "give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
-    "ExponentialMechanismDpEvent": "give ZCDpEvent(epsilon**2 / 8)",
-    "RandomAllocationDpEvent": "give SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
-}
 
 
 def _other(caller: str) -> Any:
@@ -42,7 +25,7 @@ def _other(caller: str) -> Any:
 
 def _counterpart(other: Any, name: str) -> Any:
     """The class of that name in the version that is installed, if it has the fields of ours; None elsewhere."""
-    theirs, ours = getattr(other, name, None), _OURS.get(name)
+    theirs, ours = getattr(other, name, None), BY_NAME.get(name)
     if ours is None or not isinstance(theirs, type):
         return None
     same = set(inspect.signature(theirs).parameters) == {field.name for field in fields(cast(Any, ours))}
@@ -66,8 +49,8 @@ def to_dp_accounting(event: DpEvent) -> Any:
     other = _other("to_dp_accounting")
     name = type(event).__name__
     theirs = _counterpart(other, name)
-    if theirs is None or type(event) is not _OURS[name]:
-        remedy = _SUBSTITUTES.get(name, "give an event of skdp.accounting, or what dominates this one")
+    if theirs is None or type(event) is not BY_NAME[name]:
+        remedy = kind_of(event).substitute or "give an event of skdp.accounting, or what dominates this one"
         raise TypeError(f"event={event!r} has no counterpart in dp-accounting; {remedy}.")
     if isinstance(event, ComposedDpEvent):
         return other.ComposedDpEvent([to_dp_accounting(part) for part in event.events])
@@ -100,7 +83,7 @@ def from_dp_accounting(event: Any) -> DpEvent:
         )
     if name == "ComposedDpEvent":
         return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))
-    ours: Any = _OURS[name]
+    ours: Any = BY_NAME[name]
     values = {field.name: getattr(event, field.name) for field in fields(ours)}
     if "event" in values:
         values["event"] = from_dp_accounting(values["event"])

@@ -13,33 +13,9 @@ from typing import NamedTuple
 
 from skdp.exceptions import BudgetExceededError
 
-from ..events.composition import MOST_RELEASES
-from ..events.noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    ExponentialMechanismDpEvent,
-    MixtureOfGaussiansDpEvent,
-    RandomizedResponseDpEvent,
-    SingleEpochTreeAggregationDpEvent,
-)
-from ..events.sampling_events import (
-    RandomAllocationDpEvent,
-    SampledWithReplacementDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
-)
-from ..events.specifications import (
-    ComposedDpEvent,
-    DpEvent,
-    EpsilonDeltaDpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    PoissonSampledDpEvent,
-    RepeatAndSelectDpEvent,
-    SampledWithoutReplacementDpEvent,
-    SelfComposedDpEvent,
-    WorstOfDpEvent,
-    ZCDpEvent,
-)
+from ..events.composition import MOST_RELEASES, of_parts
+from ..events.kinds import kind_of
+from ..events.specifications import DpEvent, GaussianDpEvent
 from ..methods import check_epsilon, refusal
 from ..releases import Releases, releases
 from .charges import Charge, joint_price, methods_for
@@ -219,28 +195,6 @@ _AIM = 1.0004  # how far beyond a guess it looks, so that the bracket closes fro
 _QUICK = 8  # steps
 
 
-# The field that holds the noise, the power of it by which it grows, and its range.
-_SCALED: dict[type[DpEvent], tuple[str, float, float, float]] = {
-    GaussianDpEvent: ("noise_multiplier", 1.0, 1e-100, 1e100),
-    LaplaceDpEvent: ("noise_multiplier", 1.0, 1e-100, 1e100),
-    SingleEpochTreeAggregationDpEvent: ("noise_multiplier", 1.0, 1e-100, 1e100),
-    TruncatedSubsampledGaussianDpEvent: ("noise_multiplier", 1.0, 1e-100, 1e100),
-    RandomAllocationDpEvent: ("noise_multiplier", 1.0, 1e-100, 1e100),
-    MixtureOfGaussiansDpEvent: ("standard_deviation", 1.0, 1e-100, 1e100),
-    DiscreteGaussianDpEvent: ("standard_deviation", 1.0, 0.01, 1e9),
-    DiscreteLaplaceDpEvent: ("noise_parameter", -1.0, 1e-9, 1e9),
-    EpsilonDeltaDpEvent: ("epsilon", -1.0, 0.0, 1e300),
-    ExponentialMechanismDpEvent: ("epsilon", -1.0, 0.0, 1e300),
-}
-_WRAPPING = (
-    PoissonSampledDpEvent,
-    SampledWithoutReplacementDpEvent,
-    SampledWithReplacementDpEvent,
-    RepeatAndSelectDpEvent,
-    SelfComposedDpEvent,
-)
-
-
 class Affordable(NamedTuple):
     """What the next charge may cost.
 
@@ -269,22 +223,10 @@ def scale_noise(event: DpEvent, factor: float) -> DpEvent:
     -------
     DpEvent
     """
-    scaled = _SCALED.get(type(event))
+    scaled = kind_of(event).scaled
     if scaled is not None:
-        name, power, low, high = scaled
-        value: float = getattr(event, name) * factor**power
-        return replace(event, **{name: min(max(value, low), high)})
-    if isinstance(event, RandomizedResponseDpEvent):
-        # a lie is factor times as probable, as against the truth
-        lie = event.noise_parameter * factor
-        return replace(event, noise_parameter=lie / (1.0 - event.noise_parameter + lie))
-    if isinstance(event, ZCDpEvent):
-        return replace(event, rho=event.rho / factor**2, xi=event.xi / factor**2)
-    if isinstance(event, ComposedDpEvent | WorstOfDpEvent):
-        return replace(event, events=tuple(scale_noise(part, factor) for part in event.events))
-    if isinstance(event, _WRAPPING):
-        return replace(event, event=scale_noise(event.event, factor))
-    return event
+        return scaled(event, factor)
+    return of_parts(event, lambda part: scale_noise(part, factor)) or event
 
 
 def _least_factor(load: Callable[[float], float], already: float) -> float | None:

@@ -14,18 +14,8 @@ from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
-from ..events.sampling_events import (
-    RandomAllocationDpEvent,
-    SampledWithReplacementDpEvent,
-    TruncatedSubsampledGaussianDpEvent,
-)
-from ..events.specifications import (
-    ComposedDpEvent,
-    DpEvent,
-    PoissonSampledDpEvent,
-    SampledWithoutReplacementDpEvent,
-    SelfComposedDpEvent,
-)
+from ..events.kinds import kind_of
+from ..events.specifications import ComposedDpEvent, DpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 
 __all__ = ["ReportRows", "as_html", "as_text", "describe", "entry_rows", "parameter_lines", "sampling_of", "to_digits"]
 
@@ -80,16 +70,9 @@ def sampling_of(event: DpEvent) -> str:
     -------
     str
     """
-    if isinstance(event, PoissonSampledDpEvent):
-        return f"Poisson({event.sampling_probability:.6g})"
-    if isinstance(event, SampledWithoutReplacementDpEvent):
-        return f"{event.sample_size} of {event.source_dataset_size}"
-    if isinstance(event, SampledWithReplacementDpEvent):
-        return f"{event.sample_size} of {event.source_dataset_size}, with replacement"
-    if isinstance(event, TruncatedSubsampledGaussianDpEvent):
-        return f"Poisson({event.sampling_probability:.6g}), at most {event.truncated_batch_size}"
-    if isinstance(event, RandomAllocationDpEvent):
-        return f"{event.num_selected} of {event.num_steps} steps"
+    sample = kind_of(event).sample
+    if sample is not None:
+        return sample(event).short
     parts = event.events if isinstance(event, ComposedDpEvent) else (getattr(event, "event", None),)
     found = {sampling_of(part): None for part in parts if isinstance(part, DpEvent)}
     return ", ".join(found) or "none"

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from ..events import noise_events, sampling_events
-from ..events import specifications as events
+from ..events.kinds import BY_NAME
 from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency
 from .charges import ENTRY_KINDS, Charge, Terms, check_text, plain_parameters
@@ -33,13 +32,6 @@ __all__ = [
 
 JSON_SCHEMA = 3
 """Of the JSON; no other one is read."""
-
-_KNOWN: dict[str, type[DpEvent]] = {
-    name: each
-    for module in (events, noise_events, sampling_events)
-    for name, each in vars(module).items()
-    if isinstance(each, type) and issubclass(each, DpEvent) and each is not DpEvent
-}
 
 
 def _plain(value: Any) -> Any:
@@ -64,7 +56,7 @@ def event_to_dict(event: DpEvent) -> dict[str, Any]:
     """
     event = resolve(event)
     name = type(event).__name__
-    if _KNOWN.get(name) is not type(event):
+    if BY_NAME.get(name) is not type(event):
         raise TypeError(f"event={event!r} cannot be written as JSON; use the events of skdp.accounting.")
     content = {"inner" if f.name == "event" else f.name: _plain(getattr(event, f.name)) for f in fields(event)}
     return {"event": name, **content}
@@ -91,14 +83,14 @@ def event_from_dict(content: Any) -> DpEvent:
         Its constructor checks every field.
     """
     name = content.get("event") if isinstance(content, dict) else None
-    if not isinstance(name, str) or name not in _KNOWN:
+    if not isinstance(name, str) or name not in BY_NAME:
         raise ValueError(f"event={name!r} is not known; use a log written by to_json of this version.")
     given = {"event" if key == "inner" else key: _read(value) for key, value in content.items() if key != "event"}
-    known = {field.name for field in fields(_KNOWN[name])}
+    known = {field.name for field in fields(BY_NAME[name])}
     if set(given) - known:
         raise ValueError(f"event={name!r} has no field {sorted(set(given) - known)[0]!r}; use a log by to_json.")
     try:
-        return _KNOWN[name](**given)
+        return BY_NAME[name](**given)
     except TypeError as error:
         raise ValueError(f"event={name!r} cannot be read ({error}); use a log written by to_json.") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from ..events.kinds import FORMS
 from ..events.noise_events import ExponentialMechanismDpEvent
 from ..formulas.numeric import least_delta
 from ..formulas.response import randomised_response_delta, randomised_response_epsilon
@@ -24,17 +25,12 @@ from .tilting import find_tilt
 
 __all__ = [
     "FINE",
-    "PLD_KINDS",
     "check_kinds",
     "closed_epsilon",
     "least_with_renyi",
     "pld_delta",
     "pld_epsilon",
 ]
-
-PLD_KINDS = (
-    "gaussian", "sampled", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected", "others",
-)  # fmt: skip
 
 FINE = 2e-6  # relative error of epsilon aimed at
 _PROFILE = 1e-5  # relative error of the profile of one try
@@ -70,7 +66,7 @@ def least_with_renyi(value: float, found: Releases, delta: float, replace_one: b
 
 def check_kinds(found: Releases) -> None:
     """Raise if there are releases that have no price by privacy loss distributions."""
-    strange = [kind for kind in found.kinds if kind not in PLD_KINDS]
+    strange = [kind for kind in found.kinds if "pld" not in FORMS[kind].methods]
     if strange:
         raise TypeError(f"method='pld' has no price for {', '.join(strange)}; use method='rdp'.")
 

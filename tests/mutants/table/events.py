@@ -7,13 +7,13 @@ from paths import (
     CELLS_OF_PAIRS,
     DISCRETE_PAIRS,
     EVENT_CURVES,
+    EVENT_KINDS,
     GROUPED_PROFILES,
     GROUPS_OF_RECORDS,
     NOISE_EVENTS,
     NOISE_PAIRS,
     OTHER_RENYI,
     PAIRS_OF_EVENTS,
-    SIMPLIFY,
     STATEMENTS,
 )
 
@@ -138,13 +138,13 @@ MUTANTS = [
     ),
     mutant(
         "several steps of a record allocated as one",
-        (SIMPLIFY, "event.num_steps // event.num_selected)", "event.num_steps)"),
+        (EVENT_KINDS, "event.num_steps // event.num_selected)", "event.num_steps)"),
         tests=DOMINATING,
         select="allocation",
     ),
     mutant(
         "an allocation priced once",
-        (SIMPLIFY, "    return SelfComposedDpEvent(part, event.num_selected)\n", "    return part\n"),
+        (EVENT_KINDS, "    return SelfComposedDpEvent(part, event.num_selected)\n", "    return part\n"),
         tests=DOMINATING,
         select="allocation",
     ),
@@ -242,7 +242,7 @@ MUTANTS = [
     ),
     mutant(
         "k times rho for groups of k",
-        (GROUPS_OF_RECORDS, "ZCDpEvent(k * k * event.rho)", "ZCDpEvent(k * event.rho)"),
+        (EVENT_KINDS, "ZCDpEvent(k * k * event.rho)", "ZCDpEvent(k * event.rho)"),
         tests="curves",
         select="groups",
     ),

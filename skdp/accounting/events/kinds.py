@@ -1,0 +1,346 @@
+"""One table of kinds: a row for each type of event, and one for each form in which methods read a release.
+
+What is said of one kind of release stands in its row: everything that lists kinds reads this table. What takes
+compositions, samples and selections apart knows these by name; no new event is added there. The laws of noise, by which
+pairs are made, are in `dominating.noise`, Rényi divergences with a formula of their own in `rdp.others`; a test holds
+them to this table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from .groups import integers_of_group, mixture_of_group, noise_of_group, sample_of_group, statement_of_group
+from .noise_events import (
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
+    ExponentialMechanismDpEvent,
+    MixtureOfGaussiansDpEvent,
+    RandomizedResponseDpEvent,
+    SingleEpochTreeAggregationDpEvent,
+)
+from .sampling_events import RandomAllocationDpEvent, SampledWithReplacementDpEvent, TruncatedSubsampledGaussianDpEvent
+from .specifications import (
+    ComposedDpEvent,
+    DpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NonPrivateDpEvent,
+    NoOpDpEvent,
+    PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SampledWithoutReplacementDpEvent,
+    SelfComposedDpEvent,
+    WorstOfDpEvent,
+    ZCDpEvent,
+)
+
+__all__ = ["BY_NAME", "EVENT_KINDS", "FORMS", "Form", "Kind", "Sample", "kind_of", "law_of"]
+
+
+class Sample(NamedTuple):
+    """Who takes part: the share of all records, in words, and in short as in a ledger."""
+
+    share: float
+    rows: str
+    short: str
+
+
+class Kind(NamedTuple):
+    """What is known of one type of event.
+
+    Attributes
+    ----------
+    event : type of DpEvent
+    form : str
+        Which of `FORMS` holds it, where it is not sampled; empty of what is taken apart first.
+    words : str
+        What it is, for people; empty of what is shown by its parts.
+    note : callable
+        Its figures, for people.
+    pair : {"", "noise", "statement", "mixture", "whole"}
+        By what its dominating pair is made: a law of additive noise, which may be on any sample; what is known of
+        neighbours, or a mixture, which may be on all samples but those with replacement; a code of its own; nothing.
+    adjacency : {"", "replace_one", "add_remove"}
+        The only one under which it has a price, if there is one only.
+    sample : callable or None
+        Who takes part, if not every record does.
+    simplest : callable or None
+        The event in its simplest equal form.
+    grouped : callable or None
+        The event for groups of so many records, or None; without it compositions are made of what their parts are, and
+        anything else is priced by a bound on its profile.
+    scaled : callable or None
+        The event with so many times the noise.
+    substitute : str
+        What stands in for it in dp-accounting 0.6.0, which does not have it, and costs as much or more.
+    """
+
+    event: type[DpEvent]
+    form: str = "others"
+    words: str = ""
+    note: Callable[[Any], str] = lambda event: ""
+    pair: str = ""
+    adjacency: str = ""
+    sample: Callable[[Any], Sample] | None = None
+    simplest: Callable[[Any], DpEvent] | None = None
+    grouped: Callable[[Any, int], DpEvent | None] | None = None
+    scaled: Callable[[Any, float], DpEvent] | None = None
+    substitute: str = ""
+
+
+class Form(NamedTuple):
+    """How methods read a release: the event as messages name it, empty if the event says so itself; who prices it."""
+
+    name: str
+    methods: tuple[str, ...]
+
+
+_STATEMENTS = ("pld", "rdp", "optimal_exact", "optimal", "strong", "naive")
+_APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
+
+FORMS = {
+    "gaussian": Form("GaussianDpEvent", (*_STATEMENTS, "moments", *_APPROXIMATIONS)),
+    "sampled": Form("PoissonSampledDpEvent of GaussianDpEvent", (*_STATEMENTS, "moments", *_APPROXIMATIONS)),
+    "laplace": Form("LaplaceDpEvent", (*_STATEMENTS, "moments")),
+    "epsilon_delta": Form("EpsilonDeltaDpEvent", (*_STATEMENTS, "moments")),
+    "zcdp": Form("ZCDpEvent", ("rdp",)),
+    "without_replacement": Form("SampledWithoutReplacementDpEvent of GaussianDpEvent", (*_STATEMENTS, "gdp")),
+    "sampled_pure": Form("", _STATEMENTS),
+    "selected": Form("RepeatAndSelectDpEvent", ("pld", "rdp")),
+    "others": Form("", ("pld", "rdp")),
+}
+"""The fields of `Releases` that hold releases, in their order."""
+
+
+def _if(matters: Callable[[Any], bool]) -> Callable[[Any], DpEvent]:
+    """The event where it matters, nothing elsewhere."""
+    return lambda event: event if matters(event) else NoOpDpEvent()
+
+
+def _simplest_response(event: RandomizedResponseDpEvent) -> DpEvent:
+    if event.num_buckets == 1 or event.noise_parameter == 1.0:
+        return NoOpDpEvent()
+    return NonPrivateDpEvent() if event.noise_parameter == 0.0 else event
+
+
+def _simplest_allocation(event: RandomAllocationDpEvent) -> DpEvent:
+    """An allocation in its simplest form: what `rdp.allocation` proves to cost no less.
+
+    Several steps of a record are one each of as many equal parts of all steps.
+    """
+    if event.num_selected == 0:
+        return NoOpDpEvent()
+    if event.num_selected == event.num_steps:
+        return SelfComposedDpEvent(GaussianDpEvent(event.noise_multiplier), event.num_selected)
+    if event.num_selected == 1:
+        return event
+    part = RandomAllocationDpEvent(event.noise_multiplier, event.num_steps // event.num_selected)
+    return SelfComposedDpEvent(part, event.num_selected)
+
+
+def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, float], DpEvent]:
+    """By the field that holds the noise, the power of it by which it grows, and its range."""
+
+    def scaled(event: Any, factor: float) -> DpEvent:
+        value: float = getattr(event, name) * factor**power
+        louder: DpEvent = replace(event, **{name: min(max(value, low), high)})
+        return louder
+
+    return scaled
+
+
+def _scaled_response(event: RandomizedResponseDpEvent, factor: float) -> DpEvent:
+    """A lie is `factor` times as probable, as against the truth."""
+    lie = event.noise_parameter * factor
+    return replace(event, noise_parameter=lie / (1.0 - event.noise_parameter + lie))
+
+
+_BY_MULTIPLIER = _scale("noise_multiplier", 1.0, 1e-100, 1e100)
+_BY_EPSILON = _scale("epsilon", -1.0, 0.0, 1e300)
+
+
+def law_of(event: RepeatAndSelectDpEvent) -> str:
+    """Name of the law of the number of tries."""
+    if event.shape == math.inf:
+        return "Poisson"
+    return {0.0: "logarithmic", 1.0: "geometric"}.get(event.shape, f"negative binomial ({event.shape:g})")
+
+
+_ROWS = (
+    Kind(NoOpDpEvent, "", grouped=lambda event, k: event),
+    Kind(NonPrivateDpEvent, "non_private", "a release without a guarantee", grouped=lambda event, k: event),
+    Kind(
+        GaussianDpEvent,
+        "gaussian",
+        "Gaussian noise",
+        pair="noise",
+        grouped=noise_of_group,
+        scaled=_BY_MULTIPLIER,
+    ),
+    Kind(
+        SingleEpochTreeAggregationDpEvent,
+        "gaussian",
+        "Gaussian noise in the nodes of trees",
+        lambda event: f"at most {event.height} nodes move with a row",
+        grouped=noise_of_group,
+        scaled=_BY_MULTIPLIER,
+    ),
+    Kind(
+        LaplaceDpEvent,
+        "laplace",
+        "Laplace noise",
+        pair="noise",
+        grouped=noise_of_group,
+        scaled=_BY_MULTIPLIER,
+    ),
+    Kind(
+        EpsilonDeltaDpEvent,
+        "epsilon_delta",
+        "a release known by its epsilon and delta",
+        lambda event: f"epsilon {event.epsilon:g}, delta {event.delta:g}",
+        pair="statement",
+        grouped=statement_of_group,
+        scaled=_BY_EPSILON,
+        substitute="compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
+    ),
+    Kind(
+        ZCDpEvent,
+        "zcdp",
+        "a release known by its concentrated privacy",
+        lambda event: f"rho {event.rho:g}, xi {event.xi:g}",
+        grouped=lambda event, k: ZCDpEvent(k * k * event.rho) if event.xi == 0.0 else None,
+        scaled=lambda event, factor: replace(event, rho=event.rho / factor**2, xi=event.xi / factor**2),
+    ),
+    Kind(
+        DiscreteLaplaceDpEvent,
+        words="discrete Laplace noise",
+        note=lambda event: f"parameter {event.noise_parameter:g}, sensitivity {event.sensitivity}",
+        pair="noise",
+        simplest=_if(lambda event: event.sensitivity > 0),
+        grouped=integers_of_group,
+        scaled=_scale("noise_parameter", -1.0, 1e-9, 1e9),
+    ),
+    Kind(
+        DiscreteGaussianDpEvent,
+        words="discrete Gaussian noise",
+        note=lambda event: f"standard deviation {event.standard_deviation:g}, sensitivity {event.sensitivity}",
+        pair="noise",
+        simplest=_if(lambda event: event.sensitivity > 0),
+        grouped=integers_of_group,
+        scaled=_scale("standard_deviation", 1.0, 0.01, 1e9),
+        substitute="give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
+    ),
+    Kind(
+        ExponentialMechanismDpEvent,
+        words="an exponential mechanism",
+        note=lambda event: f"epsilon {event.epsilon:g}",
+        pair="statement",
+        simplest=_if(lambda event: event.epsilon > 0.0),
+        grouped=lambda event, k: ExponentialMechanismDpEvent(k * event.epsilon),
+        scaled=_BY_EPSILON,
+        substitute="give ZCDpEvent(epsilon**2 / 8)",
+    ),
+    Kind(
+        RandomizedResponseDpEvent,
+        words="randomised response",
+        note=lambda e: f"a random one of {e.num_buckets} buckets with probability {e.noise_parameter:g}",
+        pair="statement",
+        adjacency="replace_one",
+        simplest=_simplest_response,
+        grouped=SelfComposedDpEvent,
+        scaled=_scaled_response,
+    ),
+    Kind(
+        MixtureOfGaussiansDpEvent,
+        words="Gaussian noise, with sensitivities drawn at random",
+        note=lambda e: f"standard deviation {e.standard_deviation:g}, sensitivities up to {max(e.sensitivities):g}",
+        pair="mixture",
+        simplest=_if(
+            lambda e: any(c > 0.0 and p > 0.0 for c, p in zip(e.sensitivities, e.sampling_probs, strict=True))
+        ),
+        grouped=mixture_of_group,
+        scaled=_scale("standard_deviation", 1.0, 1e-100, 1e100),
+    ),
+    Kind(
+        TruncatedSubsampledGaussianDpEvent,
+        words="Gaussian noise",
+        pair="whole",
+        sample=lambda event: Sample(
+            event.sampling_probability,
+            f"a Poisson sample, at most {event.truncated_batch_size} of it",
+            f"Poisson({event.sampling_probability:.6g}), at most {event.truncated_batch_size}",
+        ),
+        simplest=_if(lambda event: event.sampling_probability > 0.0 and event.truncated_batch_size > 0),
+        scaled=_BY_MULTIPLIER,
+    ),
+    Kind(
+        RandomAllocationDpEvent,
+        words="Gaussian noise",
+        adjacency="add_remove",
+        sample=lambda event: Sample(
+            event.num_selected / event.num_steps,
+            f"each in {event.num_selected} of {event.num_steps} steps",
+            f"{event.num_selected} of {event.num_steps} steps",
+        ),
+        simplest=_simplest_allocation,
+        scaled=_BY_MULTIPLIER,
+        substitute="give SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
+    ),
+    Kind(
+        PoissonSampledDpEvent,
+        "sampled",
+        sample=lambda event: Sample(
+            event.sampling_probability, "a Poisson sample", f"Poisson({event.sampling_probability:.6g})"
+        ),
+        grouped=sample_of_group,
+    ),
+    Kind(
+        SampledWithoutReplacementDpEvent,
+        "without_replacement",
+        adjacency="replace_one",
+        sample=lambda event: Sample(
+            event.sample_size / event.source_dataset_size,
+            "a sample of fixed size",
+            f"{event.sample_size} of {event.source_dataset_size}",
+        ),
+    ),
+    Kind(
+        SampledWithReplacementDpEvent,
+        pair="whole",
+        adjacency="replace_one",
+        sample=lambda event: Sample(
+            event.sample_size / event.source_dataset_size,
+            "a sample with replacement",
+            f"{event.sample_size} of {event.source_dataset_size}, with replacement",
+        ),
+    ),
+    Kind(
+        RepeatAndSelectDpEvent,
+        "selected",
+        "the best of a secret number of tries",
+        lambda event: f"{law_of(event)} law, {event.mean:.4g} tries on average",
+    ),
+    Kind(
+        WorstOfDpEvent,
+        "selected",
+        "one of several, priced as the worst",
+        lambda event: f"{len(event.events)} possibilities",
+        substitute="give the costliest of its events",
+    ),
+    Kind(SelfComposedDpEvent, ""),
+    Kind(ComposedDpEvent, ""),
+)
+
+EVENT_KINDS = {row.event: row for row in _ROWS}
+BY_NAME = {row.event.__name__: row.event for row in _ROWS}
+"""The types of events, as files and dp-accounting name them."""
+
+
+def kind_of(event: DpEvent) -> Kind:
+    """The row of an event; that of the base of all events, and of others' types, says nothing."""
+    return EVENT_KINDS.get(type(event), Kind(DpEvent, ""))
