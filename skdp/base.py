@@ -14,13 +14,13 @@ from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import receive, report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
-from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
-from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan, step_of
+from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
 from skdp._fit.releases import PUBLICATION, Release, new_release, releases_of
+from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.foreign_fits import settings_to_send
 from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
 from skdp.accounting import (
@@ -322,29 +322,14 @@ class PrivateEstimator(Reported, BaseEstimator):
         """Private estimators that this one consists of."""
         return []
 
-    def _width_is_public(self) -> bool:
-        """Whether the number of columns of a transformed table is known before the fit."""
-        return True
+    def __step_traits__(self) -> StepTraits:
+        """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
+        return StepTraits(fault_behind=self._fault_of_lists)
 
-    def _sets_width(self) -> bool:
-        """Whether the number of columns of a transformed table does not depend on that of the rows."""
-        return False
-
-    def _may_give_sparse_rows(self) -> bool:
-        """Whether a transformed table may be sparse."""
-        return False
-
-    def _takes_codes(self) -> bool:
-        """Whether rows have to be codes of columns that carry their public schema, with NaN for gaps."""
-        return False
-
-    def _fault_behind(self, step: Any) -> str:
-        """Why rows of a private step before this one might be refused, after the charge; "" if they are not.
-
-        By default a parameter that lists columns is refused behind a step that buys their number.
-        """
+    def _fault_of_lists(self, before: Any) -> str:
+        """Refuse a parameter that lists columns behind a step that buys their number."""
         names = [name for name in ("bounds", "categories") if _lists_columns(getattr(self, name, None))]
-        if not names or not is_private(step) or step_of(step).width_is_public:
+        if not names or traits_of(before).width_is_public:
             return ""
         return f"{names[0]} is a list for columns whose number the step before it chooses: give what holds for all."
 
@@ -398,10 +383,12 @@ __all__ = [
     "PrivateEstimator",
     "ReleasePlan",
     "StepPlan",
+    "StepTraits",
     "absolute_path",
     "check_labels",
     "check_real",
     "check_table",
     "encode_labels",
     "refuse_fit_params",
+    "traits_of",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -19,6 +20,7 @@ from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
 from skdp._fit.releases import new_release
+from skdp._fit.step_traits import StepTraits
 from skdp._threads import WorkerPool, blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
@@ -393,13 +395,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         if self.n_components is not None and not self._by_edge():
             check_count("n_components", self.n_components, remedy=_N_COMPONENTS_REMEDY)
 
-    def _width_is_public(self) -> bool:
+    def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`."""
-        return not self._by_edge()
-
-    def _sets_width(self) -> bool:
-        """See `PrivateEstimator`."""
-        return self.n_components is not None and not self._by_edge()
+        known = not self._by_edge()
+        return replace(
+            super().__step_traits__(), width_is_public=known, sets_width=known and self.n_components is not None
+        )
 
     def _by_edge(self) -> bool:
         return isinstance(self.n_components, str) and self.n_components == "auto"

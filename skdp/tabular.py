@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
+from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
@@ -102,7 +103,7 @@ def tabular_pipeline(
     own = {"classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "accountant": accountant}
     model = _make_model(estimator, schema, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
-    takes_codes = getattr(model, "_takes_codes", bool)()
+    takes_codes = traits_of(model).takes_codes
     if not takes_sparse(model):
         shared["sparse_output"] = False
     if isinstance(model, DPLinearRegression | DPRidge):

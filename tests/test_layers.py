@@ -33,7 +33,7 @@ FLOORS = {
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
         ("sources", "table", "targets"),
     ),
-    "_fit": (("payment", "private_step", "releases", "running"), ("conductor", "joint_fit")),
+    "_fit": (("payment", "releases", "running", "step_traits"), ("conductor", "private_step"), ("joint_fit",)),
     "_guard": (
         ("foreign_parameters", "rehearsal_rows", "totals"),
         ("row_wise",),
@@ -291,7 +291,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 127), "accounting": (11, 8, 39)}
+    assert found == {"": (27, 10, 128), "accounting": (11, 8, 39)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -14,6 +14,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
 from skdp._fit.private_step import PrivateStep, StepPlan, step_of
 from skdp._fit.running import rehearse, run_after_the_charge, run_publicly, zero_wild_rows
+from skdp._fit.step_traits import traits_of
 from skdp._guard.public_rules import takes_any_types
 from skdp._guard.public_steps import check_types, output_of, rounds_by_place, takes_sparse
 from skdp.accounting import DpEvent, compose, get_epsilon
@@ -106,7 +107,7 @@ class JointFit:
                 )
             if name in self._private:
                 estimator = self._private[name].estimator
-                giving = name if estimator._may_give_sparse_rows() else ""
+                giving = name if traits_of(estimator).gives_sparse_rows else ""
                 remedy = "sparse_output=False" if hasattr(estimator, "sparse_output") else "encode='ordinal'"
                 if giving and output_of(estimator) != "default" and step is not self.steps[-1][1]:
                     raise ValueError(
@@ -123,10 +124,10 @@ class JointFit:
             private = self._private.get(before_name)
             if private is not None and not private.width_is_public:
                 chooser = before
-            elif private is not None and private.estimator._sets_width():
+            elif private is not None and traits_of(before).sets_width:
                 chooser = None
             for giver in (before, chooser):
-                fault = step._fault_behind(giver) if hasattr(step, "_fault_behind") and giver is not None else ""
+                fault = "" if giver is None else traits_of(step).fault_behind(giver)
                 if fault:
                     raise ValueError(f"step {name!r}: {fault}")
 
@@ -153,14 +154,14 @@ class JointFit:
 
     def _tell_of_the_whole(self) -> None:
         """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
-        following = [step for _, step in self.steps if getattr(step, "_follows_the_whole", bool)()]
+        following = [note for _, step in self.steps if (note := traits_of(step).note_whole) is not None]
         if not following:
             return
         n_public = max(private.public_n_samples(self._n) for private in self._private.values())
         (adjacency,) = {private.adjacency for private in self._private.values()}
         epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=adjacency)
-        for step in following:
-            step._note_whole(n_public, epsilon)
+        for note in following:
+            note(n_public, epsilon)
 
     def _params_of(self, name: str) -> dict[str, Any]:
         return self._fit_params.get(name, {})
@@ -198,7 +199,7 @@ class JointFit:
     def _fit_for(self, number: int, rows: Any) -> Any:
         """Rows for a step: those with NaN or infinity as zeros, unless it takes codes, in which NaN is a gap."""
         private = self._private.get(self.steps[number][0])
-        return rows if private is not None and private.estimator._takes_codes() else zero_wild_rows(rows)
+        return rows if private is not None and traits_of(private.estimator).takes_codes else zero_wild_rows(rows)
 
     def learn(
         self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_form_of
+from skdp._fit.step_traits import traits_of
 from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 
 
@@ -69,7 +70,7 @@ class PrivateStep:
     @property
     def width_is_public(self) -> bool:
         """Whether the number of columns that it returns is known before the fit."""
-        return bool(self.estimator._width_is_public())
+        return traits_of(self.estimator).width_is_public
 
     def public_n_samples(self, n_samples: int) -> int:
         """The number of rows that rules may use."""
@@ -79,8 +80,8 @@ class PrivateStep:
         """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
         planned = copy(self.estimator).set_params(delta=delta)
         planned._noise_is_allotted = True
-        form = self.maker._form_to_come(n_features) if hasattr(self.maker, "_form_to_come") else None
-        planned._note_row_form(form)
+        form = traits_of(self.maker).row_form
+        planned._note_row_form(None if form is None else form(n_features))
         plan: StepPlan = planned._plan_step(n_samples, n_features)
         return plan
 

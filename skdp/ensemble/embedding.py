@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_count, check_real, count_threads, show
-from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._fit.conductor import fit_publicly
-from skdp._fit.private_step import step_of
+from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
@@ -333,11 +332,13 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         self._by_parts(lambda part: trees.write_leaves([each[part] for each in codes], 0, 0, leaves[part]), len(leaves))
         return leaves
 
-    def _fault_behind(self, step: Any) -> str:
-        """See `PrivateEstimator`: a refusal behind a step that buys its columns would come after the charge."""
-        if not is_private(step) or step_of(step).width_is_public:
-            return ""
-        if takes_any_columns(self):
+    def __step_traits__(self) -> StepTraits:
+        """What a pipeline asks of this step before it is fitted."""
+        return StepTraits(fault_behind=self._fault_behind, row_form=self._form_to_come)
+
+    def _fault_behind(self, before: Any) -> str:
+        """A refusal behind a step that buys its columns would come after the charge."""
+        if traits_of(before).width_is_public or takes_any_columns(self):
             return ""
         return (
             "schema, bounds or categories are for columns that the step before it may not give: give one pair of "

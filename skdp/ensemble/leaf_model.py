@@ -14,6 +14,7 @@ from skdp._checks.row_traits import row_schema_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import weight_of_each
+from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._training import defaults as rules
 from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
@@ -126,14 +127,17 @@ class RandomTreesModel(GradientEstimator):
 
     # --- rows ---
 
+    def __step_traits__(self) -> StepTraits:
+        """See `PrivateEstimator`."""
+        return StepTraits(takes_codes=self._takes_codes(), fault_behind=self._fault_behind)
+
     def _takes_codes(self) -> bool:
-        """See `PrivateEstimator`: where no parameter says what is public of the columns, the rows have to."""
+        """Whether the rows have to say what is public of the columns, as no parameter does."""
         return self.schema is None and self.bounds is None and self.categories is None
 
-    def _fault_behind(self, step: Any) -> str:
-        """See `PrivateEstimator`."""
+    def _fault_behind(self, before: Any) -> str:
         if self._takes_codes():
-            if is_private(step) and getattr(step, "_gives_codes", bool)():
+            if is_private(before) and traits_of(before).gives_codes:
                 return ""
             return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
         if takes_any_columns(self):

@@ -21,6 +21,7 @@ from skdp._checks.parameters import check_choice, count_threads, show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
 from skdp._fit.conductor import fit_publicly
+from skdp._fit.step_traits import StepTraits
 from skdp._threads import single_threaded_blas
 from skdp.image.public_images import PUBLIC_IMAGES
 from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
@@ -221,9 +222,10 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             planes = (planes - ends[0] if ends[0] else planes) * np.float32(1.0 / (ends[1] - ends[0]))
         return np.ascontiguousarray(planes, np.float32)
 
-    def _fault_behind(self, step: Any) -> str:
-        """See `PrivateEstimator`: pixels have a public range, which the rows of a private step do not keep."""
-        return "images come first: what a private step makes of them has no public range." if is_private(step) else ""
+    def __step_traits__(self) -> StepTraits:
+        """What a pipeline asks of this step: pixels have a public range, which rows of a private step do not keep."""
+        fault = "images come first: what a private step makes of them has no public range."
+        return StepTraits(fault_behind=lambda before: fault if is_private(before) else "")
 
     @property
     def _n_features_out(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.purchasing_transformer import BuyingPlan, ColumnBuyer, ColumnsRead
@@ -170,13 +172,10 @@ class DPOneHotEncoder(ColumnBuyer):
     def _wants_words(self) -> bool:
         return True
 
-    def _width_is_public(self) -> bool:
+    def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: how many categories are named depends on the rows."""
-        return False
-
-    def _may_give_sparse_rows(self) -> bool:
-        """See `PrivateEstimator`."""
-        return bool(self.sparse_output)
+        sparse = bool(self.sparse_output)
+        return replace(super().__step_traits__(), width_is_public=False, gives_sparse_rows=sparse)
 
     def _purchase(self, n_features: int) -> Purchase:
         threshold = self.threshold_share * float(self.delta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_choice, check_count
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.edges import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
@@ -182,13 +184,10 @@ class DPQuantileBinner(ColumnBuyer):
     def _check_width(self, n_features: int) -> None:
         bounds_of_columns(self.bounds, n_features)
 
-    def _width_is_public(self) -> bool:
+    def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: edges of equal mass may be fewer than asked for."""
-        return self.encode == "ordinal"
-
-    def _may_give_sparse_rows(self) -> bool:
-        """See `PrivateEstimator`."""
-        return bool(self.encode == "onehot")
+        known, sparse = self.encode == "ordinal", self.encode == "onehot"
+        return replace(super().__step_traits__(), width_is_public=known, gives_sparse_rows=sparse)
 
     def _purchase(self, bounds: tuple[Any, ...]) -> Purchase:
         return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_days, as_keys, as_numbers
 from skdp._fit.conductor import fit_publicly
 from skdp._fit.private_step import PrivateStep
+from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
 from skdp._guard.public_steps import output_of
 from skdp.accounting import DpEvent, NoOpDpEvent
@@ -251,17 +253,16 @@ class DPTableVectorizer(ColumnBuyer):
             complete = False
         return None if complete else PrivateStep(self)
 
-    def _width_is_public(self) -> bool:
+    def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
-        return self.__private_step__() is None
-
-    def _may_give_sparse_rows(self) -> bool:
-        """See `PrivateEstimator`: "auto" depends on what is bought."""
-        return bool(self.sparse_output) and output_of(self) == "default" and self.numbers != "codes"
-
-    def _gives_codes(self) -> bool:
-        """Whether transformed rows are codes that carry their schema, which a frame does not."""
-        return bool(self.numbers == "codes") and output_of(self) == "default"
+        codes, is_array = bool(self.numbers == "codes"), output_of(self) == "default"
+        return replace(
+            super().__step_traits__(),
+            width_is_public=self.__private_step__() is None,
+            gives_sparse_rows=bool(self.sparse_output) and is_array and not codes,  # "auto" depends on what is bought
+            gives_codes=codes and is_array,  # which carry their schema, as a frame does not
+            note_whole=self._note_whole if self._chooses_numbers() else None,
+        )
 
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         """See `ColumnBuyer`."""
@@ -335,8 +336,7 @@ class DPTableVectorizer(ColumnBuyer):
         ]
         self.row_norm_ = row_norm(self._fitted_blocks)
 
-    def _follows_the_whole(self) -> bool:
-        """Whether `_note_whole` is wanted, by a pipeline that fits this one."""
+    def _chooses_numbers(self) -> bool:
         return isinstance(self.numbers, str) and self.numbers == "auto"
 
     def _note_whole(self, n_public: int, epsilon: float) -> None:
@@ -344,7 +344,7 @@ class DPTableVectorizer(ColumnBuyer):
         self._whole = n_public, epsilon
 
     def _chosen_numbers(self, columns: Iterable[Column]) -> str:
-        if not self._follows_the_whole():
+        if not self._chooses_numbers():
             return str(self.numbers)
         # Alone, it knows no adjacency but its own: the number of rows may be private to what comes next.
         return "scale" if self._whole is None else numbers_by_rule(columns, int(self.n_bins), *self._whole)

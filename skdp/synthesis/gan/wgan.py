@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, check_real, show
-from skdp._checks.protocols import is_private
-from skdp._fit.private_step import step_of
+from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
@@ -309,11 +308,11 @@ class DPWGAN(PrivateGenerator):
         sampling, n_steps = self._sampling_and_steps(self._public_n_samples(n_samples))
         return StepPlan(partial(self._event_at, sampling, n_steps), {"lot_size": None, "sampling_rate": sampling.rate})
 
-    def _fault_behind(self, step: Any) -> str:
+    def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: an image has a width of its own."""
-        if self.image_shape is not None and is_private(step) and not step_of(step).width_is_public:
+        if self.image_shape is not None and not traits_of(before).width_is_public:
             return "image_shape needs a number of columns that the step before it chooses: leave it None."
-        return super()._fault_behind(step)
+        return super()._fault_of_lists(before)
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""

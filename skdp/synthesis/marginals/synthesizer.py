@@ -270,11 +270,11 @@ class DPMarginalSynthesizer(PrivateGenerator):
         # A step before this one may change the width, and must not change what was priced.
         return StepPlan(lambda noise: event_of(noise, n_rounds), {"pairs": "select" if n_rounds else "all"})
 
-    def _fault_behind(self, step: Any) -> str:
+    def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never refused, cells that a schema names may be."""
         if self.schema is not None:
             return "a schema may not fit the rows of the step before it, which come after the charge: give bounds."
-        return super()._fault_behind(step)
+        return super()._fault_of_lists(before)
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""

@@ -217,7 +217,7 @@ MUTANTS = [
     ),
     mutant(
         "rows handed on by a private step as they are",
-        (JOINT_FIT, "estimator._takes_codes() else zero_wild_rows(rows)\n", "estimator._takes_codes() else rows\n"),
+        (JOINT_FIT, "takes_codes else zero_wild_rows(rows)\n", "takes_codes else rows\n"),
         tests="extending",
         select="row_of_zeros",
     ),

@@ -99,7 +99,7 @@ MUTANTS = [
     ),
     mutant(
         "gaps of codes taken for rows to be zeroed",
-        (JOINT_FIT, "return rows if private is not None and private.estimator._takes_codes() else", "return"),
+        (JOINT_FIT, "return rows if private is not None and traits_of(private.estimator).takes_codes else", "return"),
         tests="codes",
         select="hands_codes_on",
     ),
