@@ -93,8 +93,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows. For an iterator of blocks, whose number of rows is not known before its end,
-        "auto" needs an accountant with a delta or `n_samples_public`.
+        the public number of rows. For an iterator of blocks, whose number of rows is not known before its end, "auto"
+        needs an accountant with a delta or `n_samples_public`.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
@@ -126,10 +126,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the release. The default is exact here. See ``docs/accounting.md``.
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.

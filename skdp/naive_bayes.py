@@ -51,7 +51,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     Parameters
     ----------
     classes : sequence or None, default=None
-        All classes that can occur in the labels. If None, they are read from y, which is not paid for, and a
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued.
     bounds : (float, float) or sequence of (float, float), default=(-1.0, 1.0)
         Public bounds on the columns, one pair for all or one for each. Values beyond them are moved to the nearest
@@ -79,10 +79,10 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the release. The default is exact here. See ``docs/accounting.md``.
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.

@@ -214,7 +214,9 @@ class PrivatePipeline(JointPrice, Pipeline):
     epsilon : float, default=1.0
         Privacy budget of one ``fit``.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail, as for `allocate_budget`.
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
     shares : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
     transform_input : None

@@ -201,3 +201,65 @@ def test_parameters_are_those_of_the_docstring(name):
     assert documented == list(inspect.signature(subject).parameters)
     if hasattr(subject, "get_params"):
         assert sorted(documented) == sorted(subject._get_param_names())
+
+
+# What a shared parameter means is said in one wording, with which its text begins, or which it holds. More may follow.
+WORDINGS = {
+    "accountant": "Ledger to which each fit is charged before anything is learned from the rows. A path names "
+    "the file of "
+    "an existing ledger (see ``python -m skdp.budget create``) and is made absolute.",
+    "accounting": "Accounting method that prices the fit.",
+    "adjacency": 'How neighbouring tables differ: - "zero_out": one row is replaced by a null row, which adds '
+    "nothing to "
+    'any sum. The number of rows is public. - "add_remove": one row is added or removed. The number of rows is private',
+    "alpha": "Strength of the L2 penalty ``alpha / 2 * ||coef",
+    "class_weight": "Public weights of the classes; a class that is not named has weight 1.",
+    "classes": "All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a "
+    "`PrivacyLeakWarning` is issued.",
+    "delta": 'Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the '
+    "accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, "
+    "for more, n "
+    "being the public number of rows.",
+    "epsilon": "Privacy budget of one ``fit``",
+    "fit_intercept": "Whether to fit an intercept.",
+    "lot_size": "Expected number of rows in one step. Each row is drawn independently (Poisson sampling).",
+    "merge_equal_rows": "Whether equal rows, with equal targets and weights, are found once and then computed "
+    "once a step",
+    "momentum": "Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.",
+    "n_samples_public": "Public number of rows, used instead of n in every rule. Required if "
+    '``adjacency="add_remove"``',
+    "noise_multiplier": "Standard deviation of the noise",
+    "y_bounds": "Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are "
+    "predictions.",
+}
+SENTENCES = {
+    "noise_multiplier": "If None, it is calibrated to `epsilon`.",
+    "random_state": "None draws a fresh secret key from the operating system. Any other value makes the fit "
+    "reproducible "
+    "and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.",
+}
+OTHERS = {  # parameters that share a name, and no more
+    ("DPRidge", "alpha"),  # the penalty of a closed form
+    ("PublicTreesEmbedding", "random_state"),  # of what is public
+    ("PatchTransformer", "random_state"),
+}
+
+
+def estimators_of_the_library():
+    for module in map(importlib.import_module, MODULES):
+        for each in (getattr(module, name) for name in module.__all__):
+            if inspect.isclass(each) and hasattr(each, "fit"):
+                yield each
+
+
+@pytest.mark.parametrize("parameter", sorted({*WORDINGS, *SENTENCES}))
+def test_a_shared_parameter_has_one_wording(parameter):
+    found = {}
+    for estimator in estimators_of_the_library():
+        for each in ClassDoc(estimator)["Parameters"]:
+            if each.name == parameter and (estimator.__name__, parameter) not in OTHERS:
+                found[estimator.__name__] = " ".join(" ".join(each.desc).split())
+    assert len(found) > 2
+    for name, text in found.items():
+        assert text.startswith(WORDINGS.get(parameter, "")), name
+        assert SENTENCES.get(parameter, "") in text, name

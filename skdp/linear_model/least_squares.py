@@ -39,7 +39,7 @@ class DPLinearRegression(MomentsRegressor):
         which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
         1, and a fit that is given weights then warns that they are cut there.
     fit_intercept : bool, default=True
-        Whether the model has an intercept.
+        Whether to fit an intercept.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -49,10 +49,10 @@ class DPLinearRegression(MomentsRegressor):
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the release. The default is exact here. See ``docs/accounting.md``.
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -212,7 +212,7 @@ class DPRidge(MomentsRegressor):
         which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
         1, and a fit that is given weights then warns that they are cut there.
     fit_intercept : bool, default=True
-        Whether the model has an intercept.
+        Whether to fit an intercept.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -222,10 +222,10 @@ class DPRidge(MomentsRegressor):
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the release. The default is exact here. See ``docs/accounting.md``.
+        Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.

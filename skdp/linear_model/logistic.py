@@ -90,14 +90,14 @@ class DPLogisticRegression(GradientClassifier):
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
-        - "zero_out": one row is replaced by a null row, one of weight 0. The number of rows is public.
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private.
         - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
-        Accounting method that prices the run. "pld" is the tightest. See ``docs/accounting.md``.
+        Accounting method that prices the fit. "pld" is the tightest. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     checkpoint : str, path-like or None, default=None
         File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
         when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
@@ -116,7 +116,7 @@ class DPLogisticRegression(GradientClassifier):
         as BLAS has.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
-        run reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
+        fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
         value.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.

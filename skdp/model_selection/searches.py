@@ -28,11 +28,11 @@ class DPGridSearchCV(PrivateSearch):
         Grid of parameters, as for ``sklearn.model_selection.GridSearchCV``. Budgets, seeds and classes cannot be
         searched.
     epsilon : float, default=1.0
-        Privacy budget of the whole search.
+        Privacy budget of one ``fit``, which is the whole search.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n. "auto" is the delta
-        of the accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten,
-        for more, n being the public number of all rows.
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -57,8 +57,8 @@ class DPGridSearchCV(PrivateSearch):
     n_jobs : int or None, default=None
         Number of tries that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of the split, the number of tries and the noise. None draws fresh secret keys from the operating system.
-        Any other value makes the search reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
+        Source of the split, the number of tries and the noise. None draws a fresh secret key from the operating system.
+        Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
         against anyone who knows the value.
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
@@ -187,11 +187,11 @@ class DPRandomizedSearchCV(PrivateSearch):
         Number of settings. All settings are published; under random stopping it remains secret which of them were
         tried.
     epsilon : float, default=1.0
-        Privacy budget of the whole search.
+        Privacy budget of one ``fit``, which is the whole search.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee of the whole search may fail. Choose it well below 1/n. "auto" is the delta
-        of the accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten,
-        for more, n being the public number of all rows.
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -216,8 +216,8 @@ class DPRandomizedSearchCV(PrivateSearch):
     n_jobs : int or None, default=None
         Number of tries that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of the split, the number of tries and the noise. None draws fresh secret keys from the operating system.
-        Any other value makes the search reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
+        Source of the split, the number of tries and the noise. None draws a fresh secret key from the operating system.
+        Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold
         against anyone who knows the value.
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the

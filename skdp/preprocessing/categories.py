@@ -50,16 +50,19 @@ class DPOneHotEncoder(ColumnBuyer):
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
-        removed; or is replaced by another row.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
-        absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
-        reproducible and issues a `PrivacyLeakWarning`.
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
 
     Attributes
     ----------

@@ -81,26 +81,35 @@ class DPTableVectorizer(ColumnBuyer):
         Privacy budget of one ``fit`` that buys. Must be None if `noise_multiplier` is given. A fit that buys nothing
         spends nothing of it.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. "auto" is that of the accountant if it has one, else 1e-5 or, for
-        more than 10,000 rows, 1 / (10 n) rounded down to a power of ten.
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of all that is bought together, divided by its sensitivity. If None, it is
-        solved for.
+        calibrated to `epsilon`.
     max_categories : int, default=100
         Largest number of categories of a column that is bought. The most frequent ones are kept.
     threshold_share : float, default=0.01
         Part of delta, in (0, 1), for the threshold above which a bought category is named. It is spent where categories
         may be bought. A small part allows more fits under one ceiling, and hardly raises the threshold.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        What neighbours differ in: one row that becomes a null row, is there or not, or is any other.
-    accounting : {"pld", "rdp", "moments", "strong", "naive"}, default="pld"
-        Method that prices the fit.
-    accountant : PrivacyAccountant, path-like or None, default=None
-        Ledger that is charged if something is bought.
+        How neighbouring tables differ:
+
+        - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
+        - "add_remove": one row is added or removed. The number of rows is private.
+        - "replace_one": one row is replaced by another. The number of rows is public.
+    accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
+        Accounting method that prices the fit. See ``docs/accounting.md``.
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute. A fit that buys nothing is not
+        charged.
     n_samples_public : int or None, default=None
-        Public number of rows. Required under ``"add_remove"`` if something is bought.
-    random_state : int or None, default=None
-        Seed of the noise. None draws a secret key; with an int the guarantee does not hold against those who know it.
+        Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"`` and something is
+        bought.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
 
     Attributes
     ----------

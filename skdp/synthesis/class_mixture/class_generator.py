@@ -59,7 +59,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         Public bounds of all columns, or of each: (0, 1) for images of that range. Values beyond them are moved to them,
         and so are those of samples. They have to be given.
     classes : sequence or None, default=None
-        All classes that can occur in the labels. If None, they are read from y, which is not paid for, and a
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. Not looked at without labels.
     label_shares : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
@@ -76,7 +76,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-        How neighbouring data sets differ:
+        How neighbouring tables differ:
 
         - "zero_out": one row is replaced by a null row, which adds nothing to any sum. The number of rows is public.
         - "add_remove": one row is added or removed. The number of rows is private.
@@ -84,8 +84,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before the rows are summed. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.

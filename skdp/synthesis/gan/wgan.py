@@ -62,7 +62,7 @@ class DPWGAN(PrivateGenerator):
     bounds : (float, float) or list of (float, float), default=None
         Public bounds of all columns, or of each. Values beyond them are moved to them. Required.
     classes : sequence or None, default=None
-        All classes that can occur in the labels. If None, they are read from y, which is not paid for, and a
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. Not looked at without labels.
     critic_layer_sizes : sequence of int or int, default=(128,)
         Number of units in each hidden layer of a dense critic.
@@ -117,7 +117,8 @@ class DPWGAN(PrivateGenerator):
         if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
         the public number of rows.
     noise_multiplier : float or None, default=None
-        Standard deviation of the noise of one step, divided by the clip. If None, it is calibrated to `epsilon`.
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
@@ -129,10 +130,10 @@ class DPWGAN(PrivateGenerator):
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Accounting method that prices the fit. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before training reads the rows. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
-        Source of initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
+        Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against
         anyone who knows the value. The `random_state` of ``sample`` is another one, and harmless.
     verbose : int, default=0

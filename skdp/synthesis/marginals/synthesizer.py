@@ -75,7 +75,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
     bounds : (float, float), list of (float, float) or None, default=None
         Public bounds of all columns, or of each, where there is no schema. Values beyond them are moved to them.
     classes : sequence or None, default=None
-        All classes that can occur in the labels. If None, they are read from y, which is not paid for, and a
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. Not looked at without labels.
     n_bins : int, default=16
         Number of bins of a number or a date without edges, of equal width on the scale of the schema.
@@ -119,8 +119,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
     accounting : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, default="pld"
         Accounting method that prices the fit. The default is exact here. See ``docs/accounting.md``.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before the rows are counted. A path names the file of an existing ledger
-        (see ``python -m skdp.budget create``) and is made absolute.
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.budget create``) and is made absolute.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
