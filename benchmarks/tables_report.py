@@ -47,14 +47,14 @@ CLASSES = (
 METRICS = {name: "AUROC" if name in CLASSES else "R²" for name in TITLES}
 NAMES = {
     "default": "`tabular_pipeline()`",
-    "default, no lists": "- told no lists of categories",
-    "default, no schema": "- told no schema",
+    "default, no lists": "- without lists of categories",
+    "default, no schema": "- without schema",
     "trees": "`DPRandomTreesRegressor`",
     "logistic": "`DPLogisticRegression`",
     "network": "`DPMLPClassifier`, `DPMLPRegressor`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
-    "DP-EBM, lists": "- told lists of categories",
+    "DP-EBM, lists": "- with lists of categories",
     "DP-EBM, lists, .01": "- and with `bin_budget_frac=.01`",
     "DP-EBM, lists, .3": "- and with `bin_budget_frac=.3`",
     "diffprivlib": "diffprivlib (pure epsilon)",
@@ -77,7 +77,7 @@ INTRO = {
     "deviation of {n} fits.",
 }
 EXPLANATION = """\
-Defaults only, where the name of a row says nothing else; each model is told the public schema of the table, or as
+Defaults only, where the name of a row says nothing else; each model is given the public schema of the table, or as
 much of it as it takes. AUROC of several classes is the mean of each against the others. The best private score at a
 budget is bold. A row that was fitted less often says how often. The time of a fit is the median of CPU seconds on one
 thread; that of the first fit of a process, in brackets, includes what is imported for it. Rows without a time were

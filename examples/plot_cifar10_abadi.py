@@ -121,7 +121,7 @@ def model_of(epsilon: float, quick: bool) -> Any:
 
 
 class Epoch(NamedTuple):
-    """What is known after so many epochs."""
+    """What is known after a number of epochs."""
 
     number: int
     accuracy: float
@@ -129,7 +129,7 @@ class Epoch(NamedTuple):
 
 
 def run_by_epochs(images: Images, epsilon: float, quick: bool) -> list[Epoch]:
-    """One run in ten instalments. Each goes on from the average of the last half of the one before it."""
+    """One run in ten instalments. Each continues from the average of the last half of the one before it."""
     model = model_of(epsilon, quick)
     n_steps = model.max_iter
     noise = calibrate_noise_multiplier(lambda z: SelfComposedDpEvent(GaussianDpEvent(z), n_steps), epsilon, DELTA)

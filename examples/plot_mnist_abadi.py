@@ -95,7 +95,7 @@ def load(path: Path | None, quick: bool) -> Digits:
 
 
 def run_paper(digits: Digits, setting: Setting, quick: bool) -> list[Epoch]:
-    """One run, epoch by epoch: each epoch is an instalment, and the bill goes on."""
+    """One run, epoch by epoch: each epoch is an instalment, and the price adds up."""
     k, hidden = (20, 50) if quick else (60, 1000)
     epochs = 3 if quick else setting.epochs
     lot_size = max(60, len(digits.y) // 100)
@@ -151,8 +151,8 @@ def print_paper(logs: list[list[Epoch]], quick: bool) -> None:
 #   It is knowledge about digits, so it is printed apart.
 #
 # Lots of 2,048 or 8,192, clips from 0.1 to 1, other clippings, a tail average, 40 or 80 components and a share of 7 %
-# to 25 % for the projection changed nothing that could be told from noise. tanh, two hidden layers, the full batch,
-# cosine decay and whitening were worse.
+# to 25 % for the projection changed nothing that could be distinguished from noise. tanh, two hidden layers, the full
+# batch, cosine decay and whitening were worse.
 
 BEST: dict[float, dict[str, Any]] = {0.5: {"max_iter": 21}, 2.0: {"max_iter": 41}, 8.0: {"max_iter": 68}}
 SHARE_OF_PCA = 0.12

@@ -64,8 +64,8 @@ def print_table(events: dict[str, DpEvent]) -> None:
     print(f"{'':<20} {columns}   epsilon = {EPSILON / 2:g}")
     for name, event in events.items():
         profile = PrivacyProfile(event)
-        told = "".join(f"{profile.trade_off(each):14.4f}" for each in FALSE_POSITIVES)
-        print(f"{name:<20} {told}   {profile(EPSILON / 2):.2g}")
+        message = "".join(f"{profile.trade_off(each):14.4f}" for each in FALSE_POSITIVES)
+        print(f"{name:<20} {message}   {profile(EPSILON / 2):.2g}")
 
 
 def draw(events: dict[str, DpEvent], output: Path) -> None:

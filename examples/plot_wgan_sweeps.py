@@ -127,8 +127,10 @@ def describe(found: dict[Choices, list[Point]], quick: bool) -> None:
     for name, values in (QUICK_SWEEPS if quick else SWEEPS).items():
         last = {value: found[MIDDLE._replace(**{name: value})][-1] for value in values}
         ranked = sorted(last, key=lambda value: -last[value].score)
-        told = ", ".join(f"{value:g}: {last[value].score:.2f} at epsilon {last[value].epsilon:.3g}" for value in ranked)
-        print(f"\n{LABELS[name]}, best first: {told}")
+        message = ", ".join(
+            f"{value:g}: {last[value].score:.2f} at epsilon {last[value].epsilon:.3g}" for value in ranked
+        )
+        print(f"\n{LABELS[name]}, best first: {message}")
 
 
 def draw(found: dict[Choices, list[Point]], real: float, quick: bool, title: str, output: Path) -> None:

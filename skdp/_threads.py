@@ -165,7 +165,7 @@ class WorkerPool:
                     each.result()
 
     def shares(self, size: int) -> bool:
-        """Whether tasks of so many multiplications in all are shared."""
+        """Whether tasks with this total number of multiplications are shared."""
         return size >= _SHARING_PAYS and self._count() > 1
 
     def _count(self) -> int:

@@ -279,7 +279,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         self.var_ = np.minimum(np.maximum(squares - means**2, least), np.maximum(1.0, least)) * half**2
 
     def _check_bounds(self, n_features: int | None) -> Doubles:
-        """Return the public bounds of the columns; of one that stands for all where their number is not known."""
+        """Return the public bounds of the columns; of one that represents all where their number is not known."""
         found = check_bounds(self.bounds)
         if found is None or (isinstance(found, list) and None in found):
             raise ValueError(

@@ -567,7 +567,7 @@ def weighted_steps(pipeline: PrivatePipeline) -> list[str]:
 
 
 def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
-    """The number of rows that rules may use: the largest that a step was told, which makes the smallest delta."""
+    """The number of rows that rules may use: the largest that a step was given, which makes the smallest delta."""
     return max(step.public_n_samples(n_samples) for _, step in pipeline._private_steps())
 
 

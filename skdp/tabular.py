@@ -119,7 +119,7 @@ def tabular_pipeline(
 
 
 def _default_model(name: str, schema: Any) -> Any:
-    """The model that a name stands for, by what is public.
+    """The model that a name represents, by what is public.
 
     Where all columns are numbers a target may follow a sum of many of them, which trees, that look at one column at a
     time, take many splits for (`docs/which_estimator.md`).

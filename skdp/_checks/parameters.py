@@ -53,7 +53,7 @@ def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` stands for in joblib's present context, or refuse it."""
+    """Return the number of threads that `n_jobs` means in joblib's present context, or refuse it."""
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (n_jobs != -1 or isinstance(n_jobs, bool)):

@@ -237,7 +237,7 @@ def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
         return CellValues("mixed", _codes(map(id, cells), len(cells))[0], list(distinct.values())), STRING
     if types == {str}:
         return CellValues("mixed", *_codes(cells, len(cells))), STRING
-    # 1, 1.0 and True are equal and have keys of their own, so the type belongs to what is told apart.
+    # 1, 1.0 and True are equal and have keys of their own, so the type is part of the key.
     codes, found = _codes(zip(map(type, cells), cells, strict=True), len(cells))
     return CellValues("mixed", codes, [cell for _, cell in found]), STRING
 

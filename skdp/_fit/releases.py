@@ -36,7 +36,7 @@ def releases_of(fitted: Any) -> tuple[Release, ...]:
         raise ValueError(f"this {type(fitted).__name__} does not tell its releases: fit a clone of it.")
     if not own:
         return ()
-    # A joint release of the whole stands for those of its parts at that time, which must not be counted again.
+    # A joint release of the whole represents those of its parts at that time, which must not be counted again.
     found = {release.id: release for release in own}
     known = {*found, *fitted.__dict__.get("_fitted_inside", ())}
     for part in fitted._private_parts():

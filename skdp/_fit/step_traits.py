@@ -34,7 +34,8 @@ class StepTraits:
         ``fault_behind(before)`` says why rows of the step `before` might be refused, which would be after the charge;
         "" if they are not. The pipeline is refused by that line.
     row_form : callable or None, default=None
-        ``row_form(n_features)`` returns the public form of transformed rows of a table of so many columns, or None.
+        ``row_form(n_features)`` returns the public form of transformed rows of a table of `n_features` columns, or
+        None.
     note_whole : callable or None, default=None
         ``note_whole(n_public, epsilon)`` is called before the fit with the public number of rows and the price of the
         whole pipeline, for a rule in them.

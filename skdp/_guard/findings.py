@@ -59,7 +59,7 @@ class Finding:
         Upper bound on the fits of private estimators in one fit of the step. None if the data decide it, or if the
         number does not matter to the finding.
     epsilon : float or None, default=None
-        Joint price of so many fits at `delta`, in nats. None if it cannot be known without the data.
+        Joint price of these fits at `delta`, in nats. None if it cannot be known without the data.
     delta : float or None, default=None
         Delta at which `epsilon` is computed.
     """
@@ -150,7 +150,7 @@ def _of_ours(node: Any, path: str) -> Iterator[Finding]:
 
 
 def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[Finding]:
-    """Find what a pipeline, a union or a column transformer reads; several budgets are told of for the outermost."""
+    """Find what a pipeline, a union or a column transformer reads; several budgets are reported for the outermost."""
     if isinstance(node, Pipeline):
         check_structure(node)
     names = [name for name, _ in sort_parts(node).private]

@@ -144,7 +144,7 @@ def _sends(frame: FrameType) -> bool:
 def _judge(estimator: Any) -> str | None:
     """Report the composition that sends an estimator; what its fit has to raise, "" for nothing, None if there is none.
 
-    Compositions inside the one that sends are told of here too.
+    Compositions inside the one that sends are reported here too.
     """
     for frames, run in _iterate_runs():
         if any(is_inspection(frame) for frame in frames):

@@ -32,7 +32,7 @@ def report_inspection(estimator: Any) -> None:
     """
     frames = list(iterate_frames(sys._getframe().f_back))
     tools = [frame for frame in frames if is_inspection(frame)]
-    if not tools or received() is not None:  # the process that sent it was told
+    if not tools or received() is not None:  # the process that sent it has reported it
         return
     title = _title_of(tools[-1])  # the outermost, which the user called
     message = (

@@ -1,7 +1,7 @@
 """Made-up rows with the columns and types of a table, on which `skdp.row_wise` tests a function.
 
 They contain what common mistakes react to: gaps in every column whose type can hold one, negative and extreme numbers,
-and codes that stand for a missing value. Only the kind and the types of the table are used, never a row.
+and codes that represent a missing value. Only the kind and the types of the table are used, never a row.
 """
 
 from __future__ import annotations

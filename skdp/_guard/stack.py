@@ -1,7 +1,7 @@
 """The compositions that call a fit, as their frames on the stack show them, from the inside out.
 
 A frame of scikit-learn or of another package that runs a method of an estimator is a composition, such as a search or
-an ensemble. A function of scikit-learn that fits stands for a composition whose object is on the stack of another
+an ensemble. A function of scikit-learn that fits represents a composition whose object is on the stack of another
 thread or process.
 """
 
@@ -184,7 +184,7 @@ def _identify_run(frame: FrameType, function: Layer | None) -> Layer | None:
 
 
 def add_object(found: list[Layer], function: Layer | None, owner: Any) -> list[Layer]:
-    """Add the layer of an estimator, which stands for the functions that it calls."""
+    """Add the layer of an estimator, which represents the functions that it calls."""
     if found and found[-1].owner is owner:
         return found
     name, kind = known_name(owner), type(owner).__name__

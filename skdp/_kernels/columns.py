@@ -74,7 +74,7 @@ def _clip_rows(norm, m, radius, unit, icpt, tiny, room, weight, scale, length):
 
 @njit(**_OPTIONS)
 def facts_by_columns(X, low, m, labels, weights, radius, unit, icpt, tiny, room, label, weight, scale, length):
-    """Write the facts of m rows from `low` on, from which `skdp._kernels.linear.add_all_columns` goes on.
+    """Write the facts of m rows from `low` on, from which `skdp._kernels.linear.add_all_columns` continues.
 
     Parameters
     ----------

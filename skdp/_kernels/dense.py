@@ -130,7 +130,7 @@ def sparse_row_squares(data, indptr, scale, squares):
 
 @intrinsic
 def _sum_of_squares(typing, rows, i, whole, width):
-    """Sum of the squares of the first `width` numbers of row i, by chains that LLVM is told to keep in registers.
+    """Sum of the squares of the first `width` numbers of row i, in chains that LLVM keeps in registers.
 
     `whole`, at least 1, is the part of `width` that fills the chains. The last addition to each is that of a zero or of
     a number beyond; then the upper half of the chains is added to the lower one until a single one is left.

@@ -1,7 +1,7 @@
 """Scores and sums of linear models over one-hot rows, by lookups in small tables.
 
 A row is a handful of level numbers, one for each block of columns, with a public weight for each block. Consecutive
-blocks of few levels share one code, so that a byte stands for a pair of trees of 16 leaves. A score is then a sum of
+blocks of few levels share one code, so that a byte represents a pair of trees of 16 leaves. A score is then a sum of
 entries of tables, one for each code, and a gradient sum a histogram of residuals for each code, of which the sums of
 the blocks are marginals. Tables and histograms of one code stay in the first cache while the rows of a block pass.
 
@@ -26,7 +26,7 @@ def write_tables(theta, widths, first_block, tables):
     widths : ndarray of shape (n_blocks,), int64
         Levels of each block.
     first_block : ndarray of shape (n_codes + 1,), int64
-        Code g stands for the blocks from ``first_block[g]`` to ``first_block[g + 1]``, the last of which changes
+        Code g represents the blocks from ``first_block[g]`` to ``first_block[g + 1]``, the last of which changes
         fastest.
     tables : ndarray of shape (n_cells,), float64
         Written: the tables of all codes, one after the other.

@@ -1,7 +1,7 @@
 """Matrix products of a dense network, in tiles that stay in registers.
 
 A tile is the product of 6 rows and a panel of two vector registers' columns. Its 12 sums are added to at once, each by
-one fused multiply-add a term, in the order of the terms: LLVM is told so by `_tile`, as no loop in Python makes it keep
+one fused multiply-add a term, in the order of the terms: `_tile` makes LLVM do so, as no loop in Python makes it keep
 sums in registers. Every element of a product is therefore one chain of roundings that depends on its own row and column
 only: not on the place of the row, on the rows beside it, on threads or on chunks.
 

@@ -197,9 +197,9 @@ def _told(path: Path, what: str, charge: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = OSError(f"checkpoint={str(path)!r} {what} ({_reason(error)}), {charge}.")
-        told.errno = error.errno
-        raise told from None
+        failure = OSError(f"checkpoint={str(path)!r} {what} ({_reason(error)}), {charge}.")
+        failure.errno = error.errno
+        raise failure from None
 
 
 def _reason(error: OSError) -> str:

@@ -51,7 +51,7 @@ class GradientEstimator(PrivateEstimator):
     _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
 
     def _recipe(self, n_features: int, *, anew: bool = True) -> Recipe:
-        """Return how a model of so many columns is trained; `anew` says whether the run is the first one."""
+        """Return how a model of `n_features` columns is trained; `anew` says whether the run is the first one."""
         raise NotImplementedError
 
     def _task(self) -> Task:

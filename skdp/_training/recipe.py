@@ -205,7 +205,7 @@ class Recipe:
 
 
 _WEIGHT_BOUND = "weight bound"
-_MOST_FALLING = 10**6  # steps: the shares of so many are an array
+_MOST_FALLING = 10**6  # steps: the shares are an array of that length
 
 
 def _ignore(n_done: int) -> None:

@@ -73,7 +73,7 @@ STATES = {
 # --- Probabilities of make_census: round numbers, made up -------------------------------------------------------------
 
 FEMALE = 0.52
-#: First year, last year (both included), probability. Years are uniform within a band; 93 stands for 93 and older.
+#: First year, last year (both included), probability. Years are uniform within a band; 93 means 93 and older.
 AGE_BANDS = (
     (18, 24, 0.13), (25, 34, 0.19), (35, 44, 0.20), (45, 54, 0.18), (55, 64, 0.12), (65, 74, 0.10), (75, 84, 0.06),
     (85, 95, 0.02),

@@ -255,7 +255,7 @@ def make_census(
     Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
     education, military service, marriage, disability, employment. The probabilities are in
     ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed. By weights,
-    which are drawn last, it is about 71 %: the population that the people stand for.
+    which are drawn last, it is about 71 %: the population that the people represent.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r}: give a positive integer")

@@ -422,7 +422,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         return [block.codes(table.cells(block.position)) for block in self._fitted_blocks]
 
     def _form_to_come(self, n_features: int) -> OneHotForm | None:
-        """Return the form of the rows of a table of so many columns, None where the parameters do not say it."""
+        """Return the form of the rows of a table of `n_features` columns, None where the parameters do not say it."""
         try:
             self._check_parameters()
             blocks = self._public_blocks([f"x{j}" for j in range(n_features)])

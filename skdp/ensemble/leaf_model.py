@@ -191,7 +191,7 @@ class RandomTreesModel(GradientEstimator):
     # --- the phases of a fit ---
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
-        """See `GradientEstimator`. Before the codes are there, columns of numbers stand for them."""
+        """See `GradientEstimator`. Before the codes are there, columns of numbers represent them."""
         known = self
         if self._takes_codes() and self._fitted_row_schema is None:
             known, n_features = copy(self), None

@@ -23,7 +23,7 @@ PEOPLE_SHARE = 0.03
 """Part of mu^2 of a fit that the counts get. The steps then have 1.5 % less of mu."""
 
 _DOUBTFUL = 2.0
-"""Cells below so many standard deviations of the noise count half."""
+"""Cells below this many standard deviations of the noise count half."""
 
 _EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
 """What a cell has in advance: the larger of its part of this share of the rows, and this part of its noise."""

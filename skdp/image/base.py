@@ -162,9 +162,9 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self._write_file(table, target)
         except OSError as error:
             why = error.strerror or error
-            told = OSError(f"path={str(target)!r} could not be written ({why}): make room, or give another path.")
-            told.errno = error.errno
-            raise told from None
+            failure = OSError(f"path={str(target)!r} could not be written ({why}): make room, or give another path.")
+            failure.errno = error.errno
+            raise failure from None
         return np.load(target, mmap_mode="r")
 
     def _write_file(self, table: NDArray[Any], target: Path) -> None:

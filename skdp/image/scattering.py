@@ -93,7 +93,7 @@ class Scattering:
             place += n_angles * span
 
     def _moduli(self, spectra: NDArray[np.complex64], j: int, times: int) -> NDArray[np.float32]:
-        """Modulus of the wavelet transform at scale j of planes halved so many times, halved to j times."""
+        """Modulus of the wavelet transform at scale j of planes that were halved before, halved to j times."""
         step = 1 << (j - times)
         n, height, width = spectra.shape
         made = np.empty((n, self.n_angles, height // step, width // step), np.complex64)

@@ -321,7 +321,7 @@ class DPLogisticRegression(GradientClassifier):
         return FormRecipe(self, form, anew=anew)
 
     def _take_over(self) -> None:
-        """See `GradientEstimator`. What began without a form goes on without one."""
+        """See `GradientEstimator`. A model that was started without a form continues without one."""
         if self._fitted_form_of_coef is None:
             self._note_row_form(None)
 

@@ -30,7 +30,7 @@ class PoissonSampling:
         return stream.poisson_rows(n, self.rate)
 
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
-        """Return what draws, for groups of so many equal rows, how many of each are in a lot: Binomial(copies, rate).
+        """Return a sampler of how many of each of equal rows are in a lot: Binomial(copies, rate).
 
         Time and number of words depend on the copies (`skdp._kernels.binomial`).
         """
@@ -62,7 +62,7 @@ class FullBatch:
         return 1.0
 
     def rows(self, n: int, stream: SecretStream) -> None:
-        """Return None, which stands for all rows."""
+        """Return None, which represents all rows."""
         return None
 
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ FEW_COLUMNS = 1024
 """Up to them a decomposition takes a moment on one thread."""
 
 _FEW_OF = 50  # up to a fiftieth of the eigenvectors are few
-_STEPS, _STEPS_OF = 256, 16  # so many, and one for every 16th column, find some eigenvectors of noise alone
+_STEPS, _STEPS_OF = 256, 16  # this many, and one for every 16th column, find some eigenvectors of noise alone
 _ROUNDING = 2.0**-50
 
 

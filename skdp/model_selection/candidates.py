@@ -112,12 +112,12 @@ class FitPlan(NamedTuple):
     @property
     def reading(self) -> str:
         """A key of all that may decide which tables and targets are refused: classes of steps, and parameters."""
-        told = [
+        facts = [
             (type(step).__qualname__, {k: v for k, v in step.get_params(deep=False).items() if k not in _OF_TRAINING})
             for _, step in self.pipeline.steps
             if not isinstance(step, str | None)  # "passthrough"
         ]
-        return str(joblib.hash(told))
+        return str(joblib.hash(facts))
 
     @property
     def has_public_steps(self) -> bool:

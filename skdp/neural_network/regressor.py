@@ -37,7 +37,7 @@ class DPMLPRegressor(GradientRegressor):
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
         None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued. For ``loss="poisson"``
-        they are 0 and the largest count that is to be told from smaller ones.
+        they are 0 and the largest count that is distinguished from smaller ones.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"

@@ -31,7 +31,7 @@ class BudgetDisplay:
     delta : float
         Delta at which the totals are computed.
     prices : sequence of (float or None) of length n_charges, default=None
-        Price of each charge alone. None where a bar stands for several.
+        Price of each charge alone. None where a bar represents several.
     ceiling : float or None, default=None
         Ceiling on epsilon.
     remaining : float or None, default=None

@@ -17,10 +17,10 @@ from ._axes import AS_IT_IS, BLACK, BLUE, PALE, axes_for, clear_frame, draw_lege
 class CoefficientDisplay:
     """Display of the coefficients of a private linear model, beside what noise alone could make of them.
 
-    The noise of a private fit is known, so a coefficient that the rows do not call for can be told from one that they
-    do. Of a model of random trees, whose coefficients are those of thousands of leaves, the importances of the columns
-    of the table are drawn, from which the part of the noise is subtracted. It is recommended to use `from_estimator` to
-    create a display. All parameters are stored as attributes.
+    The noise of a private fit is known, so a coefficient that the rows do not call for can be distinguished from one
+    that they do. Of a model of random trees, whose coefficients are those of thousands of leaves, the importances of
+    the columns of the table are drawn, from which the part of the noise is subtracted. It is recommended to use
+    `from_estimator` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------

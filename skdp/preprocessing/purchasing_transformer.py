@@ -179,7 +179,7 @@ def bounds_of_columns(bounds: Any, n_features: int) -> tuple[Bounds, ...]:
 
 
 def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
-    """Bounds of one column that stands for all: a purchase for it has the same rounds, and so the same price."""
+    """Bounds of one column that represents all: a purchase for it has the same rounds, and so the same price."""
     found = check_bounds(bounds)
     listed = found if isinstance(found, list) else [found]
     return (None,) if any(each is None for each in listed) else ((0.0, 1.0),)

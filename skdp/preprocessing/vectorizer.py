@@ -298,7 +298,7 @@ class DPTableVectorizer(ColumnBuyer):
         self._take(rows.columns, _bought(self._purchase(), plan, rows), plan.noise_multiplier)
 
     def _purchase(self) -> Purchase:
-        """What the fit may buy, as far as that is known from parameters: a column of each kind stands for all."""
+        """What the fit may buy, as far as that is known from parameters: a column of each kind represents all."""
         schema = self._given_schema()
         bought = [column.kind for _, column in schema.items() if column.is_bought]
         unknown = schema.others == "buy"  # kinds follow from types, which are known at the fit

@@ -168,8 +168,8 @@ def privacy_report(model: Any) -> PrivacyReport:
     - A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are named.
     - The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) / 2
       by the privacy profile delta(epsilon).
-    - What the fit read without payment, and whether its noise was seeded, is told as it was at the fit, without a label
-      and without the seed.
+    - What the fit read without payment, and whether its noise was seeded, is reported as it was at the fit, without a
+      label and without the seed.
 
     The bounds on a guess are proved in `skdp.report.price`. Constructor parameters are those that the model has now.
 

@@ -52,12 +52,12 @@ def marginal_error(
     order : int, default=2
         Number of columns of a marginal.
     bins : int or sequence of (sequence of float or None), default=16
-        Numbers and dates with more distinct values than this are cut into so many bins of about equal mass in the real
-        rows. Or the ascending inner edges of the bins of each column, of dates in days since 1970; None for a column
-        whose values are compared as they are.
+        Numbers and dates with more distinct values than this are cut into this many bins of about equal mass in the
+        real rows. Or the ascending inner edges of the bins of each column, of dates in days since 1970; None for a
+        column whose values are compared as they are.
     max_sets : int or None, default=None
-        Largest number of sets that are looked at; of more, so many are drawn. If None, all pairs, and 500 sets of
-        other orders.
+        Largest number of sets that are looked at; of more, this many are drawn at random. If None, all pairs, and 500
+        sets of other orders.
     random_state : int, default=0
         Seed of that draw.
 

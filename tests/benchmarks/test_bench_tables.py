@@ -307,7 +307,7 @@ def test_the_table_of_results_made_up():
         "|---|---|---|---|",
         "| `DPRidge` (2 fits) | **.300** ± .071 | **.500** ± .000 | 1.50 (4.0) |",
         "| DP-EBM (2 fits) |  | **.500** ± .141 | 2.00 (2.0) |",
-        "| - told lists of categories |  | .433 ± .125 |  |",
+        "| - with lists of categories |  | .433 ± .125 |  |",
         "| diffprivlib (pure epsilon) (2 fits) |  | below 0 | 2.00 (2.0) |",
         "| boosted trees, not private | .625 | .625 | 1.00 (1.5) |",
     ]

@@ -97,7 +97,7 @@ class DistributedModel(Model):
 
 
 def neighbours(sizes: Sequence[int], most: int) -> list[range]:
-    """Return ranges of partitions in order, each of one partition, or of several with at most so many rows."""
+    """Return ranges of partitions in order, each of one partition, or of several with at most this many rows."""
     starts, n_rows = [0], 0
     for number, size in enumerate(sizes):
         n_rows += size

@@ -163,15 +163,15 @@ def despite_restarts(ask: Callable[[], Answer], restore: Callable[[], Any] | Non
     RuntimeError
         What was asked for, or what restores it, is made of results that are gone.
     """
-    told = ""
+    message = ""
     for _ in range(_RESTARTS):
         try:
-            if told and restore is not None:
+            if message and restore is not None:
                 restore()
             return ask()
         except Forgotten as error:
-            told = str(error)
-    raise RuntimeError(told)
+            message = str(error)
+    raise RuntimeError(message)
 
 
 @contextlib.contextmanager
@@ -184,13 +184,13 @@ def _told_of_waiting(what: str) -> Iterator[None]:
     if not hasattr(client, "scheduler"):
         yield
         return
-    told = threading.Timer(_PATIENCE, _tell_of_waiting, (what, client))
-    told.daemon = True
-    told.start()
+    notice = threading.Timer(_PATIENCE, _tell_of_waiting, (what, client))
+    notice.daemon = True
+    notice.start()
     try:
         yield
     finally:
-        told.cancel()
+        notice.cancel()
 
 
 def _tell_of_waiting(what: str, client: Any) -> None:

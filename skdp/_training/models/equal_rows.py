@@ -23,7 +23,7 @@ _WordRows = NDArray[np.uint32]
 
 
 class Groups(NamedTuple):
-    """Groups of equal rows: the number of the first row of each, ascending, and how many rows it stands for."""
+    """Groups of equal rows: the number of the first row of each, ascending, and how many rows it represents."""
 
     first: NDArray[np.int64]
     copies: NDArray[np.int64]
@@ -55,7 +55,7 @@ class GroupLimit(NamedTuple):
         return cls(n_rows, lot_size) if lot_size >= _LEAST_LOT else None
 
     def most(self, n_read: int, width: float) -> float:
-        """Most groups among the first `n_read` rows, of so many words in the mean.
+        """Most groups among the first `n_read` rows, of this many words on average.
 
         An eighth of a lot, and of the rows that were read, or would be by 2**25 words: where hardly a row repeats, the
         search reads no more than that.

@@ -27,7 +27,7 @@ class GroupedModel(Model):
     model : Model
         Of the distinct rows, with float64 sums (see below).
     copies : ndarray of shape (n_groups,), int64
-        How many rows each of them stands for. They sum to `n_rows`.
+        How many rows each of them represents. They sum to `n_rows`.
 
     Notes
     -----

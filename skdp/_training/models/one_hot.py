@@ -70,7 +70,7 @@ class Blocks:
         return np.uint8 if int(np.diff(self.first_cell).max()) <= _CELLS else np.uint32
 
     def empty_codes(self, n_rows: int) -> NDArray[Any]:
-        """Return codes of so many rows, not written yet."""
+        """Return an uninitialized array for the codes of the rows."""
         return np.empty((len(self.first_cell) - 1, n_rows), self.code_dtype)
 
     def encode(self, levels: Sequence[NDArray[np.integer]], codes: NDArray[Any]) -> None:
@@ -121,7 +121,7 @@ class OneHotForm:
     weights : tuple of float
         Entry of each block.
     n_plain : int
-        Number of blocks that stand for plain columns, the first ones; the others are trees.
+        Number of blocks that represent plain columns, the first ones; the others are trees.
     """
 
     blocks: Blocks

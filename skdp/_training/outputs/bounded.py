@@ -114,7 +114,7 @@ class BoundedRegression(Task):
         if self.model.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
             raise ValueError(
                 f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "
-                "largest count that is to be told from smaller ones."
+                "largest count that is distinguished from smaller ones."
             )
 
     def describe(self, outputs: BoundedOutput) -> dict[str, str]:

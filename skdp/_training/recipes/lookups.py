@@ -42,7 +42,7 @@ class LookupRecipe(LinearSteps):
         return geometry.entries_of_columns
 
     def _sampling_by_lookups(self, n: int, n_lookups: int) -> tuple[Sampling, int]:
-        """Return the sampling of rows and the number of steps, where a row takes so many lookups a step."""
+        """Return the sampling of rows and the number of steps, where a row takes `n_lookups` lookups a step."""
         return self._rows_by_work(n, n_lookups, rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS)
 
     def _plan_one_hot(self, budget: Budget, n: int, n_features: int, form: OneHotForm, outputs: Any) -> Run:

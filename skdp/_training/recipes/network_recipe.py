@@ -42,7 +42,7 @@ class NetworkRecipe(Recipe):
     """Dense networks; the model has the parameters of `DPMLPClassifier` for network, clipping and optimizer."""
 
     def _rule(self, n_outputs: int) -> rule.NetworkRule:
-        """Return what the rules say of a network of so many outputs where parameters are "auto"."""
+        """Return the rules for a network of `n_outputs` outputs, where parameters are "auto"."""
         raise NotImplementedError
 
     def _dtype_of_targets(self, dtype: Any) -> Any:

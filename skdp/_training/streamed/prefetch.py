@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 IN_FLIGHT = 3
-"""Items that exist at a time, of which one is used, one waits and one is made: so many buffers can go round."""
+"""Items that exist at a time, of which one is used, one waits and one is made: this many buffers circulate."""
 
 _POLL = 0.05  # seconds between looks at whether the consumer has left
 

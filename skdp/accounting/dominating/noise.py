@@ -258,7 +258,7 @@ def sampled_discrete_gaussian(q: float, spread: float, shift: int, order: float 
 @lru_cache(maxsize=256)
 def sampled_discrete_laplace(q: float, a: float, shift: int) -> LossAtoms:
     """`discrete_laplace` on a Poisson sample, shifted to the one side against the other: a record is replaced."""
-    x = np.arange(-float(shift), shift + 1.0)  # each end stands for all beyond
+    x = np.arange(-float(shift), shift + 1.0)  # each end represents all beyond
     log_mass = math.log(math.tanh(0.5 * a)) - a * np.abs(x)
     log_mass[[0, -1]] = -a * shift - math.log1p(math.exp(-a))
     ahead = a * (np.abs(x) - np.abs(x - shift))

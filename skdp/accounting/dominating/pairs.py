@@ -214,7 +214,7 @@ def copies(event: SampledWithReplacementDpEvent) -> tuple[Doubles, float, float]
 
 
 def _with_replacement(event: SampledWithReplacementDpEvent, order: float) -> LossAtoms:
-    """The number of copies of a record in the sample, given that there is one, and the shift of so many."""
+    """Return the number of copies of a record in the sample, if there is one, and the shift of that number."""
     mass, lost, drawn = copies(event)
     if lost >= 1.0 - 1e-9:
         return REVEALED.fixed_sample(drawn)

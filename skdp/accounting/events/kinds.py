@@ -72,10 +72,10 @@ class Kind(NamedTuple):
     simplest : callable or None
         The event in its simplest equal form.
     grouped : callable or None
-        The event for groups of so many records, or None; without it compositions are made of what their parts are, and
+        The event for groups of k records, or None; without it compositions are made of what their parts are, and
         anything else is priced by a bound on its profile.
     scaled : callable or None
-        The event with so many times the noise.
+        The event with `factor` times the noise.
     substitute : str
         What stands in for it in dp-accounting 0.6.0, which does not have it, and costs as much or more.
     """

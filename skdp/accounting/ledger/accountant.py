@@ -279,7 +279,7 @@ class PrivacyAccountant(Figures):
 
     @property
     def head(self) -> str:
-        """The hash of the last entry, which stands for all before it; to be noted elsewhere, for `verify`."""
+        """The hash of the last entry, which represents all before it; to be noted elsewhere, for `verify`."""
         return self._log.verify()[-1]
 
     def verify(self, head: str | None = None) -> int:
@@ -365,7 +365,7 @@ class PrivacyAccountant(Figures):
 
 
 def resolve_accountant(value: Any) -> PrivacyAccountant | None:
-    """The accountant that a parameter `accountant` stands for.
+    """The accountant that a parameter `accountant` represents.
 
     Parameters
     ----------

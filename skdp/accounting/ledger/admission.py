@@ -52,7 +52,7 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     if not ledger.has_room(entry.event):
         raise ValueError(
             f"event={type(entry.event).__name__} makes more than {MOST_RELEASES:.0e} releases with those of this "
-            "ledger; no method prices so many, and nothing was charged: charge it to a ledger of its own."
+            "ledger; no method prices that many, and nothing was charged: charge it to a ledger of its own."
         )
     if not ledger.priced_with(found, entry.adjacency):
         raise _explain_missing_price(ledger, entry, found)
@@ -72,11 +72,11 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
         raise ValueError(f"epsilon={epsilon!r} does not raise the ceiling epsilon={ledger.epsilon!r}; give more.")
     figure = ledger.adaptive_price(ledger.delta)
     if figure > epsilon:
-        told = to_digits(figure, 3, up=True)
-        remedy = f"give epsilon={told} or more" if figure < math.inf else "begin another ledger"
+        least = to_digits(figure, 3, up=True)
+        remedy = f"give epsilon={least} or more" if figure < math.inf else "begin another ledger"
         raise ValueError(
             f"epsilon={epsilon!r} is not enough: for a ceiling raised after outputs were seen, what was charged counts "
-            f"{told} at delta={ledger.delta:g}; {remedy}."
+            f"{least} at delta={ledger.delta:g}; {remedy}."
         )
     if not entry.parameters.get("allow_less"):
         _refuse_less(ledger, entry)
@@ -172,19 +172,19 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, ceiling: str) -> str:
     if needed == math.inf:  # it fails more often than the estimator's own delta allows
         delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
-    told, least = _apart(needed, left, up=True)
+    needed_digits, least = _apart(needed, left, up=True)
     lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
-    needs = f"this fit needs epsilon {told}, {least} is left at delta {delta:g} under {ceiling}"
+    needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {ceiling}"
     return f"{needs}; nothing was charged: {lower}."
 
 
 def _apart(more: float, less: float, *, up: bool) -> tuple[str, str]:
     """Both figures in as few digits as tell them apart; the larger one rounded up or down."""
     for digits in (3, 6, 12):
-        told, least = to_digits(more, digits, up=up), to_digits(less, digits)
+        larger, least = to_digits(more, digits, up=up), to_digits(less, digits)
         if float(least) < float(to_digits(more, digits)):
             break
-    return told, least
+    return larger, least
 
 
 # --- what the next charge may cost -----------------------------------------------------------------------

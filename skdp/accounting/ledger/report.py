@@ -54,8 +54,8 @@ def describe(event: DpEvent) -> str:
 def _number(value: object) -> str:
     """A number, or several, in a few digits; nothing for anything else."""
     if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
-        told = [f"{each:.6g}" for each in value[:_MOST_NUMBERS]]
-        return "[" + ", ".join(told + ["..."] * (len(value) > _MOST_NUMBERS)) + "]"
+        shown = [f"{each:.6g}" for each in value[:_MOST_NUMBERS]]
+        return "[" + ", ".join(shown + ["..."] * (len(value) > _MOST_NUMBERS)) + "]"
     return f"{value:.6g}" if isinstance(value, int | float) else ""
 
 
@@ -144,8 +144,8 @@ def parameter_lines(entries: Sequence[Any]) -> list[str]:
     lines = []
     for which, entry in _groups(entries):
         if entry.parameters:
-            told = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
-            lines.append(f"parameters of {which}: {told}")
+            listed = ", ".join(f"{name}={value!r}" for name, value in entry.parameters.items())
+            lines.append(f"parameters of {which}: {listed}")
     return lines
 
 
@@ -199,7 +199,7 @@ def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
 
 
 def to_digits(value: float, digits: int, *, up: bool = False) -> str:
-    """A number of at least 0 in so many digits, never to the wrong side.
+    """A number of at least 0 with this many digits, never to the wrong side.
 
     Parameters
     ----------

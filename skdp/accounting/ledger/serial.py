@@ -1,7 +1,7 @@
 """Events, entries and ledgers as JSON, and the hashes that chain the entries of a ledger.
 
 The hash of the terms is the first link; the hash of an entry covers its fields, its place and the hash before it.
-So a hash stands for everything up to it.
+So a hash represents everything up to it.
 """
 
 from __future__ import annotations

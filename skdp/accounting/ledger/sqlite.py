@@ -159,16 +159,16 @@ def translate_errors(path: str) -> Iterator[None]:
     except sqlite3.Error as error:
         why = f"({' '.join(str(error).split())}); nothing was charged:"
         if _is_busy(error):
-            told = f"has been locked by another process for {_WAIT:.0f} s {why} wait for that process, or end it."
+            message = f"has been locked by another process for {_WAIT:.0f} s {why} wait for that process, or end it."
         elif _is(error, "SQLITE_FULL", "SQLITE_IOERR"):
-            told = f"could not be written {why} see whether the disk is full or failing, and start the fit again."
+            message = f"could not be written {why} see whether the disk is full or failing, and start the fit again."
         elif _is(error, "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"):
-            told = f"cannot be opened or written {why} allow writing to the file and to its directory."
+            message = f"cannot be opened or written {why} allow writing to the file and to its directory."
         elif _is(error, "SQLITE_NOTADB"):
-            told = f"is not a budget file {why} give another path."
+            message = f"is not a budget file {why} give another path."
         else:
             raise describe_damage(path, " ".join(str(error).split())) from error
-        raise BudgetFileError(f"path={path!r} {told}") from error
+        raise BudgetFileError(f"path={path!r} {message}") from error
     except UnicodeDecodeError as error:
         raise describe_damage(path, "names in it are no text") from error
     except OSError as error:

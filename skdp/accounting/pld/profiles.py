@@ -3,7 +3,7 @@
 A profile is delta(epsilon); with tau = e^epsilon, H(tau) = sup over events of P - tau Q, which is convex, falls, and is
 1 - tau + tau H'(1/tau) with H' that of the exchanged pair. Here every profile is the larger of both directions.
 
-*Selection.* One try has law Q over outputs in order of their scores; ties are told apart by an independent uniform
+*Selection.* One try has law Q over outputs in order of their scores; ties are broken by an independent uniform
 number. With u the chance that a try is not better than y, the best of K tries has density Q(y) phi'(u), phi the
 generating function of K (no try is the same output under both neighbours). With ' for the neighbour, the output's
 

@@ -29,7 +29,7 @@ from .pairs import Pair
 __all__ = ["single_delta", "single_epsilon"]
 
 _SAFE = 1e-11  # covers rounding
-_LEAST = -30.0  # least a: below it, next to all that is sampled is told apart
+_LEAST = -30.0  # least a: below it, nearly all that is sampled is distinguished
 
 
 def _log_delta(pair: Pair, epsilon: float) -> float:

@@ -116,7 +116,7 @@ class Block:
         return edges
 
     def finer(self, parts: int) -> Block:
-        """Return a block of the same column, whose edges are given, with each bin cut into so many of equal width."""
+        """Return a block of the same column, whose edges are given, with each bin cut into parts of equal width."""
         edges = np.array(self.column.edges)
         places = np.arange(parts * (len(edges) - 1) + 1) / parts
         cut = np.unique(np.interp(places, np.arange(len(edges)), edges))  # bins may be as narrow as doubles are

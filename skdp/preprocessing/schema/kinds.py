@@ -41,7 +41,7 @@ class Column:
         Ends of the bins, the bounds included; None for bins of equal width.
     scale : {"linear", "log"}
     gaps : tuple of str
-        Keys of cells that stand for a gap; "" if the user says that cells may be empty.
+        Keys of cells that represent a gap; "" if the user says that cells may be empty.
     """
 
     kind: str

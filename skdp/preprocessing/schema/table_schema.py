@@ -37,14 +37,14 @@ class TableSchema:
           budget; ``"flag"`` for true and false, 1 and 0, or yes and no; ``"drop"``.
         - a dict: ``"kind"``, which may also be ``"ordinal"``; ``"bounds"`` or ``"edges"`` (the ends of all bins) of a
           number or a date; ``"categories"`` of a category, or of an ordinal in their order; ``"scale"``, ``"linear"``
-          or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"gaps"``, a list of values that stand for a
+          or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"gaps"``, a list of values that represent a
           gap, such as -999; None in it says that cells may be empty.
     others : {"error", "drop", "buy"}, default="error"
         What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
         is bought is a number, a date or a category by its type.
     impossible : list of mapping of str to object, default=()
         Combinations of cells that cannot occur, for synthetic tables (`skdp.synthesis.DPMarginalSynthesizer`): of two
-        columns or more, by name, a list of categories, or a pair (low, high) of a number or a date, which stands for
+        columns or more, by name, a list of categories, or a pair (low, high) of a number or a date, which represents
         the bins within it. No row of the private table is looked at for them.
 
     Attributes

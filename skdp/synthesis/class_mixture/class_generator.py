@@ -21,10 +21,10 @@ from skdp.synthesis.generator import PrivateGenerator
 
 MOST_COMPONENTS = 10
 ROWS_OF_A_COMPONENT = 1500.0
-"""A class has a component for so many rows divided by the noise multiplier (benchmarks/README.md)."""
+"""A class has one component per this many rows, divided by the noise multiplier (benchmarks/README.md)."""
 
 N_DIRECTIONS = 100
-"""Directions that are kept if there are so many columns."""
+"""Directions that are kept if there are as many columns."""
 
 
 class _Plan(NamedTuple):
@@ -272,7 +272,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         return max(1, round(min(found, MOST_COMPONENTS)))
 
     def _check_bounds(self, n_features: int | None) -> Doubles:
-        """Return the public bounds of the columns; of one that stands for all where their number is not known."""
+        """Return the public bounds of the columns; of one that represents all where their number is not known."""
         found = check_bounds(self.bounds)
         if found is None or (isinstance(found, list) and None in found):
             raise ValueError(

@@ -25,7 +25,7 @@ SLOPE = 0.2
 """Of the critic's activation below zero."""
 
 MARK = 4.0
-"""What stands for a label among the inputs: at 1 it was ignored (docs/synthesis.md)."""
+"""What represents a label among the inputs: at 1 it was ignored (docs/synthesis.md)."""
 
 LOT_SIZE = 512
 """Expected rows of a step, and rows that the generator makes up for one of its own."""

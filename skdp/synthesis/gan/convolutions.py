@@ -49,7 +49,7 @@ class ConvolutionalCritic:
     penalty : float
         Weight of the gradient penalty.
     mark : float
-        What stands for a label.
+        What represents a label.
     """
 
     image_shape: tuple[int, int]

@@ -78,7 +78,7 @@ class CriticNetwork:
     penalty : float
         lambda.
     mark : float
-        What stands for the label in its column; 0 stands in all others.
+        What represents the label in its column; 0 stands in all others.
     """
 
     n_features: int

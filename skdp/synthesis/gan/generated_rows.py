@@ -67,7 +67,7 @@ class GeneratorNetwork:
         Widths of the hidden layers.
     n_features : int
     mark : float
-        What stands for the label in its column; 0 stands in all others.
+        What represents the label in its column; 0 stands in all others.
     """
 
     n_latent: int

@@ -28,7 +28,7 @@ class LevelColumn(NamedTuple):
     block : Block
         The public column, as `skdp.preprocessing.DPTableVectorizer` reads it.
     other : str or None
-        Key of the cell that stands for categories that are not listed; None if they are refused.
+        Key of the cell that represents categories that are not listed; None if they are refused.
     """
 
     block: Block
@@ -62,7 +62,7 @@ class LevelColumn(NamedTuple):
         if of_gap > n and self.other is None and bool((codes == n).any()):
             raise ValueError(
                 f"column {name} has categories that the schema does not list: list them all, or let "
-                f"other={{{name}: 'other'}} stand for the rest."
+                f"other={{{name}: 'other'}} represent the rest."
             )
         gaps = codes == of_gap
         if not self.has_gaps and bool(gaps.any()):
@@ -140,7 +140,7 @@ def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination,
         levels = {name: columns[place[name]].excluded_by(condition) for name, condition in each.conditions}
         if empty := [name for name, met in levels.items() if not met.any()]:
             raise ValueError(
-                f"schema: an entry of impossible means nothing of column {format_names(empty)}: a range stands for the "
+                f"schema: an entry of impossible means nothing of column {format_names(empty)}: a range represents the "
                 "bins within it, so widen it, or give edges or more bins; of categories, list one at least."
             )
         found.append(Exclusion(tuple(place[name] for name in levels), tuple(levels.values())))

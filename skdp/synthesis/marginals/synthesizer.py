@@ -80,7 +80,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
     n_bins : int, default=16
         Number of bins of a number or a date without edges, of equal width on the scale of the schema.
     other : mapping of str to object or None, default=None
-        For columns of categories, by name, the cell that stands for all that the schema does not list. Elsewhere such
+        For columns of categories, by name, the cell that represents all that the schema does not list. Elsewhere such
         cells are refused.
     pairs : {"auto", "all", "select"}, default="auto"
         Whether all pairs of columns are measured, or those that are selected by noisy scores. "auto" selects for more

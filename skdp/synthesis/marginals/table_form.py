@@ -96,7 +96,7 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
     n_bins : int
         Of numbers without edges.
     other : mapping of str to object
-        Cell that stands for the categories of a column that are not listed.
+        Cell that represents the categories of a column that are not listed.
     """
     kept = [each for each in columns if each[2].kind != "drop"]
     words = {name for name, _, column in kept if column.kind in ("category", "ordinal")}
@@ -141,7 +141,7 @@ def _rehearse(form: TableForm) -> None:
 
 
 def _gap_of(column: Column, dtype: Any) -> float | None:
-    """Return a listed number that stands for a gap in a type of whole numbers, None if there is none."""
+    """Return a listed number that represents a gap in a type of whole numbers, None if there is none."""
     if _letter(dtype) not in "iu":
         return None
     low, high = _limits(dtype)
@@ -216,7 +216,7 @@ def _check_type(column: LevelColumn, dtype: Any) -> None:
 
 
 class _Cells(NamedTuple):
-    """Values of a column, which of them are gaps, the type to give, and what stands for a gap in it."""
+    """Values of a column, which of them are gaps, the type to give, and what represents a gap in it."""
 
     values: NDArray[Any]
     gaps: NDArray[np.bool_]

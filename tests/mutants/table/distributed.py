@@ -31,7 +31,7 @@ MUTANTS = [
     ),
     mutant(
         "a worker that stands still holds a fit without a word",
-        (ENGINE, "    told.start()\n", "    pass\n"),
+        (ENGINE, "    notice.start()\n", "    pass\n"),
         tests="cluster",
         select="without_workers",
     ),

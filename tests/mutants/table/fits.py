@@ -354,7 +354,7 @@ MUTANTS = [
     ),
     mutant(
         "an unwritten file that does not tell of the charge",
-        (CHECKPOINT, "        raise told from None\n", "        raise\n"),
+        (CHECKPOINT, "        raise failure from None\n", "        raise\n"),
         tests="checkpoint",
         select="full_disk",
     ),

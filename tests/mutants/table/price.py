@@ -210,8 +210,8 @@ MUTANTS = [
         "a figure of what is left rounded up",
         (
             ADMISSION,
-            "told, least = to_digits(more, digits, up=up), to_digits(less, digits)",
-            "told, least = to_digits(more, digits, up=up), to_digits(less * 1.01, digits, up=True)",
+            "larger, least = to_digits(more, digits, up=up), to_digits(less, digits)",
+            "larger, least = to_digits(more, digits, up=up), to_digits(less * 1.01, digits, up=True)",
         ),
         tests="filters",
         select="affordable",
