@@ -1,6 +1,6 @@
 """
-The clip that Adam does not see: accuracy against epsilon for several clipping norms
-====================================================================================
+Clipping norms with Adam: accuracy against epsilon
+==================================================
 
 DP-SGD's step is as long as its clip C: choose C ten times smaller, and the learning rate has to grow tenfold. Adam
 divides by the size of the gradients, so once every gradient is clipped its updates do not depend on C at all

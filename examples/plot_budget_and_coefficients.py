@@ -1,6 +1,6 @@
 """
-What a ledger has left, and what a coefficient is worth
-=======================================================
+Displays of a remaining budget and of coefficients with their noise
+===================================================================
 
 Three fits share one ledger with a ceiling. On the left is what each of them took: the joint price of all is less than
 the sum of their prices. On the right are the coefficients of the last one, each beside what noise alone could make
@@ -23,7 +23,7 @@ from skdp import DPPCA, DPLogisticRegression, PrivacyAccountant
 from skdp.datasets import make_census
 from skdp.plotting import BudgetDisplay, CoefficientDisplay
 
-parser = argparse.ArgumentParser(description="What a ledger has left, and what a coefficient is worth.")
+parser = argparse.ArgumentParser(description="Displays of a remaining budget and of coefficients with their noise.")
 parser.add_argument("--output", type=Path, default=Path("budget_and_coefficients.png"), help="the picture")
 parser.add_argument("--quick", action="store_true", help="fewer people")
 options = parser.parse_args()

@@ -1,6 +1,6 @@
 """
-Digits that nobody wrote
-========================
+Synthetic digits by three private generators
+============================================
 
 Three private generators see the same digits under the same two budgets, and draw digits of their own beside the real
 ones: the class mixture (`DPClassMixtureGenerator`), the WGAN of Schwabedal et al. (2020) with an exact clip (`DPWGAN`),

@@ -1,6 +1,6 @@
 """
-What matters on MNIST: one choice at a time
-===========================================
+MNIST ablation: one choice at a time
+====================================
 
 Figure 5 of Abadi et al. (2016) anew: test accuracy after training at epsilon 2 and delta 1e-5 (projection and network
 under one budget) while one of six choices varies and the others stay: components of the projection, hidden units, lot

@@ -1,6 +1,6 @@
 """
-From a raw table to a page to show
-==================================
+From a raw table to a privacy report
+====================================
 
 A raw table has words, codes, gaps and numbers of any size. ``tabular_pipeline`` turns it into a private model under one
 budget, and ``privacy_report`` writes the page that shows a colleague what was promised and why.

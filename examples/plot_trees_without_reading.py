@@ -1,6 +1,6 @@
 """
-Trees that read no row
-======================
+Random trees drawn from a public schema
+=======================================
 
 Boosted trees are ahead of linear models on most tables, because columns interact: what an income says depends on the
 age. Private trees that search the rows for their splits pay for every look. ``PublicTreesEmbedding`` draws its trees
@@ -32,7 +32,7 @@ from skdp.datasets import make_census
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import TableSchema
 
-parser = argparse.ArgumentParser(description="Trees that read no row, and what they are worth.")
+parser = argparse.ArgumentParser(description="Random trees drawn from a public schema, and what they are worth.")
 parser.add_argument("--data", type=Path, default=os.environ.get("SKDP_DATA"), help="folder of pums_fulton_ga.csv.gz")
 parser.add_argument("--output", type=Path, default=Path("trees_without_reading.png"), help="the picture")
 parser.add_argument("--quick", action="store_true", help="fewer people and fits")

@@ -124,7 +124,7 @@ def _show(given: argparse.Namespace) -> str:
 
 
 def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
-    """Return what was spent and is left under a ceiling; without one, both figures at a delta."""
+    """Return the figures of spent and remaining budget under a ceiling; without one, at a delta."""
     if read.epsilon is not None and read.spent is not None:
         left = read.affordable()
         ceiling = {"epsilon": read.epsilon, "delta": read.delta, "spent": read.spent, "left": left.epsilon}

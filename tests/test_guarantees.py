@@ -1069,8 +1069,8 @@ SENTENCES = {
             "tests/report/test_document.py::test_the_simple_bound_is_reached_by_the_worst_mechanism",
             "tests/report/test_document.py::test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise",
         ],
-        "What the fit read without payment, and whether its noise was seeded, is reported as it was at the fit, without a "
-        "label and without the seed.": [
+        "What the fit read without payment, and whether its noise was seeded, is reported as it was at the fit, "
+        "without a label and without the seed.": [
             "tests/report/test_document.py::test_classes_that_were_read_are_told_of_and_not_shown",
             "tests/report/test_document.py::test_seeded_noise_is_told_of_and_the_seed_is_not",
             "tests/report/test_document.py::test_a_later_parameter_does_not_change_what_was_secret",

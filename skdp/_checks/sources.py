@@ -154,7 +154,7 @@ class RowSource:
         return self.n_rows or 0, self.n_features
 
     def like(self) -> Any:
-        """Return what shows scikit-learn the names and the number of columns: by default the source, without names."""
+        """Return an object with the names and number of columns, for scikit-learn: by default the source itself."""
         return self
 
     def check_targets(self) -> None:
@@ -193,7 +193,7 @@ class Found(NamedTuple):
 
 
 def found_rows(X: Any) -> Found | None:
-    """Return what X is if its rows are not in memory by its type, else None. Reads nothing."""
+    """Return the rows that X names, if by its type they are not in memory, else None. Nothing is read."""
     if isinstance(X, TableRows):
         kind = "pyarrow" if isinstance(X.source, str | os.PathLike | list | tuple) else _package(X.source)
         if kind not in ("pyarrow", "dask"):
@@ -309,7 +309,7 @@ def cast_weights(weights: Any, dtype: Any) -> Any:
     """Cast weights, numbers in [0, 1], to the dtype of the rows."""
     if not isinstance(weights, np.ndarray):
         return weights
-    with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a weight
+    with np.errstate(all="ignore"):  # a floating-point warning would reveal a weight
         return weights.astype(dtype)
 
 

@@ -68,7 +68,7 @@ class WeightReader:
 
     def shares(self, weights: Any) -> Any:
         """Divide checked weights by the bound, and cut them at 1."""
-        with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of overflow would learn of a weight
+        with np.errstate(all="ignore"):  # a floating-point warning would reveal a weight
             return np.minimum(weights / self.bound, 1.0)
 
 

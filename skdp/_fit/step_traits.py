@@ -52,6 +52,6 @@ class StepTraits:
 
 
 def traits_of(step: Any) -> StepTraits:
-    """Return what a step says of itself; the defaults for a step that says nothing."""
+    """Return the traits of a step, or the defaults if it does not define any."""
     tell = getattr(step, "__step_traits__", None)
     return tell() if callable(tell) else StepTraits()

@@ -112,7 +112,7 @@ def _describe(estimator: Any, number: int, layers: list[Layer], price: FitPrice 
 
 
 def settings_to_send(estimator: Any) -> Sent | None:
-    """Return what an estimator takes along if it is being pickled for another process, and report its composition here.
+    """Return the settings for an estimator that is pickled for another process, and report its composition here.
 
     Processes are fed by a thread of their own, so the composition is looked for among the threads that wait for a run
     of joblib.

@@ -86,7 +86,7 @@ def walk(step: Any, name: str) -> Iterator[tuple[str, Any, list[tuple[str, str]]
 
 
 def find_own_faults(step: Any) -> list[tuple[str, str]]:
-    """Return what a step reads itself, whatever its parts do, with remedies."""
+    """Return what a step itself reads, its parts aside, with remedies."""
     rule = RULES.get(type(step))
     if rule is None:
         remedy = COUNTERPARTS.get(type(step).__name__)

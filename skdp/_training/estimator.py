@@ -55,7 +55,7 @@ class GradientEstimator(PrivateEstimator):
         raise NotImplementedError
 
     def _task(self) -> Task:
-        """Return what the outputs mean."""
+        """Return the task, which defines the outputs."""
         raise NotImplementedError
 
     def _take_over(self) -> None:
@@ -206,11 +206,11 @@ class GradientEstimator(PrivateEstimator):
         raise ValueError(f"merge_equal_rows={show(self.merge_equal_rows)} is not known: use True, False or 'auto'.")
 
     def _weight_reader(self) -> WeightReader:
-        """Return what reads weights of rows, or refuse `weight_bound`."""
+        """Return a reader of the weights of rows, or refuse `weight_bound`."""
         return WeightReader.of(self.weight_bound)
 
     def _make_progress(self, plan: Plan) -> StepProgress | None:
-        """Return what shows the steps of a run, if that is wanted."""
+        """Return the progress bar of a run, or None."""
         if not self.verbose:
             return None
         paid = compose(release.event for release in plan.earlier) if plan.earlier else None

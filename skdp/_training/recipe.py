@@ -153,7 +153,7 @@ class Recipe:
         """Buy what is bought after the last step, and correct the model by it (`OFFSET`)."""
 
     def describe_rows(self) -> dict[str, Any]:
-        """Return what a checkpoint says of what is public of the rows and came with them."""
+        """Return the public facts about the rows that a checkpoint records."""
         return {"row_norm": self.model._fitted_row_norm} if self.model._fitted_row_norm else {}
 
     def _calibrate_noise(self, budget: Budget, sampling: Sampling, n_steps: int) -> float:
@@ -162,7 +162,7 @@ class Recipe:
         return noise
 
     def event_at(self, sampling: Sampling, n_steps: int) -> Callable[[float], DpEvent]:
-        """Return what a run costs at a noise multiplier: its steps, and what is bought beside them."""
+        """Return the event of a run, purchases included, as a function of its noise multiplier."""
         steps = partial(event_of_steps, sampling, n_steps, stages=self.stages(sampling, n_steps))
         purchases = tuple(self.purchases(sampling, n_steps).values())
         return partial(event_with, purchases, steps) if purchases else steps
@@ -176,7 +176,7 @@ class Recipe:
         return falling_noise(kept()) if by_us and kept is not None else ()
 
     def purchases(self, sampling: Sampling, n_steps: int) -> dict[str, Any]:
-        """Return what is bought beside the steps, by name (`Plan`); it follows from public quantities.
+        """Return the purchases beside the steps, by name (`Plan`); they follow from public quantities.
 
         Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
         """

@@ -81,7 +81,7 @@ class Plan(NamedTuple):
         return [name for name in self.purchases if name != OFFSET]
 
     def bought(self, name: str, buy: Callable[[SecretStream], list[float]]) -> list[float]:
-        """Return what was bought under a name: what the file of the run holds, or a release made now.
+        """Return a purchase by its name: from the file of the run, or by a release made now.
 
         A file gets it at once: whatever ends the run from now on, the one that resumes does not buy again.
         """

@@ -59,7 +59,7 @@ class Task:
         raise NotImplementedError
 
     def describe(self, outputs: Any) -> dict[str, str]:
-        """Return what a checkpoint says of the outputs."""
+        """Return the facts about the outputs that a checkpoint records."""
         raise NotImplementedError
 
     def publish(self, outputs: Any) -> None:

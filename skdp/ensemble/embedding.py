@@ -231,7 +231,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
         self._fitted_trees = draw_trees(blocks, *size, self.seed_, read_marginals(self.marginals, blocks))
 
     def _blocks(self, columns: list[tuple[str, int, Column]]) -> list[Block]:
-        """Return what becomes of columns: name, position and what is public of each."""
+        """Return the columns that are used: name, position and public facts of each."""
         return [
             Block(name, j, column, "bins", int(self.n_bins)) for name, j, column in columns if column.kind != "drop"
         ]

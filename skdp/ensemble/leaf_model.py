@@ -96,7 +96,7 @@ class TreesRecipe(LookupRecipe):
         return described if self.anew else described | {"bought before": self._digest_of_bought()}
 
     def _digest_of_bought(self) -> str:
-        """Return what tells the trees of this model from those of another fit."""
+        """Return a digest of the trees, which differs from that of another fit."""
         return hashlib.sha256(repr(self.model.embedding_.marginals).encode()).hexdigest()
 
 

@@ -197,7 +197,7 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         starts = range(0, len(table), step)
 
         def write(start: int) -> None:
-            with np.errstate(all="ignore"):  # whoever asked NumPy to raise or warn of underflow would learn of a pixel
+            with np.errstate(all="ignore"):  # a floating-point warning would reveal a pixel
                 planes = self._planes(table[start : start + step], layout)
                 self._fitted_features.write(planes, out[start : start + step])
 

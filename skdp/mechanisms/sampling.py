@@ -66,7 +66,7 @@ class FullBatch:
         return None
 
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
-        """Return what gives the copies themselves: all are in every lot."""
+        """Return a function that returns the copies: all of them are in every lot."""
         counts = copies.astype(np.float64)
         return lambda stream: counts
 

@@ -513,7 +513,7 @@ class _Weights(NamedTuple):
 
 
 def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
-    """Return what reads the weights by the bound that all candidates have, which scores need as well."""
+    """Return a reader of the weights by the bound that all candidates share, which scores need too."""
     last, bounds = _last_of(made[0]), [getattr(_last_of(each), "weight_bound", None) for each in made]
     if not all(has_fit_parameter(_last_of(each), "sample_weight") for each in made):
         raise ValueError(f"sample_weight is not taken by {type(last).__name__}: leave it out.")

@@ -133,7 +133,9 @@ def _futures_of(collections: Any) -> list[Any]:
 
 
 def on_engine(what: str, ask: Callable[[], Any]) -> Any:
-    """Return what the engine is asked for. A line on standard error says so if it does not answer for a minute.
+    """Return the result of a request to the engine.
+
+    If it does not answer for a minute, a line on standard error says so.
 
     Raises
     ------

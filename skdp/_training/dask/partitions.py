@@ -44,7 +44,7 @@ class Layout(NamedTuple):
         return (block if self.features is None else block[self.features]), labels, weights
 
     def fault_of(self, rows: Any) -> str:
-        """Return what is wrong with the shape or the types of a partition; "" if nothing is."""
+        """Return the fault in the shape or the types of a partition; "" if nothing is."""
         if len(rows.shape) != 2 or rows.shape[1] != self.n_features:
             return f"it has the shape {rows.shape} where the collection has {self.n_features} columns"
         found = [str(rows.dtype)] if self.features is None else [str(dtype) for dtype in rows.dtypes]

@@ -35,7 +35,7 @@ class LookupRecipe(LinearSteps):
         return form
 
     def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
-        """Return what a parameter of each column is multiplied by to be its coefficient.
+        """Return the factors that turn parameters of columns into coefficients.
 
         By default a score is the sum of the coefficients of a row's levels.
         """

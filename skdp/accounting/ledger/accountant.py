@@ -332,7 +332,7 @@ class PrivacyAccountant(Figures):
             What `to_json` returned.
         resume : bool
             False: a copy that can be read but refuses to spend, as two copies that spend would each miss what
-            the other spends. True: this copy carries the ledger on; say so only if no other one will.
+            the other spends. If True, the copy can be charged. Use this for one copy only.
         path : str or path-like, optional
             A new file to carry the ledger on in.
 

@@ -201,7 +201,7 @@ class TableSchema:
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
     def describe(self) -> list[tuple[str, str, str]]:
-        """Return what is public of each column in words.
+        """Return a description of the public facts of each column.
 
         Returns
         -------

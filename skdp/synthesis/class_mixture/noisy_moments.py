@@ -29,7 +29,7 @@ SHARES_OF_SEVERAL = (0.02, 0.02, 0.04, 0.10)
 """Those of the same where there are more."""
 
 OF_ROUNDS = 0.10
-"""And of all rounds of k-means, of which there are none for one component."""
+"""Share of the budget that all rounds of k-means get; there are none for one component."""
 
 CLUSTERS = row_sums.ClusterSums(math.sqrt(0.1))
 MOMENTS = row_sums.GroupMoments((0.05, 0.15, 0.80))

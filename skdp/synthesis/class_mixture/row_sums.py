@@ -24,7 +24,7 @@ ROUNDING = 1.0 + 2.0**-20
 
 
 def sensitivity_of_total(d: int) -> float:
-    """Return what a row of d columns in [-1/2, 1/2] adds to a sum of rows at most.
+    """Return the largest contribution of a row of d columns in [-1/2, 1/2] to a sum of rows.
 
     Its norm is sqrt(d) / 2, and two of them differ by sqrt(d), which is twice that: ``replace_one`` is priced for twice
     the result.
@@ -41,7 +41,7 @@ def total(rows: ClassRows) -> Doubles:
 
 
 def sensitivity_of_counts(adjacency: str) -> float:
-    """Return what a row adds to `counts`: 1 to one class and 1 to one bin.
+    """Return the contribution of a row to `counts`: 1 to one class and 1 to one bin.
 
     The norm is sqrt(2). A row that is exchanged moves four counts by one, a change of norm 2, for twice the result.
     """

@@ -28,7 +28,7 @@ SHARES = (0.2, 0.8)
 SHARES_WITH_LABEL = (0.2, 0.65, 0.15)
 """Of columns, pairs, and pairs with the label."""
 SHARES_WITH_TRIPLES = (0.15, 0.4, 0.15, 0.3)
-"""And of pairs of columns within each class."""
+"""Share of the budget that pairs of columns within each class get."""
 LARGEST_NOISE_OF_TRIPLES = 0.25
 """Total variation of the noise of a triple, before it is shrunk, up to which triples are worth their share."""
 
@@ -178,7 +178,7 @@ class Measurement(NamedTuple):
 
 
 def event_of(noise_multiplier: float, n_rounds: int) -> DpEvent:
-    """Return what a measurement costs."""
+    """Return the event of a measurement."""
     if not n_rounds:
         return GaussianDpEvent(noise_multiplier)
     shares = [ROUND_SHARES[0]]
