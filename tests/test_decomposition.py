@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
+from combinations import combined
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -111,11 +112,14 @@ def neighbour(X, row, adjacency, center):
     return other
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("centring", CENTRINGS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("bound", [{"data_norm": 1.5}, {"normalize": True}], ids=str)
+@combined(
+    3,
+    kind=KINDS,
+    adjacency=ADJACENCIES,
+    centring=CENTRINGS,
+    dtype=[np.float32, np.float64],
+    bound=[{"data_norm": 1.5}, {"normalize": True}],
+)
 def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(
     draw, released, kind, adjacency, centring, dtype, bound
 ):

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from combinations import combined
 from guarantee_cases import (
     ESTIMATORS,
     FULL,
@@ -308,10 +309,7 @@ def test_plan_and_price_under_add_remove_do_not_see_the_number_of_rows(draw, kin
             assert_same_value(name, getattr(models[0], name), getattr(model, name))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("parameters", [FULL, POISSON], ids=["full", "Poisson"])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@combined(3, kind=KINDS, n_classes=[2, 3], parameters=[FULL, POISSON], estimator=ESTIMATORS)
 def test_exchanging_a_row_moves_releases_by_twice_the_clip(draw, replay, kind, n_classes, parameters, estimator):
     X, y = draw(60, n_classes=n_classes)
     case = kind(X, y)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from scipy import stats
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
@@ -90,10 +91,7 @@ ROWS = {
 STATE = ("class_count_", "class_prior_", "theta_", "var_")
 
 
-@pytest.mark.parametrize("label", CLASSES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("row", ROWS)
+@combined(3, label=CLASSES, dtype=[np.float32, np.float64], adjacency=ADJACENCIES, row=ROWS)
 def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(released, row, adjacency, dtype, label):
     """A null row adds nothing, as one that is not there: its label and cells have no say."""
     X, y = draw(60, dtype=dtype)

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import combined
 from public_tables import numbers, with_row
 from scipy import sparse
 from sklearn.base import clone
@@ -125,9 +126,11 @@ def test_gaps_filled_in_from_other_rows_are_found_out_in_polars():
 INSTEAD = [lambda X: X.mean().round().astype(int), lambda X: X.max(), lambda X: X.median().round().astype(int)]
 
 
-@pytest.mark.parametrize("code", [-9999, -999, -99, -9, -1, 0, 99, 999, 9999])
-@pytest.mark.parametrize("dtype", ["int64", "int16", "int32", "float64", "float32", "Int64"])
-@pytest.mark.parametrize("instead", INSTEAD)
+@combined(
+    code=[-9999, -999, -99, -9, -1, 0, 99, 999, 9999],
+    dtype=["int64", "int16", "int32", "float64", "float32", "Int64"],
+    instead=INSTEAD,
+)
 def test_codes_replaced_by_what_other_rows_hold_are_found_out(code, dtype, instead):
     table = pd.DataFrame({"a": [1, 2], "b": [3, 4]}).astype(dtype)
     with pytest.raises(ValueError, match="looks at more than one row"):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from linear_rows import DTYPES, norm_of, people, rounding_bound
@@ -62,11 +63,9 @@ def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept,
 # --- two readings of one kernel ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("lots", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 3, 5])
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 511, 512, 513, 1030])
+@combined(
+    dtype=DTYPES, sparse=[False, True], lots=[False, True], n_outputs=[1, 3, 5], n=[0, 1, 3, 4, 5, 511, 512, 513, 1030]
+)
 def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     """At sizes around the edges of a block, and of the four rows that go together."""
     X, labels, weights, theta = people(n, 7, n_outputs, dtype=dtype)
@@ -76,10 +75,7 @@ def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     assert_agrees(X, labels, weights, theta, 0.4, n_outputs, True, sparse=sparse, rows=rows)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 2, 4])
-@pytest.mark.parametrize("d", [1, 11, 199])
+@combined(dtype=DTYPES, fit_intercept=[False, True], n_outputs=[1, 2, 4], d=[1, 11, 199])
 def test_sums_at_other_widths(d, n_outputs, fit_intercept, dtype):
     X, labels, weights, theta = people(70, d, n_outputs, dtype=dtype, fit_intercept=fit_intercept)
     some = np.sort(np.random.default_rng(2).choice(70, 33, replace=False))
@@ -212,12 +208,10 @@ LENGTHS = {
 CASES = [(dtype, length) for dtype in DTYPES for length in LENGTHS[dtype]]
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("weight", [1.0, 0.3, 1e-30])
-@pytest.mark.parametrize(("dtype", "length"), CASES)
-def test_one_row_adds_at_most_the_clip(dtype, length, weight, fit_intercept, n_outputs):
+@combined(case=CASES, n_outputs=[1, 3], fit_intercept=[False, True], weight=[1.0, 0.3, 1e-30])
+def test_one_row_adds_at_most_the_clip(case, weight, fit_intercept, n_outputs):
     """Any length and weight, small and huge parameters, in all kernels: finite, and at most C (1 + 4 ulp)."""
+    dtype, length = case
     d, scaling = 5, LinearGeometry(1.0, fit_intercept)
     direction = np.random.default_rng(3).normal(size=d)
     x = (direction / np.linalg.norm(direction) * length).astype(dtype)

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -91,11 +92,14 @@ ROWS = {
 STATE = ("coef_", "intercept_", "coef_std_", "intercept_std_")
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("row", ROWS)
+@combined(
+    3,
+    storage=[np.asarray, sp.csr_matrix],
+    fit_intercept=[True, False],
+    dtype=[np.float32, np.float64],
+    adjacency=ADJACENCIES,
+    row=ROWS,
+)
 def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(
     released, row, adjacency, dtype, fit_intercept, storage
 ):

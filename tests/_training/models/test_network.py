@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,10 +86,7 @@ def assert_agrees(X, targets, weights, theta, net, kind, max_norm, *, rows=None,
 # --- two readings of one sum ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("loss", OUTPUTS)
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@combined(3, dtype=DTYPES, kind=CLIPPINGS, loss=OUTPUTS, activation=ACTIVATIONS)
 def test_sums_are_those_of_the_plain_reading(activation, loss, kind, dtype):
     """At each depth, dense and sparse, where about half of the rows are clipped and where all or none are."""
     some = np.array([3, 3, 17, 0, 24])

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
+from combinations import combined
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
@@ -83,10 +84,7 @@ def clipped_sum(geometry, levels, targets, weights, theta, max_norm, name, *, ro
 # --- two readings ---
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("intercept", [0.0, 0.2])
-@pytest.mark.parametrize("lots", [False, True])
+@combined(form=FORMS, name=LOSSES, intercept=[0.0, 0.2], lots=[False, True])
 def test_sums_are_those_of_the_plain_reading(form, name, intercept, lots):
     widths, n = FORMS[form], 70
     geometry, levels = geometry_of(widths, intercept), levels_of(widths, n)

@@ -7,6 +7,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 import threadpoolctl
+from combinations import combined
 from linear_rows import DTYPES, norm_of, people, rounding_bound
 
 import skdp._training.recipes.linear_recipe
@@ -53,10 +54,7 @@ def assert_agrees(
 # --- two readings ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lots", [False, True])
-@pytest.mark.parametrize("n_outputs", [1, 2, 3, 11])
-@pytest.mark.parametrize("n", [0, 1, 127, 128, 129, 511, 1030])
+@combined(dtype=DTYPES, lots=[False, True], n_outputs=[1, 2, 3, 11], n=[0, 1, 127, 128, 129, 511, 1030])
 def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, dtype):
     """At sizes around the edges of a block; lots in another order than the rows."""
     X, labels, weights, theta = people(n, 7, n_outputs, dtype=dtype)
