@@ -36,6 +36,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
+from skdp._kernels import tiles
 from skdp._training.plan import DPSGDPlan
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
@@ -391,14 +392,17 @@ def test_rounding_does_not_add_up_to_more_than_the_clip(n_jobs, monkeypatch):
 
 
 def test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip(monkeypatch):
-    """The first row leaves and 1,000,000 rows move up by one place: in float32 blocks of 256 would make 3 C of it."""
+    """The first row leaves and 1,000,000 rows move up by one place: in float32 the blocks would make 2 C of it."""
     released = []
     monkeypatch.setattr(
         GaussianMechanism, "release", lambda self, value, stream: released.append(value.copy()) or value
     )
-    small = 2.0**-17 * 1.02
-    pair = np.concatenate([np.ones(128), np.full(128, small), np.full(255, 1e-20), [1.0]])
-    weights = np.tile(pair, 2048).astype(np.float32)  # of gradients (1/2, 1/2, 1/2, 1/2) in the intercepts: of norm 1
+    b = tiles.SUMMED_ROWS // 2
+    small = 2.0**-24 * b * 1.02  # a little over half a unit in the last place of the sum of b rows
+    pair = np.concatenate([np.ones(b), np.full(b, small), np.full(2 * b - 1, 1e-20), [1.0]])
+    weights = np.tile(pair, 2**18 // b).astype(
+        np.float32
+    )  # of gradients (1/2, 1/2, 1/2, 1/2) in the intercepts: of norm 1
     X, labels = np.zeros((len(weights), 2), np.float32), np.zeros((len(weights), 4), np.int8)
     for kept in (slice(None), slice(1, None)):
         DPMLPClassifier(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import NamedTuple
 
 BY_PROPERTY = (
@@ -39,6 +40,24 @@ def mutant(name: str, *edits: tuple[str, str, str], tests: str, select: str = ""
     return Mutant(name, tuple(Edit(*edit) for edit in edits), paths, select)
 
 
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    """Words and signs, with where they stand; white space is left out, and a comma before what closes a bracket."""
+    found = [(each.group(), each.start(), each.end()) for each in re.finditer(r"\w+|[^\w\s]", text)]
+    after = [*(token for token, _, _ in found[1:]), ""]
+    return [each for each, then in zip(found, after, strict=True) if not (each[0] == "," and then in (")", "]", "}"))]
+
+
+def places_of(old: str, text: str) -> list[tuple[int, int]]:
+    """Where a text stands in another: as it is, or else in another layout, as a formatter may have made of it."""
+    exact = [(each.start(), each.end()) for each in re.finditer(re.escape(old), text)]
+    if exact:
+        return exact
+    tokens, wanted = _tokens(text), [token for token, _, _ in _tokens(old)]
+    words, n = [token for token, _, _ in tokens], len(wanted)
+    starts = [i for i in range(len(words) - n + 1) if words[i : i + n] == wanted] if wanted else []
+    return [(tokens[i][1], tokens[i + n - 1][2]) for i in starts]
+
+
 def planted_texts(root: pathlib.Path, planted: Mutant) -> dict[str, str]:
     """The files that a mutant changes, by path, with its edits made one after the other.
 
@@ -53,10 +72,14 @@ def planted_texts(root: pathlib.Path, planted: Mutant) -> dict[str, str]:
         if not (root / path).is_file():
             raise DoesNotPlant(f"mutant {planted.name!r} does not plant: there is no {path}")
         text = texts.get(path) or (root / path).read_text()
-        if text.count(old) != 1 or old == new:
-            found = f"{path} contains {text.count(old)} times, not once" if old != new else f"{path}: no change"
+        places = places_of(old, text)
+        if len(places) != 1 or old == new:
+            found = f"{path} contains {len(places)} times, not once" if old != new else f"{path}: no change"
             raise DoesNotPlant(f"mutant {planted.name!r} does not plant: {found}: {old!r}")
-        texts[path] = text.replace(old, new)
+        ((start, end),) = places
+        # White space around the text belongs to its layout: it is there already where the layout is another one.
+        given = new if text[start:end] == old else new.strip()
+        texts[path] = text[:start] + given + text[end:]
     if missing := [test for test in planted.tests if not (root / test).is_file()]:
         raise DoesNotPlant(f"mutant {planted.name!r} does not plant: there is no {', '.join(missing)}")
     return texts
