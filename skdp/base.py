@@ -180,6 +180,11 @@ class PrivateEstimator(Reported, BaseEstimator):
         return self._plan_fit(terms, *shape, None)
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return the state that is pickled, with what a worker has to know of the fit that sends it.
+
+        A state hook is the one place that every way to a worker passes: joblib's multiprocessing backend pickles by a
+        table of its own, so that no reducer that is registered elsewhere would be called.
+        """
         state: dict[str, Any] = super().__getstate__()
         sent = settings_to_send(self)
         return state if sent is None else {**state, "_sent": sent}
