@@ -340,6 +340,24 @@ def test_rounding_moves_the_sum_by_at_most_the_clip(dtype, sizes):
         assert max(moves(sizes, places, max_norm=max_norm, dtype=dtype)) <= max_norm * (1 + of_blocks)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_that_are_not_normal_are_zeros(dtype):
+    """What the products of blocks read is 0 where it would lose digits, or would not be finite, and else as it is."""
+    tiny = float(np.finfo(dtype).tiny)
+    X = np.ones((4, 3), dtype)
+    model = WideLinearModel(
+        X, np.ones(4), 1.0, n_outputs=1, geometry=LinearGeometry(2.0, True), dtype=dtype, n_threads=1
+    )  # fmt: skip
+    facts = model._facts.copy()
+    facts[:, _linear.LENGTH] = 1.0
+    facts[:, _linear.WEIGHT] = 1.0
+    facts[:, _linear.LABEL] = 1.0
+    facts[:, _linear.SCALE] = [tiny, 4 * tiny, 1.0, 0.0]
+    scores = np.zeros((4, 1), dtype)
+    _linear.clip_scores(scores, facts, None, None, 0, np.zeros(1), 1.0, 1.0, tiny, np.zeros(1))
+    np.testing.assert_array_equal(scores[:, 0], np.array([0.0, -2 * tiny, -0.5, 0.0], dtype))
+
+
 @pytest.mark.parametrize("d", [5, 400])
 @pytest.mark.parametrize("n_outputs", [2, 10])
 def test_no_row_moves_another_block(n_outputs, d):

@@ -33,7 +33,7 @@ MUTANTS = [
         "wide: numbers that are not normal kept",
         (KERNEL, "value if tiny <= abs(value) <= 1.0 / tiny else 0.0", "value"),
         tests="wide_linear",
-        select=BY_PROPERTY,
+        select="not_normal",
     ),
     mutant(
         "wide: sums of blocks in the dtype of the products",
