@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
-from combinations import combined
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -112,14 +111,11 @@ def neighbour(X, row, adjacency, center):
     return other
 
 
-@combined(
-    3,
-    kind=KINDS,
-    adjacency=ADJACENCIES,
-    centring=CENTRINGS,
-    dtype=[np.float32, np.float64],
-    bound=[{"data_norm": 1.5}, {"normalize": True}],
-)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("centring", CENTRINGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bound", [{"data_norm": 1.5}, {"normalize": True}], ids=str)
 def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(
     draw, released, kind, adjacency, centring, dtype, bound
 ):

@@ -208,10 +208,12 @@ LENGTHS = {
 CASES = [(dtype, length) for dtype in DTYPES for length in LENGTHS[dtype]]
 
 
-@combined(case=CASES, n_outputs=[1, 3], fit_intercept=[False, True], weight=[1.0, 0.3, 1e-30])
-def test_one_row_adds_at_most_the_clip(case, weight, fit_intercept, n_outputs):
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weight", [1.0, 0.3, 1e-30])
+@pytest.mark.parametrize(("dtype", "length"), CASES)
+def test_one_row_adds_at_most_the_clip(dtype, length, weight, fit_intercept, n_outputs):
     """Any length and weight, small and huge parameters, in all kernels: finite, and at most C (1 + 4 ulp)."""
-    dtype, length = case
     d, scaling = 5, LinearGeometry(1.0, fit_intercept)
     direction = np.random.default_rng(3).normal(size=d)
     x = (direction / np.linalg.norm(direction) * length).astype(dtype)
