@@ -365,3 +365,53 @@ def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, boun
                 if factors[k, i] == 0.0:
                     inputs[k][begin + i, :] = 0.0
                     deltas[k][begin + i, :] = 0.0
+
+
+@njit(**_OPTIONS)
+def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
+    """Clip the sums of the clipped gradients of units, the rows of which are side by side.
+
+    The norm of such a sum is computed from products of pairs of rows, layer by layer: ``(a_i . a_j) (d_i . d_j)`` is
+    the inner product of two outer products. No gradient of a unit is in memory.
+
+    Parameters
+    ----------
+    inputs, deltas : tuple of ndarray, float64
+        Factors of clipped gradients, as `clip_rows` leaves them; row 0 is row `low` of the lot. `deltas` is written.
+    widths : ndarray of int
+        Of the input, the hidden layers and the output.
+    starts : ndarray of shape (k + 1,), int64
+        Rows of the lot at which the units start; none has more than `skdp._training.models.units.MOST_PAIRED` rows.
+    low : int
+    max_norm : float
+        C.
+    room : float
+        See `skdp._training.models.units.unit_room`, which has the proof.
+    """
+    for u in range(len(starts) - 1):
+        begin, end = starts[u] - low, starts[u + 1] - low
+        if end - begin == 1:
+            continue
+        square, reach = 0.0, 0.0
+        for i in range(begin, end):
+            for j in range(begin, i + 1):
+                product = 0.0
+                for k in range(len(deltas)):
+                    left, right = 0.0, 0.0
+                    for c in range(widths[k] + 1):
+                        left += inputs[k][i, c] * inputs[k][j, c]
+                    for c in range(widths[k + 1]):
+                        right += deltas[k][i, c] * deltas[k][j, c]
+                    product += left * right
+                if i == j:
+                    square += product
+                    reach += np.sqrt(product)
+                else:
+                    square += 2.0 * product
+        size = np.sqrt(max(square, 0.0) + room * reach * reach)
+        if size > max_norm:
+            factor = max_norm / size
+            for k in range(len(deltas)):
+                for i in range(begin, end):
+                    for c in range(widths[k + 1]):
+                        deltas[k][i, c] *= factor

@@ -34,6 +34,7 @@ N_FACTS = 4
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BLOCK_VALUES = 1 << 16
 _MIN_BLOCK, _MAX_BLOCK = 16, 512
+_MOST_PAIRED = 64  # rows of a unit that a block has room for
 _CACHE_LINE = 64
 _MAX_COLUMN_ROWS, _COLUMN_VALUES = 1024, 1 << 17
 _VECTOR = 64  # bytes, of one register or of several
@@ -85,7 +86,8 @@ def _clip_factor(size, max_norm):
 def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the logistic loss, for the features' and for the intercept's part of the gradient.
 
-    On entry `z` holds x . theta and `icpt_part` what the intercept adds to the score; all arrays have shape (m,).
+    On entry `z` holds x . theta and `icpt_part` what the intercept adds to the score; all arrays have shape (m,). On
+    return `z` holds the clipped residuals.
     """
     for i in range(len(label)):
         score = scale[i] * z[i] + icpt_part[i]
@@ -96,6 +98,7 @@ def _logistic_residuals(z, label, weight, scale, length, max_norm, icpt, feature
         factor = _clip_factor(reach * length[i], max_norm)  # of the whole gradient, the intercept's part too
         clipped = residual * factor if factor > 0.0 else 0.0  # NaN times 0 would be NaN
         clipped *= weight[i]
+        z[i] = clipped
         icpt_part[i] = clipped * icpt
         feature_part[i] = _representable(clipped * scale[i])
 
@@ -125,6 +128,7 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
         for i in range(m):
             clipped = z[k, i] * factor[i] if factor[i] > 0.0 else 0.0
             clipped *= weight[i]
+            z[k, i] = clipped
             icpt_part[k, i] = clipped * icpt
             feature_part[k, i] = _representable(clipped * scale[i])
 
@@ -145,6 +149,122 @@ def _repeat(counts, feature_part, icpt_part):
         for i in range(len(counts)):
             feature_part[k, i] *= counts[i]
             icpt_part[k, i] *= counts[i]
+
+
+# --- units of several rows ---
+
+
+@njit(**_OPTIONS)
+def unit_factors(residual, length, starts, first, products, low, max_norm, room, factors):
+    """Write by what the rows of each unit are multiplied, so that the sum of their clipped gradients is clipped too.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n_outputs, m), float64
+        Clipped residuals of the rows of whole units, side by side.
+    length : ndarray of shape (m,)
+        Norms of the rows, or upper bounds on them.
+    starts : ndarray of shape (k + 1,), int64
+        Where the rows of each unit start, counted from `low`.
+    first : ndarray of shape (k,), int64
+        Where the products of each unit start.
+    products : ndarray of float64
+        Inner products of pairs of rows (`skdp._training.models.units.UnitLayout`).
+    low : int
+    max_norm : float
+        C.
+    room : float
+        See `skdp._training.models.units.unit_room`, which has the proof.
+    factors : ndarray of shape (m,), float64
+        Written.
+    """
+    n_outputs = len(residual)
+    for u in range(len(starts) - 1):
+        begin, end = starts[u] - low, starts[u + 1] - low
+        factors[begin:end] = 1.0
+        if end - begin == 1:
+            continue
+        square, reach, t = 0.0, 0.0, first[u]
+        for i in range(begin, end):
+            own, cross = 0.0, 0.0
+            for k in range(n_outputs):
+                own += residual[k, i] * residual[k, i]
+            size = math.sqrt(own) * length[i]
+            for j in range(begin, i):
+                both = 0.0
+                for k in range(n_outputs):
+                    both += residual[k, i] * residual[k, j]
+                cross += both * products[t]
+                t += 1
+            reach += size
+            square += size * size + 2.0 * cross
+        size = math.sqrt(max(square, 0.0) + room * reach * reach)
+        if size > max_norm:
+            factors[begin:end] = max_norm / size
+
+
+@njit(**_OPTIONS)
+def write_products(X, scale, icpt, starts, products):
+    """Write the inner products of pairs of rows of each unit, in the order of `unit_factors`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+    scale : ndarray of shape (n,)
+    icpt : float
+        Value of the intercept's column, 0 for none.
+    starts : ndarray of shape (k + 1,), int64
+    products : ndarray of float64
+        Written.
+    """
+    t = 0
+    for u in range(len(starts) - 1):
+        for i in range(starts[u], starts[u + 1]):
+            for j in range(starts[u], i):
+                total = icpt * icpt
+                for c in range(X.shape[1]):
+                    total += (np.float64(X[i, c]) * scale[i]) * (np.float64(X[j, c]) * scale[j])
+                products[t] = total
+                t += 1
+
+
+@njit(**_OPTIONS)
+def write_sparse_products(data, indices, indptr, n_features, scale, icpt, starts, products):
+    """`write_products` for a CSR matrix without duplicate entries."""
+    row, t = np.zeros(n_features), 0
+    for u in range(len(starts) - 1):
+        for i in range(starts[u], starts[u + 1]):
+            for c in range(indptr[i], indptr[i + 1]):
+                row[indices[c]] = np.float64(data[c]) * scale[i]
+            for j in range(starts[u], i):
+                total = icpt * icpt
+                for c in range(indptr[j], indptr[j + 1]):
+                    total += row[indices[c]] * (np.float64(data[c]) * scale[j])
+                products[t] = total
+                t += 1
+            for c in range(indptr[i], indptr[i + 1]):
+                row[indices[c]] = 0.0
+
+
+@njit(**_OPTIONS)
+def _end_of_block(units, low, step, stop):
+    """Row behind a block of at most `step` rows from `low` on: behind whole units, if there are any.
+
+    A unit has at most `_MOST_PAIRED` rows, and `step` is no less where there are units.
+    """
+    if units is None:
+        return min(low + step, stop)
+    return min(units[0][np.searchsorted(units[0], low + step, side="right") - 1], stop)
+
+
+@njit(**_OPTIONS)
+def _clip_units(units, low, high, z, length, max_norm, feature_part, icpt_part):
+    """Clip the sums of the clipped gradients of units, whose rows are a block."""
+    starts, first, products, room = units
+    u, v = np.searchsorted(starts, low), np.searchsorted(starts, high)
+    factors = np.empty(high - low)
+    unit_factors(z[:, : high - low], length, starts[u : v + 1], first[u:v], products, low, max_norm, room, factors)
+    _repeat(factors, feature_part, icpt_part)
 
 
 # --- sums of products ---
@@ -287,7 +407,9 @@ def _sum(values, m):
 
 
 @njit(**_OPTIONS)
-def _add_block(X, rows, counts, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total):
+def _add_block(
+    X, rows, counts, units, low, label, weight, scale, length, theta, bias, max_norm, icpt, scratch, total
+):  # fmt: skip
     z, feature_part, icpt_part = scratch
     m, d = len(rows), theta.shape[1]
     for k in range(len(theta)):
@@ -296,6 +418,8 @@ def _add_block(X, rows, counts, label, weight, scale, length, theta, bias, max_n
     residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
     if counts is not None:
         _repeat(counts, feature_part, icpt_part)
+    if units is not None:
+        _clip_units(units, low, low + m, z, length, max_norm, feature_part, icpt_part)
     for k in range(len(theta)):
         _add_rows(X, rows, feature_part[k], total[k])
         total[k, d] += _sum(icpt_part[k], m)
@@ -313,7 +437,7 @@ def _scratch(n_outputs, step):
 
 
 @njit(**_OPTIONS)
-def add_all_rows(X, facts, counts, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_rows(X, facts, counts, units, theta, bias, max_norm, icpt, start, stop, total):
     """Add the clipped gradients of X[start:stop] to `total`.
 
     Parameters
@@ -322,6 +446,8 @@ def add_all_rows(X, facts, counts, theta, bias, max_norm, icpt, start, stop, tot
     facts : ndarray of shape (4, n), dtype of X
     counts : ndarray of shape (n,), float64, or None
         By which each row's clipped gradient is multiplied.
+    units : tuple of (starts, first, products, room), or None
+        Units whose sums are clipped to C too, as for `unit_factors`; `start` and `stop` are then where units start.
     theta : ndarray of shape (n_outputs, d), dtype of X
         One output is the logistic loss, more are the multinomial one.
     bias : ndarray of shape (n_outputs,), float64
@@ -333,17 +459,19 @@ def add_all_rows(X, facts, counts, theta, bias, max_norm, icpt, start, stop, tot
     total : ndarray of shape (n_outputs, d + 1), float64
         The intercept's part stands last.
     """
-    step = _block_rows(X.shape[1], stop - start)
+    step = max(_block_rows(X.shape[1], stop - start), 1 if units is None else _MOST_PAIRED)
     scratch = _scratch(len(theta), step)
     label, weight, scale, length = facts[LABEL], facts[WEIGHT], facts[SCALE], facts[LENGTH]
     positions = np.arange(step)  # the kernels below take row numbers; within a block they count from 0
-    for low in range(start, stop, step):
-        high = min(low + step, stop)
+    low = start
+    while low < stop:
+        high = _end_of_block(units, low, step, stop)
         _add_block(
-            X[low:high], positions[: high - low], None if counts is None else counts[low:high],
+            X[low:high], positions[: high - low], None if counts is None else counts[low:high], units, low,
             label[low:high], weight[low:high], scale[low:high], length[low:high],
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
+        low = high
 
 
 @njit(**_OPTIONS)
@@ -385,26 +513,28 @@ def _fetch(X, d, facts, first_fact, rows, block):
 
 
 @njit(**_OPTIONS)
-def add_some_rows(X, facts, first_fact, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
+def add_some_rows(X, facts, first_fact, rows, counts, units, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for X[rows[start:stop], :d], where `facts` has those of a row side by side from `first_fact` on.
 
     Both may be one array of records, which hold features and facts. `counts` has the shape of `rows`. The number
     returned has no meaning.
     """
     d = theta.shape[1]
-    step = _block_rows(d, stop - start)
+    step = max(_block_rows(d, stop - start), 1 if units is None else _MOST_PAIRED)
     scratch = _scratch(len(theta), step)
     block = np.empty((N_FACTS, step), X.dtype)
     fetched = X.dtype.type(0)
-    for low in range(start, stop, step):
-        some = rows[low : min(low + step, stop)]
+    low = start
+    while low < stop:
+        some = rows[low : _end_of_block(units, low, step, stop)]
         m = len(some)
         fetched += _fetch(X, d, facts, first_fact, some, block)
         _add_block(
-            X, some, None if counts is None else counts[low : low + m],
+            X, some, None if counts is None else counts[low : low + m], units, low,
             block[LABEL, :m], block[WEIGHT, :m], block[SCALE, :m], block[LENGTH, :m],
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
+        low += m
     return fetched
 
 
@@ -430,18 +560,20 @@ def _column_scores(X, low, m, weights, narrow, z):
 
 
 @njit(**_OPTIONS)
-def add_all_columns(X, first, facts, counts, theta, bias, max_norm, icpt, start, stop, total):
+def add_all_columns(X, first, facts, counts, units, theta, bias, max_norm, icpt, start, stop, total):
     """`add_all_rows` for rows that are stored by columns, in one pass in which each column is a run of memory.
 
     X has shape (d, at least first + n): facts and counts are those of the rows from `first` on. Facts may be float64.
     """
     n_outputs, d = theta.shape
-    step = max(1, min(_MAX_COLUMN_ROWS, _COLUMN_VALUES // max(d, 1), stop - start))
+    step = min(_MAX_COLUMN_ROWS, _COLUMN_VALUES // max(d, 1), stop - start)
+    step = max(step, 1 if units is None else _MOST_PAIRED)
     z, feature_part, icpt_part = _scratch(n_outputs, step)
     narrow = np.empty(step, X.dtype)
     label, weight, scale, length = facts[LABEL], facts[WEIGHT], facts[SCALE], facts[LENGTH]
-    for low in range(start, stop, step):
-        high = min(low + step, stop)
+    low = start
+    while low < stop:
+        high = _end_of_block(units, low, step, stop)
         m = high - low
         for k in range(n_outputs):
             icpt_part[k, :m] = bias[k] * icpt
@@ -452,17 +584,22 @@ def add_all_columns(X, first, facts, counts, theta, bias, max_norm, icpt, start,
         )  # fmt: skip
         if counts is not None:
             _repeat(counts[low:high], feature_part, icpt_part)
+        if units is not None:
+            _clip_units(units, low, high, z, length[low:high], max_norm, feature_part, icpt_part)
         for k in range(n_outputs):
             for j in range(d):
                 total[k, j] += _dot(X[j, first + low : first + high], feature_part[k, :m])
             total[k, d] += _sum(icpt_part[k], m)
+        low = high
 
 
 # --- sparse rows ---
 
 
 @njit(**_OPTIONS)
-def _add_sparse_block(data, indices, indptr, rows, counts, block, theta, bias, max_norm, icpt, scratch, total):
+def _add_sparse_block(
+    data, indices, indptr, rows, counts, units, low, block, theta, bias, max_norm, icpt, scratch, total
+):  # fmt: skip
     z, feature_part, icpt_part = scratch
     m, d = len(rows), total.shape[1] - 1
     for k in range(len(theta)):
@@ -478,6 +615,8 @@ def _add_sparse_block(data, indices, indptr, rows, counts, block, theta, bias, m
     )  # fmt: skip
     if counts is not None:
         _repeat(counts, feature_part, icpt_part)
+    if units is not None:
+        _clip_units(units, low, low + m, z, block[LENGTH, :m], max_norm, feature_part, icpt_part)
     for k in range(len(theta)):
         for i in range(m):
             for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
@@ -487,25 +626,27 @@ def _add_sparse_block(data, indices, indptr, rows, counts, block, theta, bias, m
 
 
 @njit(**_OPTIONS)
-def add_sparse_rows(data, indices, indptr, facts, rows, counts, theta, bias, max_norm, icpt, start, stop, total):
+def add_sparse_rows(data, indices, indptr, facts, rows, counts, units, theta, bias, max_norm, icpt, start, stop, total):
     """`add_some_rows` for a CSR matrix without duplicate entries; a row costs its non-zero entries.
 
     `rows` is None for all rows.
     """
     n_outputs = len(theta)
-    step = max(1, min(_MAX_BLOCK, stop - start))
+    step = max(min(_MAX_BLOCK, stop - start), 1 if units is None else _MOST_PAIRED)
     scratch = _scratch(n_outputs, step)
     some, block = np.empty(step, np.int64), np.empty((N_FACTS, step), data.dtype)
-    for low in range(start, stop, step):
-        m = min(step, stop - low)
+    low = start
+    while low < stop:
+        m = _end_of_block(units, low, step, stop) - low
         for i in range(m):
             some[i] = low + i if rows is None else rows[low + i]
             for j in range(N_FACTS):
                 block[j, i] = facts[some[i], j]
         _add_sparse_block(
-            data, indices, indptr, some[:m], None if counts is None else counts[low : low + m], block,
+            data, indices, indptr, some[:m], None if counts is None else counts[low : low + m], units, low, block,
             theta, bias, max_norm, icpt, scratch, total,
         )  # fmt: skip
+        low += m
 
 
 # --- rows whose products are those of BLAS ---

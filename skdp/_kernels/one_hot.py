@@ -10,6 +10,8 @@ The scores are float64, and so are the sums (see `skdp._kernels.linear`).
 
 from __future__ import annotations
 
+import numpy as np
+
 from skdp._kernels.caching import njit
 
 _OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
@@ -164,3 +166,48 @@ def add_residuals(codes, first_cell, residuals, histograms):
         c0, h0 = codes[g], histograms[first_cell[g] :]
         for i in range(m):
             h0[c0[i]] += residuals[i]
+
+
+@njit(**_OPTIONS)
+def write_products(codes, first_block, widths, squares, icpt, starts, products):
+    """Write the inner products of pairs of projected rows of each unit, in the order of `linear.unit_factors`.
+
+    Two rows have ``square (1 - 1 / k)`` of a block of k levels in common if they have one level there, else ``-square /
+    k``.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_codes, n), unsigned
+    first_block, widths : ndarray
+        See `write_tables`.
+    squares : ndarray of shape (n_blocks,), float64
+        Squared entry of each block.
+    icpt : float
+        Entry of the intercept.
+    starts : ndarray of shape (k + 1,), int64
+        Where the rows of each unit start.
+    products : ndarray of float64
+        Written.
+    """
+    apart = icpt * icpt
+    for b in range(len(widths)):
+        apart -= squares[b] / widths[b]
+    t = 0
+    for u in range(len(starts) - 1):
+        for i in range(starts[u], starts[u + 1]):
+            for j in range(starts[u], i):
+                total = apart
+                for g in range(len(first_block) - 1):
+                    left, right = codes[g, i], codes[g, j]
+                    if left == right:
+                        for b in range(first_block[g], first_block[g + 1]):
+                            total += squares[b]
+                        continue
+                    left, right = np.int64(left), np.int64(right)
+                    for b in range(first_block[g + 1] - 1, first_block[g] - 1, -1):
+                        if left % widths[b] == right % widths[b]:
+                            total += squares[b]
+                        left //= widths[b]
+                        right //= widths[b]
+                products[t] = total
+                t += 1

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._typing import Vector
+from skdp._training.models.units import UnitLayout
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -15,13 +16,17 @@ from skdp.mechanisms.streams import SecretStream
 class Model:
     """Base class of models: rows, targets and weights that are bound to a loss.
 
-    `n_rows` is the number of rows. Models are context managers.
+    `n_rows` is the number of rows. `units` is None, or says which rows, side by side, are of one unit: what is drawn
+    then are units, and the sum of the clipped gradients of a unit is clipped too. Models are context managers.
     """
 
     n_rows: int
+    units: UnitLayout | None = None
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> Any:
         """Draw the lot of a step, in the form that `clipped_gradient_sum` takes: numbers of rows, None for all of them.
+
+        Where rows have units, the numbers are those of units.
 
         Parameters
         ----------
@@ -32,7 +37,7 @@ class Model:
         step : int
             Number of the step, from 0.
         """
-        return sampling.rows(self.n_rows, stream)
+        return sampling.rows(self.n_rows if self.units is None else self.units.n_units, stream)
 
     def clipped_gradient_sum(self, theta: Vector, rows: Any, max_norm: float) -> NDArray[np.float64]:
         """Sum over the rows of a lot of gradients, each clipped to Euclidean norm `max_norm`, in a new array.

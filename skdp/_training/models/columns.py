@@ -79,7 +79,7 @@ class ColumnModel(Model):
         for low in range(0, self.n_rows, step or 1):
             m = min(step, self.n_rows - low)
             n_null += kernel.facts_by_columns(self._X, low, m, self._labels, self._weights, *public, *facts)
-            add_all_columns(self._X, low, facts, None, weights, bias, max_norm, geometry.icpt, 0, m, total)
+            add_all_columns(self._X, low, facts, None, None, weights, bias, max_norm, geometry.icpt, 0, m, total)
         if n_null:  # NaN and infinity, or a norm beyond the largest number
             check_finite(self._X.T, self._names)
         return (total if geometry.icpt else total[:, :-1]).ravel()

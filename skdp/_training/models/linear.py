@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from skdp._kernels import linear as kernel
 from skdp._kernels import row_scales as scaling
 from skdp._training.models.bound_rows import Model
+from skdp._training.models.units import UnitLayout, UnitLot, add_long_units, unit_room
 from skdp._typing import Vector
 
 _SEGMENT_ROWS = 4096  # least rows of a segment
@@ -66,11 +68,14 @@ class LinearModel(Model):
         Whether sums over lots of rows are needed, or sums over all rows. It determines the layout of rows in memory.
     n_threads : int
         Number of threads. The result does not depend on it.
+    units : UnitLayout or None
+        Units of rows, which are side by side; None where each row is its own.
 
     Notes
     -----
     **Guarantees.** A row adds at most C (1 + 8 u), with u = 2**-53, in either dtype, and exactly nothing if its weight
-    is 0 or if it holds NaN or infinity.
+    is 0 or if it holds NaN or infinity. With `units`, the rows of a unit together add at most C
+    (`skdp._training.models.units.unit_room`, `add_long_units`).
 
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
@@ -96,8 +101,10 @@ class LinearModel(Model):
         *,
         by_lot: bool,
         n_threads: int = 1,
+        units: UnitLayout | None = None,
     ) -> None:
         self.n_rows, self.n_features = X.shape
+        self.units, self._by_lot = units, by_lot
         self.n_outputs, self.geometry = n_outputs, geometry
         self._dense = isinstance(X, np.ndarray)
         # Over all rows, each fact is read as one array. By lot, the four of a row share a cache line, which is that of
@@ -112,6 +119,8 @@ class LinearModel(Model):
         room = 1.0 + (self.n_features + n_outputs + 16) * 2.0**-52  # for the errors of norms, see the proof
         _scale_rows(X, geometry.radius, geometry.unit, geometry.icpt, facts, room)
         self._X = _zero_muted_rows(X, facts[kernel.SCALE])
+        if units is not None:
+            self._products = _products_of_pairs(self._X, facts[kernel.SCALE], geometry.icpt, units)
         self._first_fact = 0
         if records is not None:
             records[:, : self.n_features] = self._X
@@ -136,20 +145,48 @@ class LinearModel(Model):
     ) -> NDArray[np.float64]:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
 
-        Each is multiplied by its number in `counts`.
+        Each is multiplied by its number in `counts`. Where rows have units, `rows` are numbers of units.
         """
+        if self.units is None:
+            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
+        lot = self.units.short(rows)
+        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
+        add_long_units(total, self.units, rows, partial(self._sum_of_unit, theta, max_norm), max_norm)
+        return total
+
+    def _sum_of_unit(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        """Sum of the clipped gradients of rows that are side by side."""
+        if self._dense and self._by_lot:
+            return self._sum_over(theta, np.arange(start, stop), (0, stop - start), max_norm)
+        return self._sum_over(theta, None, (start, stop), max_norm)
+
+    def _sum_over(
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        span: tuple[int, int],
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
+        lot: UnitLot | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, : self.n_features].astype(self._X.dtype)
         icpt = self.geometry.icpt
         bias = table[:, -1].copy() if icpt else np.zeros(self.n_outputs)
-        n = self.n_rows if rows is None else len(rows)
+        units = None
+        if lot is not None:
+            units = lot.starts, lot.first, self._products, unit_room(self.n_features, self.n_outputs)
+        first, n = span[0], span[1] - span[0]
         parts = n_segments(n, self.n_outputs * (self.n_features + 1))
         # One sum per segment, so that threads never write to the same memory.
         totals = np.zeros((parts, self.n_outputs, self.n_features + 1))
-        X, facts, public = self._X, self._facts, (counts, weights, bias, max_norm, icpt)
+        X, facts, public = self._X, self._facts, (counts, units, weights, bias, max_norm, icpt)
 
         def add_segment(segment: int) -> None:
-            start, stop = n * segment // parts, n * (segment + 1) // parts
+            start, stop = first + n * segment // parts, first + n * (segment + 1) // parts
+            if lot is not None:
+                start, stop = lot.cut(start, stop)
             total = totals[segment]
             if not self._dense:
                 kernel.add_sparse_rows(X.data, X.indices, X.indptr, facts, rows, *public, start, stop, total)
@@ -224,6 +261,18 @@ def _scale_rows(
         scaling.scale_rows(X, *public, weight, scale, length)
     else:
         scaling.scale_sparse_rows(X.data, X.indptr, *public, weight, scale, length)
+
+
+def _products_of_pairs(
+    X: Any, scale: NDArray[np.floating], icpt: float, units: UnitLayout
+) -> NDArray[np.float64]:
+    """Inner products of pairs of scaled rows of each short unit."""
+    starts, products = units.starts[: units.n_short + 1], np.empty(units.n_pairs)
+    if isinstance(X, np.ndarray):
+        kernel.write_products(X, scale, icpt, starts, products)
+    else:
+        kernel.write_sparse_products(X.data, X.indices, X.indptr, X.shape[1], scale, icpt, starts, products)
+    return products
 
 
 def _zero_muted_rows(X: Any, scale: NDArray[np.floating]) -> Any:

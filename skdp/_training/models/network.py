@@ -16,6 +16,10 @@ their order. Norms of rows of width w have a relative error of at most ``u (w + 
 rounding included. Sums of blocks are float64. The bound grows with the square of b and the cost of the float64
 additions falls with its inverse: 128 rows leave it at a twentieth of the product's.
 
+**Units.** With units of several rows a neighbour may have more rows or fewer, which shifts the places of all others:
+products are in float64 then, as under ``add_remove``. The rows of a unit are clipped first and then their sum, whose
+norm comes from products of pairs of rows (`skdp._kernels.dense.clip_units`) or, for many rows, from the sum itself.
+
 **Threads** share a chunk's rows until each row is clipped, and the parameters after that. Every number is computed in
 one order, so their number changes no bit.
 """
@@ -36,6 +40,7 @@ from skdp._kernels import losses, spans, tiles
 from skdp._threads import WorkerPool
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import row_scales
+from skdp._training.models.units import MOST_PAIRED, UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
 from skdp._typing import Vector
 
 ACTIVATIONS = {
@@ -144,6 +149,8 @@ class NetworkModel(Model):
         In which targets of losses other than the softmax are kept. None keeps theirs.
     n_threads : int or None
         Number of threads; None is as many as can be at work. The result does not depend on it.
+    units : UnitLayout or None
+        Units of rows, which are side by side; `dtype` must be float64 then. None where each row is its own.
     """
 
     def __init__(
@@ -160,7 +167,9 @@ class NetworkModel(Model):
         batch_size: int,
         target_dtype: Any = None,
         n_threads: int | None = None,
+        units: UnitLayout | None = None,
     ) -> None:
+        self.units = units
         self.n_rows, self.architecture, self.clip = X.shape[0], architecture, clip
         is_softmax = architecture.loss == "softmax"
         targets = targets.reshape(self.n_rows, 1 if is_softmax else architecture.widths[-1])
@@ -175,7 +184,7 @@ class NetworkModel(Model):
             kernel.row_squares(X, scale, self._row_squares)
         else:
             kernel.sparse_row_squares(X.data, X.indptr, scale, self._row_squares)
-        self._rows_at_once = min(batch_size, max(1, self.n_rows))
+        self._rows_at_once = min(max(batch_size, 1 if units is None else MOST_PAIRED), max(1, self.n_rows))
         room, widths = -(-self._rows_at_once // tiles.ROWS) * tiles.ROWS, architecture.widths
         self._inputs = tuple(_aligned(room, width + 1, self._dtype) for width in widths[:-1])
         self._deltas = tuple(_aligned(room, width, self._dtype) for width in widths[1:])
@@ -201,17 +210,44 @@ class NetworkModel(Model):
     def clipped_gradient_sum(
         self, theta: Vector, rows: Rows, max_norm: float, counts: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Sum of clipped gradients over `rows` (None: all), of shape (p,), each times its number in `counts`."""
-        total = np.zeros(self.n_parameters)
+        """Sum of clipped gradients over `rows` (None: all), of shape (p,), each times its number in `counts`.
+
+        Where rows have units, `rows` are numbers of units.
+        """
         spans.pack_tables(theta, self._widths, self._packed, self._packed_back)
-        n = self.n_rows if rows is None else len(rows)
-        for start in range(0, n, self._rows_at_once):
-            m = min(self._rows_at_once, n - start)
+        if self.units is None:
+            return self._sum_over(rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
+        lot = self.units.short(rows)
+        total = self._sum_over(lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
+
+        def sum_of_unit(start: int, stop: int) -> NDArray[np.float64]:
+            return self._sum_over(None, (start, stop), max_norm)
+
+        add_long_units(total, self.units, rows, sum_of_unit, max_norm)
+        return total
+
+    def _sum_over(
+        self,
+        rows: Rows,
+        span: tuple[int, int],
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
+        lot: UnitLot | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
+        total = np.zeros(self.n_parameters)
+        for chunk, units in blocks_of(*span, self._rows_at_once, lot):
+            start, m = chunk.start, chunk.stop - chunk.start
             size = m * len(total)
             # What is not shared is one call: for few rows or parameters calls would take as long as what they do.
             shared = self._pool.shares(size)
             clip_span = partial(self._clip_span, rows, counts, start, max_norm / self._slack)
             self._pool.share(clip_span, self._spans(m) if shared else [slice(0, m)], size)
+            if lot is not None:
+                starts, room = lot.starts[units.start : units.stop + 1], unit_room(int(self._widths.sum()), 0)
+                kernel.clip_units(
+                    self._inputs, self._deltas, self._widths, starts, start, max_norm / self._slack, room
+                )
             rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
             self._pool.share(partial(self._add_products, m, total), rectangles, size)
         return total

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from skdp._kernels import losses
 from skdp._kernels import one_hot as kernel
+from skdp._kernels.linear import unit_factors
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import n_segments
+from skdp._training.models.units import UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
 from skdp._typing import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
@@ -258,10 +260,13 @@ class OneHotModel(Model):
         Of the losses that have one.
     n_threads : int
         Number of threads. The result does not depend on it.
+    units : UnitLayout or None
+        Units of rows, which are side by side; None where each row is its own.
 
     Notes
     -----
-    **Guarantees.** A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.
+    **Guarantees.** A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0. With
+    `units`, the rows of a unit together add at most C (`skdp._training.models.units.unit_room`, `add_long_units`).
 
     Proof. Let P be the orthogonal projection onto vectors that sum to zero in each block, the identity at the
     intercept, and u = P D e the projected row: e has a 1 for each level, D holds entries. The gradient of a row at
@@ -285,6 +290,7 @@ class OneHotModel(Model):
         loss: int,
         limit: float = 0.0,
         n_threads: int = 1,
+        units: UnitLayout | None = None,
     ) -> None:
         self.n_rows, self.n_columns = rows.shape[0], rows.blocks.n_columns
         self.n_outputs, self.geometry = n_outputs, geometry
@@ -293,6 +299,13 @@ class OneHotModel(Model):
         self._weights = np.broadcast_to(np.asarray(weights, np.float64), (self.n_rows,)).copy()
         self._lengths = np.full(_ROWS, 1.0 + (self.n_columns + n_outputs + 16) * 2.0**-52)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self.units = units
+        if units is not None:
+            blocks, starts, self._products = self._blocks, units.starts[: units.n_short + 1], np.empty(units.n_pairs)
+            squares = geometry.entries**2
+            kernel.write_products(
+                self._codes, blocks.first_block, blocks.level_counts, squares, geometry.icpt, starts, self._products
+            )
 
     @property
     def n_parameters(self) -> int:
@@ -307,22 +320,44 @@ class OneHotModel(Model):
     ) -> NDArray[np.float64]:
         """Sum of clipped gradients over `rows` (None: all), of shape (p,): an output's weights, then its intercept.
 
-        Each is multiplied by its number in `counts`.
+        Each is multiplied by its number in `counts`. Where rows have units, `rows` are numbers of units.
         """
+        if self.units is None:
+            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
+        lot = self.units.short(rows)
+        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
+        add_long_units(total, self.units, rows, partial(self._sum_of_unit, theta, max_norm), max_norm)
+        return total
+
+    def _sum_of_unit(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        """Sum of the clipped gradients of rows that are side by side."""
+        return self._sum_over(theta, None, (start, stop), max_norm)
+
+    def _sum_over(
+        self,
+        theta: Vector,
+        rows: NDArray[np.int64] | None,
+        span: tuple[int, int],
+        max_norm: float,
+        counts: NDArray[np.float64] | None = None,
+        lot: UnitLot | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
         tables, bias = self._tables(theta)
-        n = self.n_rows if rows is None else len(rows)
+        first, n = span[0], span[1] - span[0]
         parts = n_segments(n, tables.size)
         # One histogram per segment, so that threads never write to the same memory.
         histograms, icpts = np.zeros((parts, *tables.shape)), np.zeros((parts, self.n_outputs))
 
         def add_segment(segment: int) -> None:
-            start, stop = n * segment // parts, n * (segment + 1) // parts
-            for low in range(start, stop, _ROWS):
-                chosen = slice(low, min(low + _ROWS, stop))
+            start, stop = first + n * segment // parts, first + n * (segment + 1) // parts
+            for chosen, units in blocks_of(start, stop, _ROWS, lot):
                 codes, where = self._chosen(rows, chosen)
                 residuals = self._clipped_residuals(codes, where, tables, bias, max_norm)
                 if counts is not None:
                     residuals *= counts[chosen]
+                if lot is not None:
+                    residuals *= self._unit_factors(residuals, lot, units, chosen.start, max_norm)
                 for k, each in enumerate(residuals):
                     kernel.add_residuals(codes, self._blocks.first_cell, each, histograms[segment, k])
                 icpts[segment] += residuals.sum(axis=1)
@@ -333,6 +368,17 @@ class OneHotModel(Model):
         else:
             list(self._pool.map(add_segment, range(parts)))  # the kernels release the GIL; `list` raises errors
         return self._gradients(histograms.sum(axis=0), icpts.sum(axis=0))
+
+    def _unit_factors(
+        self, residuals: NDArray[np.float64], lot: UnitLot, units: slice, low: int, max_norm: float
+    ) -> NDArray[np.float64]:
+        """Factors, of shape (m,), that clip the sums of units, whose rows are a block."""
+        factors = np.empty(residuals.shape[1])
+        starts, room = lot.starts[units.start : units.stop + 1], unit_room(self.n_columns, self.n_outputs)
+        unit_factors(
+            residuals, self._lengths, starts, lot.first[units], self._products, low, max_norm, room, factors
+        )
+        return factors
 
     def _tables(self, theta: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What each code adds to the scores, of shape (n_outputs, n_cells), and what the intercept does."""

@@ -1,0 +1,174 @@
+"""Rows of units side by side, as models read them: units that are clipped by products of their rows, and long ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.units import Units
+
+MOST_PAIRED = 64
+"""Rows of a unit up to which its norm is computed from products of pairs of rows; beyond, its sum is formed."""
+
+
+class UnitLot(NamedTuple):
+    """The short units of a lot.
+
+    Attributes
+    ----------
+    rows : ndarray of int64 or None
+        Their rows, side by side; None for all rows of short units.
+    starts : ndarray of shape (k + 1,), int64
+        Where the rows of each unit start in `rows`.
+    first : ndarray of shape (k,), int64
+        Where the products of each unit start.
+    """
+
+    rows: NDArray[np.int64] | None
+    starts: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    def cut(self, begin: int, end: int) -> tuple[int, int]:
+        """Return rows of the lot, whole units, for a share of them: shares that touch give rows that touch."""
+        low, high = (self.starts[np.searchsorted(self.starts, each)] for each in (begin, end))
+        return int(low), int(high)
+
+    def blocks(self, start: int, stop: int, most: int) -> Iterator[tuple[slice, slice]]:
+        """Iterate over whole units of at most `most` rows together: their rows and their numbers in the lot."""
+        unit, last = (int(np.searchsorted(self.starts, each)) for each in (start, stop))
+        while unit < last:
+            end = int(np.searchsorted(self.starts, self.starts[unit] + most, side="right")) - 1
+            end = min(max(end, unit + 1), last)
+            yield slice(int(self.starts[unit]), int(self.starts[end])), slice(unit, end)
+            unit = end
+
+
+class UnitLayout:
+    """Rows in the order of units, the short units first.
+
+    Parameters
+    ----------
+    units : Units
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_rows,), int64
+        Rows as they were given, in that order.
+    starts : ndarray of shape (n_units + 1,), int64
+        Where the rows of each unit start.
+    n_units, n_short : int
+        Units, and those of at most `MOST_PAIRED` rows.
+    first : ndarray of shape (n_short + 1,), int64
+        Where the products of pairs of rows of each short unit start: of row 1 with row 0, row 2 with 0 and 1, and so
+        on.
+    """
+
+    def __init__(self, units: Units) -> None:
+        sizes = np.bincount(units.codes, minlength=units.n_units)
+        by_length = np.argsort(sizes > MOST_PAIRED, kind="stable")
+        place = np.empty_like(by_length)
+        place[by_length] = np.arange(len(by_length))
+        self.order = np.argsort(place[units.codes], kind="stable")
+        sizes = sizes[by_length]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+        self.n_units, self.n_short = len(sizes), int((sizes <= MOST_PAIRED).sum())
+        short = sizes[: self.n_short]
+        self.first = np.concatenate([[0], np.cumsum(short * (short - 1) // 2)])
+
+    @property
+    def n_pairs(self) -> int:
+        return int(self.first[-1])
+
+    def short(self, numbers: NDArray[np.int64] | None) -> UnitLot:
+        """Return the short units of a lot, which is numbers of units in ascending order, or None for all of them."""
+        if numbers is None:
+            return UnitLot(None, self.starts[: self.n_short + 1], self.first[:-1])
+        numbers = numbers[: np.searchsorted(numbers, self.n_short)]
+        sizes = self.starts[numbers + 1] - self.starts[numbers]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.repeat(self.starts[numbers] - starts[:-1], sizes) + np.arange(starts[-1])
+        return UnitLot(rows, starts, self.first[numbers])
+
+    def long(self, numbers: NDArray[np.int64] | None) -> Iterator[tuple[int, int]]:
+        """Iterate over the long units of a lot: where the rows of each start and end."""
+        found = np.arange(self.n_short, self.n_units)
+        if numbers is not None:
+            found = numbers[np.searchsorted(numbers, self.n_short) :]
+        yield from zip(self.starts[found].tolist(), self.starts[found + 1].tolist(), strict=True)
+
+
+def add_long_units(
+    total: NDArray[np.float64],
+    layout: UnitLayout,
+    numbers: NDArray[np.int64] | None,
+    sum_of: Callable[[int, int], NDArray[np.float64]],
+    max_norm: float,
+) -> None:
+    """Add the sums of clipped gradients of long units to `total`, each clipped to `max_norm`.
+
+    Parameters
+    ----------
+    total : ndarray of shape (p,)
+        Added to.
+    layout : UnitLayout
+    numbers : ndarray of int64 or None
+        The lot.
+    sum_of : callable
+        ``sum_of(start, stop)`` returns the sum of the clipped gradients of rows, in a new array.
+    max_norm : float
+
+    Notes
+    -----
+    **Guarantees.** A unit adds at most `max_norm` (1 + 4 u), u = 2**-53.
+
+    Proof. The sum is formed before it is measured, so that whatever rounding it has is in it. The norm of p numbers has
+    a relative error of at most (p / 2 + 2) u, which the room makes up for; quotient and product have an error of u each.
+    """
+    room = 1.0 + (len(total) + 8) * 2.0**-52
+    for start, stop in layout.long(numbers):
+        found = sum_of(start, stop)
+        size = float(np.linalg.norm(found)) * room
+        if size > max_norm:
+            found *= max_norm / size
+        if math.isfinite(size):
+            total += found
+
+
+def unit_room(n_features: int, n_outputs: int) -> float:
+    """Return what the square of a unit's norm is raised by, relative to the square of the sum of its rows' norms.
+
+    Notes
+    -----
+    **Guarantees.** Let G be the true sum of the m <= 64 clipped gradients of a unit, S its squared norm as computed
+    from products of pairs, A the sum of the norms of its rows, and f the factor C / sqrt(S + room A**2), where that is
+    below 1. Then what the unit adds has a norm of at most C.
+
+    Proof. A product of two rows of d numbers has an absolute error of at most (d + 3) u times both norms, that of two
+    residuals of K numbers (K + 2) u, and the m (m + 1) / 2 terms are added with at most m**2 u / 2 more, all relative
+    to norms that are multiplied: S is within (d + K + m**2 / 2 + 8) u A**2 of \\|G\\|**2. The coefficients that are
+    added are those of f G with a relative error of at most 4 u each, so that their sum is within 4 u f A of it. With
+    \\|G\\| <= A, (\\|G\\| + 4 u A)**2 is at most \\|G\\|**2 + 9 u A**2. So a room of (d + K + m**2 / 2 + 17) u suffices;
+    it is twice that.
+    """
+    return (n_features + n_outputs + MOST_PAIRED**2 // 2 + 17) * 2.0**-52
+
+
+def blocks_of(start: int, stop: int, most: int, lot: UnitLot | None) -> Iterator[tuple[slice, slice]]:
+    """Iterate over blocks of at most `most` rows, and the units in each: whole units of a lot, if there is one."""
+    if lot is not None:
+        yield from lot.blocks(*lot.cut(start, stop), most)
+        return
+    for low in range(start, stop, most):
+        yield slice(low, min(low + most, stop)), slice(0)
+
+
+def in_order(given: Any, order: NDArray[np.int64]) -> Any:
+    """Return targets or weights in an order; one number for all rows as it is."""
+    return given[order] if isinstance(given, np.ndarray) and given.ndim else given
+
+
+__all__ = ["MOST_PAIRED", "UnitLayout", "UnitLot", "add_long_units", "blocks_of", "in_order", "unit_room"]
