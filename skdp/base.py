@@ -16,6 +16,7 @@ from skdp._checks.leaks import SEEDED, begin_record, note_leaks
 from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
+from skdp._checks.units import GROUP, ROW
 from skdp._fit.conductor import EstimatorFit, conduct
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import FitTerms, PrivateStep, StepPlan
@@ -265,13 +266,15 @@ class PrivateEstimator(Reported, BaseEstimator):
         return ReleasePlan(mechanism, price, terms.stream.spawn("release", *map(int, terms.stream.words(2))))
 
     def _public_n_samples(self, n_samples: int) -> int:
-        """The number of rows that rules may use: under add_remove the data's own is private."""
-        if self.n_samples_public is not None:
-            return check_count("n_samples_public", self.n_samples_public, remedy="give a whole number above 0")
+        """The number of rows, or of units, that rules may use: under add_remove the data's own is private."""
+        name, what = ("n_samples_public", "rows") if self._unit() == ROW else ("n_groups_public", "groups")
+        given = getattr(self, name, None)
+        if given is not None:
+            return check_count(name, given, remedy="give a whole number above 0")
         if self.adjacency == "add_remove":
             raise ValueError(
-                "n_samples_public=None with adjacency='add_remove': the number of rows is private there, so give "
-                "n_samples_public, a round number near it, or use adjacency='zero_out'."
+                f"{name}=None with adjacency='add_remove': the number of {what} is private there, so give {name}, a "
+                "round number near it, or use adjacency='zero_out'."
             )
         return n_samples
 
@@ -305,7 +308,18 @@ class PrivateEstimator(Reported, BaseEstimator):
         """Where a fit of this estimator is charged."""
         accountant = resolve_accountant(self.accountant)
         parameters = {} if accountant is None else self._public_parameters()
-        return Payment(accountant, type(self).__name__, self.adjacency, parameters)
+        unit, name = self._unit(), self.__dict__.get("_fitted_group_name")
+        if name:
+            parameters["groups"] = name
+        return Payment(accountant, type(self).__name__, self.adjacency, parameters, unit)
+
+    def _unit(self) -> str:
+        """What the fit is private for: a row, or a group of rows."""
+        return str(self.__dict__.get("privacy_unit_", ROW))
+
+    def _shifts_rows(self) -> bool:
+        """Whether a neighbour may have another number of rows, which shifts the places of all others."""
+        return bool(self.adjacency == "add_remove" or self._unit() == GROUP)
 
     def _public_parameters(self) -> dict[str, Any]:
         """The parameters that matter to the result, without the seed, which is a secret."""
@@ -319,7 +333,8 @@ class PrivateEstimator(Reported, BaseEstimator):
 
     def _set_price(self, price: Price, releases: tuple[Release, ...] | None = None) -> None:
         """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
-        releases = (new_release(price.event, self.adjacency),) if releases is None else releases
+        self.privacy_unit_ = self._unit()
+        releases = (new_release(price.event, self.adjacency, self.privacy_unit_),) if releases is None else releases
         self.privacy_event_, self.epsilon_, self.delta_ = price
         self.adjacency_, self._fitted_releases = self.adjacency, releases
 
@@ -365,6 +380,11 @@ class JointPrice(Reported):
             raise ValueError(
                 f"a part was fitted under adjacency={others.pop()!r} and the whole under {self.adjacency_!r}, and two "
                 "kinds of neighbours have no joint price: fit the whole again."
+            )
+        if len({release.unit for release in found}) > 1:
+            raise ValueError(
+                "a part was fitted with groups and the whole without, or the other way round, and a row and a group "
+                "have no joint price: fit the whole again."
             )
         return compose(release.event for release in found)
 

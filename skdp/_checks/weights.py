@@ -125,6 +125,15 @@ def read_weights(weight_bound: Any, sample_weight: Any, n_rows: int) -> tuple[An
     return 1.0, check_weights(sample_weight, n_rows)
 
 
+def refuse_bought_bound(weight_bound: Any, groups: Any) -> None:
+    """Refuse to buy a bound on weights where rows have units: the purchase is one for rows."""
+    if groups is not None and is_bought(weight_bound):
+        raise ValueError(
+            "weight_bound='private' with groups, for which no bound is bought: give a public weight_bound, such as the "
+            "largest weight that can occur."
+        )
+
+
 def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
     """Say that weights are cut at 1 where no bound was given: to every fit with weights, whatever they are."""
     if weight_bound is None and sample_weight is not None:
@@ -140,6 +149,7 @@ __all__ = [
     "check_weights",
     "is_bought",
     "read_weights",
+    "refuse_bought_bound",
     "warn_of_no_bound",
     "weight_of_each",
 ]

@@ -15,6 +15,7 @@ from skdp._checks.cells import shape_of
 from skdp._checks.leaks import note_leaks
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
+from skdp._checks.units import GROUP, ROW, Units, read_units, split_labels
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, forget, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -38,12 +39,15 @@ class Fit:
     delta : float
         That of the price, once the fit is planned.
     n_public : int or None
-        Public number of rows, once the fit is planned. None if it is not known before the rows are read.
+        Public number of rows, or of units, once the fit is planned. None if it is not known before the rows are read.
+    units : Units or None
+        Of the rows, where labels of them were given.
     """
 
     event: Any = None
     delta: float
     n_public: Any = None
+    units: Units | None = None
 
     def __init__(self, target: Any, work: Any) -> None:
         self.target, self.work = target, work
@@ -109,7 +113,7 @@ def learn_under_charge(fit: Fit) -> str:
     **Guarantees.**
 
     - The accountant is asked before a row is read, wherever the price does not depend on what is read first: the
-      classes, the bounds of targets, or the shape of rows that show none.
+      number of units, the classes, the bounds of targets, or the shape of rows that show none.
     - The charge is made before training reads a row. Rows are checked before it, or read after it.
     - A refusal of rows is recorded. A fit that fails or is interrupted after the charge keeps it.
     """
@@ -151,12 +155,16 @@ class EstimatorFit(Fit):
 
     def plan(self) -> None:
         """See `Fit`. Rows that show no shape are read first."""
-        self.work._note_rows(self._X)
         self._terms = self.work._check_terms()
+        self._X, self.units = units_of(self.work, self._X, self._fit_params.pop("groups", None))
+        if self.units is not None:
+            self._fit_params["groups"] = self.units
+        self.work._note_rows(self._X)
         if (shape := public_shape(self._X)) is not None:
             self._plan_for(shape)
 
     def _plan_for(self, shape: tuple[int, int | None]) -> None:
+        shape = shape if self.units is None else (self.units.n_units, shape[1])
         self._plan = self.work._plan_checked(self._terms, shape)
         self.event, self.delta = self._plan.event, self.work.delta
         self.n_public = self.work._public_n_samples(shape[0])
@@ -211,6 +219,24 @@ def _anew(target: Target) -> Target:
     return work
 
 
+def units_of(work: Any, X: Any, groups: Any) -> tuple[Any, Units | None]:
+    """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
+
+    What the fit is private for is noted on `work`, a copy made for it. A refusal of labels is recorded.
+    """
+    for name in ("privacy_unit_", "_fitted_group_name"):
+        work.__dict__.pop(name, None)
+    work.privacy_unit_ = ROW if groups is None else GROUP
+    if groups is None:
+        return X, None
+    with work._payment().recording_refusals():
+        X, labels = split_labels(X, groups)
+        units = read_units(labels, int(shape_of("X", X)[0]))
+    if units.name:
+        work._fitted_group_name = units.name
+    return X, units
+
+
 def public_shape(X: Any) -> tuple[int, int] | None:
     """Rows and columns of what looks like a table, without reading a cell; None for anything else."""
     try:
@@ -237,5 +263,6 @@ __all__ = [
     "fit_publicly",
     "learn_under_charge",
     "public_shape",
+    "units_of",
     "warn_of_weak_delta",
 ]

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+from skdp._checks.units import ROW
 from skdp.accounting import DpEvent, PrivacyAccountant
 
 Learned = TypeVar("Learned")
@@ -22,22 +23,26 @@ class Payment(NamedTuple):
     adjacency : str
     parameters : dict
         Public ones alone.
+    unit : {"row", "group"}
+        What the event is private for; a ledger of another unit refuses it.
     """
 
     accountant: PrivacyAccountant | None
     label: str
     adjacency: str
     parameters: dict[str, Any]
+    unit: str = ROW
 
     def check(self, event: DpEvent) -> None:
         """Raise what `charge` would raise; nothing is charged."""
         if self.accountant is not None:
-            self.accountant.check(event, self.adjacency, parameters=self.parameters)
+            self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)
 
     def charge(self, event: DpEvent, note: str = "") -> None:
         """Charge `event`, or raise and charge nothing."""
         if self.accountant is not None:
-            self.accountant.spend(event, self.label, adjacency=self.adjacency, parameters=self.parameters, note=note)
+            given = {"adjacency": self.adjacency, "parameters": self.parameters, "unit": self.unit}
+            self.accountant.spend(event, self.label, note=note, **given)
 
     @contextlib.contextmanager
     def recording_refusals(self) -> Iterator[None]:

@@ -8,21 +8,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from skdp._checks.units import ROW
 from skdp.accounting import DpEvent
 
 
 @dataclass(frozen=True)
 class Release:
-    """One charged event. Its random `id` distinguishes it from all others, so that a union counts it once."""
+    """One charged event. Its random `id` distinguishes it from all others, so that a union counts it once.
+
+    `unit` says what it is private for: a row, or all rows of a group.
+    """
 
     id: str = field(compare=False, repr=False)
     event: DpEvent
     adjacency: str
+    unit: str = ROW
 
 
-def new_release(event: DpEvent, adjacency: str) -> Release:
+def new_release(event: DpEvent, adjacency: str, unit: str = ROW) -> Release:
     """Return a release with a new id, on which no other state depends yet."""
-    return Release(secrets.token_hex(8), event, adjacency)
+    return Release(secrets.token_hex(8), event, adjacency, unit)
 
 
 def releases_of(fitted: Any) -> tuple[Release, ...]:

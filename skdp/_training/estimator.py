@@ -15,7 +15,7 @@ from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import (
     source_to_predict,
 )
-from skdp._checks.weights import WeightReader, warn_of_no_bound
+from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.releases import Release, releases_of
 from skdp._guard.inspections import report_inspection
 from skdp._training.checkpoint import Checkpoint
@@ -74,11 +74,13 @@ class GradientEstimator(PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Targets:
         """See `PrivateEstimator`."""
-        sample_weight = fit_params.pop("sample_weight", None)
+        sample_weight, units = fit_params.pop("sample_weight", None), fit_params.pop("groups", None)
         refuse_fit_params(fit_params)
         warn_of_no_bound(self.weight_bound, sample_weight)
+        refuse_bought_bound(self.weight_bound, units)
         task = self._task()
-        return task.encode(y, sample_weight, n_samples, task.resolve(y, None, warm=False))
+        targets = task.encode(y, sample_weight, n_samples, task.resolve(y, None, warm=False))
+        return targets._replace(units=units)
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`. Asked by pipelines and searches alone, whose runs have no file and no earlier run."""
@@ -184,7 +186,7 @@ class GradientEstimator(PrivateEstimator):
         self.n_steps_ = n_done + steps
         # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
         self.n_iter_ = math.ceil(n_done * run.plan.sampling.rate - 1e-9) + epochs
-        self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency)))
+        self._set_price(plan.price, (*plan.earlier, plan.release(self.adjacency, self._unit())))
         return f"after {n_done} of {run.plan.n_steps} steps" if n_done < run.plan.n_steps else ""
 
     # --- checks of parameters ---

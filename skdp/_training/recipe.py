@@ -18,6 +18,7 @@ from skdp._training.loop import run_dpsgd
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
 from skdp._training.models.merged_rows import GroupedModel
+from skdp._training.models.units import UnitLayout, in_order
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.plan import event_of_steps
 from skdp._training.run import Plan, Run, Targets
@@ -71,14 +72,22 @@ class Recipe:
         """Return the initial parameters: the current ones if `warm`."""
         raise NotImplementedError
 
-    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
-        """Return a factory of models of rows of this dtype: ``make(X, targets, weights)``. It can be pickled."""
+    def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[..., Model]:
+        """Return a factory of models of rows of this dtype: ``make(X, targets, weights)``. It can be pickled.
+
+        It also takes `units`, the layout of rows that are in the order of their units.
+        """
         raise NotImplementedError
 
     def bind(self, X: Any, targets: Targets, weights: Any, run: Run) -> Any:
         """Return a context manager that gives the model of these rows."""
         if isinstance(X, RowSource):
             return X.bind(self.block_recipe(run, targets.outputs, X), run.plan)
+        if targets.units is not None:
+            layout = UnitLayout(targets.units)
+            rows, order = taken(X, layout.order, X.dtype), layout.order
+            values, weights = targets.values[order], in_order(weights, order)
+            return self.factory(run, targets.outputs, X.dtype)(rows, values, weights, units=layout)
         by_place = self._rounds_by_place(X.dtype, targets.outputs)
         limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
         groups = None if limit is None else find_groups(X, targets.values, weights, limit)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from skdp._checks.units import Units
 from skdp._fit.releases import Release, new_release
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint
@@ -25,13 +26,15 @@ class Targets(NamedTuple):
 
     `outputs` is public: it has a number of outputs, `n_outputs`, and what predictions need beside the model, such as
     the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0. Where their bound is bought,
-    `to_bound` has weights as they are, to be multiplied with `weights` as shares of it.
+    `to_bound` has weights as they are, to be multiplied with `weights` as shares of it. `units` says which rows are of
+    one unit; None where each row is its own.
     """
 
     outputs: Any
     values: Any
     weights: Any
     to_bound: Any = None
+    units: Units | None = None
 
 
 class Run(NamedTuple):
@@ -96,11 +99,11 @@ class Plan(NamedTuple):
         """Note of the charge, by which a resumed run finds it."""
         return "" if self.checkpoint is None else f"checkpoint {self.checkpoint.receipt}"
 
-    def release(self, adjacency: str) -> Release:
+    def release(self, adjacency: str, unit: str) -> Release:
         """Release that the charge pays for; a run with a checkpoint keeps its id when it resumes."""
         if self.checkpoint is None:
-            return new_release(self.event, adjacency)
-        return Release(self.checkpoint.receipt, self.event, adjacency)
+            return new_release(self.event, adjacency, unit)
+        return Release(self.checkpoint.receipt, self.event, adjacency, unit)
 
 
 __all__ = ["OFFSET", "Plan", "Run", "Targets"]

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from skdp._checks.leaks import begin_record, note_leaks
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, is_elsewhere, refuse_rows_elsewhere, source_to_fit
-from skdp._checks.weights import is_bought, warn_of_no_bound
-from skdp._fit.conductor import Fit, conduct, public_shape
+from skdp._checks.weights import is_bought, refuse_bought_bound, warn_of_no_bound
+from skdp._fit.conductor import Fit, conduct, public_shape, units_of
 from skdp._training.run import Plan, Targets
 from skdp._training.run_lock import RunLock
 from skdp.accounting import resolve_accountant
@@ -24,8 +24,8 @@ class RunFit(Fit):
     Parameters
     ----------
     target : GradientEstimator
-    X, y, sample_weight : object
-        Rows, targets and weights; private.
+    X, y, sample_weight, groups : object
+        Rows, targets, weights and labels of units; private.
     named : object
         What the call itself says of the outputs; public.
     warm : bool
@@ -34,9 +34,11 @@ class RunFit(Fit):
 
     _plan: Plan
 
-    def __init__(self, target: Any, X: Any, y: Any, sample_weight: Any, *, named: Any, warm: bool) -> None:
+    def __init__(
+        self, target: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any, warm: bool
+    ) -> None:
         super().__init__(target, copy(target))
-        self._X, self._y, self._weights = X, y, sample_weight
+        self._X, self._y, self._weights, self._groups = X, y, sample_weight, groups
         self._named, self._warm = named, warm
 
     def plan(self) -> None:
@@ -48,7 +50,22 @@ class RunFit(Fit):
             begin_record(work, self.target.__dict__.get("_fitted_leaks"))
             note_leaks(work, *now)
         warn_of_no_bound(work.weight_bound, self._weights)
+        refuse_bought_bound(work.weight_bound, self._groups)
         self._source = self._find_source()
+        if self._source is not None and self._groups is not None:
+            raise ValueError(
+                "groups with rows that are not in memory, where a group may lie in several blocks: load the rows, or "
+                "leave groups out."
+            )
+        self._X, self.units = units_of(work, self._X, self._groups)
+        if warm and self.target.privacy_unit_ != work.privacy_unit_:
+            raise ValueError(
+                f"earlier runs were private for a {self.target.privacy_unit_}, and this one would be for a "
+                f"{work.privacy_unit_}: give groups to all runs or to none, or start again with fit and "
+                "warm_start=False."
+            )
+        if self.units is not None and work._check_merge_equal_rows() is True:
+            raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
         self._outputs = work._task().resolve(None if self._source else self._y, self._named, warm=warm)
         rows = self._X if self._source is None else self._source
         work._note_rows(rows)
@@ -83,6 +100,7 @@ class RunFit(Fit):
         return source
 
     def _plan_for(self, shape: tuple[int, int], outputs: Any) -> None:
+        shape = shape if self.units is None else (self.units.n_units, shape[1])
         self._plan = self.work._plan_next_run(self._terms, shape, outputs, warm=self._warm)
         self.event, self.delta, self.n_public = self._plan.event, self._plan.price.delta, self._plan.n_public
 
@@ -92,7 +110,8 @@ class RunFit(Fit):
             self._rows, self._targets = self._source, Targets(self._outputs, None, 1.0)
             return
         self._rows = self.work._check_rows(self._X, reset=not self._warm)
-        self._targets = self.work._task().encode(self._y, self._weights, self._rows.shape[0], self._outputs)
+        targets = self.work._task().encode(self._y, self._weights, self._rows.shape[0], self._outputs)
+        self._targets = targets._replace(units=self.units)
 
     def plan_read(self) -> None:
         """See `Fit`."""
@@ -135,9 +154,11 @@ class RunFit(Fit):
             self._plan.checkpoint.finish()
 
 
-def fit_run(model: Fitted, X: Any, y: Any, sample_weight: Any, *, named: Any = None, warm: bool) -> Fitted:
+def fit_run(
+    model: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool
+) -> Fitted:
     """Fit a model by one run, under the lock of its checkpoint."""
-    fit = RunFit(model, X, y, sample_weight, named=named, warm=warm)
+    fit = RunFit(model, X, y, sample_weight, groups, named=named, warm=warm)
     with RunLock(fit.work.checkpoint) as lock:
         lock.take()
         conduct(fit)

@@ -31,6 +31,7 @@ from skdp.ensemble.embedding import (
 )
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
 from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.unit_shares import clip_counts
 from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
 from skdp.preprocessing.schema.table_schema import TableSchema
 
@@ -58,15 +59,15 @@ class TreesRecipe(LookupRecipe):
         """See `Recipe`. Trees that are there already are those of earlier rows."""
         rows, targets = super().buy(plan, rows, targets)
         if isinstance(rows, TableCodes):
-            self._grow(plan, rows, targets.weights)
+            self._grow(plan, rows, targets)
             grown: OneHotRows = self.model.embedding_._encode(rows.codes)
             return grown, targets
         return rows, targets
 
-    def _grow(self, plan: Plan, rows: TableCodes, weights: Any) -> None:
+    def _grow(self, plan: Plan, rows: TableCodes, targets: Targets) -> None:
         """Buy where people are, and grow the trees by it."""
         embedding, blocks = self.model.embedding_, self.model.embedding_._fitted_blocks
-        each = weight_of_each(weights, rows.shape[0])
+        each = clip_counts(targets.units, rows.codes, weight_of_each(targets.weights, rows.shape[0]))
         sensitivity = column_sensitivity(len(blocks), self.model.adjacency)
         mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
         counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))

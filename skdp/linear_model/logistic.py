@@ -274,7 +274,9 @@ class DPLogisticRegression(GradientClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -290,6 +292,10 @@ class DPLogisticRegression(GradientClassifier):
             clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
             clipping norm, and proportions are kept. A row of weight 0 is a null row.
 
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`, which
+            is no feature then. The guarantee is for all rows of one label together. None: for one row.
+
         Returns
         -------
         self : object
@@ -303,7 +309,7 @@ class DPLogisticRegression(GradientClassifier):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no step was made.
         """
-        return fit_run(self, X, y, sample_weight, warm=bool(self.warm_start) and self._has_run())
+        return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
     # --- how it learns: by the public form of its rows, where they carry one ---
 

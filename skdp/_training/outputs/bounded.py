@@ -142,7 +142,9 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         """See `GradientEstimator`."""
         return BoundedRegression(self)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
+    ) -> Self:
         """Continue training from the current coefficients, for the steps and the price of one ``fit``.
 
         Parameters
@@ -154,12 +156,15 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, as for ``fit``.
 
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private labels of units, as for ``fit``. A unit that comes back pays again.
+
         Returns
         -------
         self : object
             Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
         """
-        return fit_run(self, X, y, sample_weight, warm=self._has_run())
+        return fit_run(self, X, y, sample_weight, groups, warm=self._has_run())
 
     # --- predictions ---
 

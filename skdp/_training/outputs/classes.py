@@ -159,7 +159,12 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         return Classification(self)
 
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
     ) -> Self:
         """Continue training from the current coefficients, for the steps and the price of one ``fit``.
 
@@ -174,6 +179,9 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, as for ``fit``.
 
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private labels of units, as for ``fit``. A unit that comes back pays again.
+
         Returns
         -------
         self : object
@@ -185,7 +193,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
                 "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
                 "constructor."
             )
-        return fit_run(self, X, y, sample_weight, named=classes, warm=warm)
+        return fit_run(self, X, y, sample_weight, groups, named=classes, warm=warm)
 
     # --- predictions ---
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_real, count_threads
 from skdp._checks.sources import BlockRecipe, RowSource
+from skdp._checks.units import ROW
 from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, last_iterate, tail_average
 from skdp._training.models.bound_rows import Model
@@ -143,13 +144,13 @@ class LinearRecipe(LinearSteps):
     def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
         """See `Recipe`: products of wide models are BLAS's."""
         by_products = is_wide(self.model.n_features_in_, outputs.n_outputs)
-        return bool(by_products and self.model.adjacency != "add_remove" and dtype != np.float64)
+        return bool(by_products and not self.model._shifts_rows() and dtype != np.float64)
 
     def factory(self, run: Run, outputs: Any, dtype: Any) -> Callable[[Any, Any, Any], Model]:
         n_outputs, n_threads = outputs.n_outputs, count_threads(self.model.n_jobs)
-        if is_wide(self.model.n_features_in_, n_outputs):
+        if is_wide(self.model.n_features_in_, n_outputs) and self.model._unit() == ROW:
             # If one row shifts the places of all others, their rounding requires float64.
-            dtype = np.float64 if self.model.adjacency == "add_remove" else dtype
+            dtype = np.float64 if self.model._shifts_rows() else dtype
             return partial(WideLinearModel, n_outputs=n_outputs, geometry=run.shape, dtype=dtype, n_threads=n_threads)
         return partial(
             LinearModel, n_outputs=n_outputs, geometry=run.shape, by_lot=run.plan.sampling.rate < 1.0,

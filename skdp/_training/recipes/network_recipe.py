@@ -199,7 +199,7 @@ class NetworkRecipe(Recipe):
 
     def _arithmetic(self, dtype: Any) -> Any:
         """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
-        return np.float64 if self.model.adjacency == "add_remove" else dtype
+        return np.float64 if self.model._shifts_rows() else dtype
 
     def _rounds_by_place(self, dtype: Any, outputs: Any) -> bool:
         """See `Recipe`: copies of a row are added up in the dtype of the rows."""

@@ -10,7 +10,7 @@ from typing import Any
 from skdp.exceptions import AccountantDetachedError, BudgetFileError
 
 from ..events.specifications import DpEvent, NoOpDpEvent, resolve
-from ..methods import check_adjacency, check_delta, check_epsilon
+from ..methods import check_adjacency, check_delta, check_epsilon, check_known
 from ..releases import releases
 from .charges import Charge, Terms, check_text, now, plain_parameters
 from .figures import Figures
@@ -33,7 +33,8 @@ class PrivacyAccountant(Figures):
     epsilon, delta : float, optional
         The ceiling: both or neither. A file that exists keeps the one that it was created with.
     unit : str, optional
-        What one record is: whose presence is protected, such as "row" (if left out) or "person". Shown in the ledger.
+        Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
+        "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
     filter_family : {"auto", "gaussian", "renyi"}, optional
         Under a ceiling, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
         filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
@@ -154,6 +155,7 @@ class PrivacyAccountant(Figures):
         adjacency: str = "zero_out",
         parameters: Mapping[str, Any] | None = None,
         note: str = "",
+        unit: str | None = None,
     ) -> None:
         """Charge an event, before the data are touched.
 
@@ -171,22 +173,32 @@ class PrivacyAccountant(Figures):
             Public parameters of what was run, to be kept with the charge. No seeds, and nothing of the data.
         note : str
             Anything else worth keeping.
+        unit : {"row", "group"} or None
+            What the event is private for: one row, or all rows with one label; `parameters` may name the column of the
+            labels as "groups". None is the unit of this accountant.
 
         Raises
         ------
         BudgetExceededError
             If the ceiling would be passed. Nothing is charged then.
         TypeError, ValueError
-            If no method prices the event together with what the ledger holds, or the adjacency is another one.
+            If no method prices the event together with what the ledger holds, or the adjacency or the unit is another
+            one.
         BudgetFileError
             If the file cannot be read, written or trusted. Nothing is charged then.
         AccountantDetachedError
             On a copy of an accountant that lives in memory.
         """
+        self._refuse_other_unit(unit)
         self._log.append(self._entry(event, label, adjacency, parameters, note))
 
     def check(
-        self, event: DpEvent, adjacency: str = "zero_out", *, parameters: Mapping[str, Any] | None = None
+        self,
+        event: DpEvent,
+        adjacency: str = "zero_out",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        unit: str | None = None,
     ) -> None:
         """Raise exactly what `spend` would raise; charge and write nothing.
 
@@ -199,7 +211,10 @@ class PrivacyAccountant(Figures):
         adjacency : {"zero_out", "add_remove", "replace_one"}
         parameters : mapping, optional
             Those of the charge: a refusal tells its epsilon at their `delta`.
+        unit : {"row", "group"} or None
+            As for `spend`.
         """
+        self._refuse_other_unit(unit)
         self._log.check(self._entry(event, "", adjacency, parameters, ""))
 
     def record_refusal(self, label: str, *, adjacency: str = "zero_out", note: str = "") -> bool:
@@ -267,6 +282,23 @@ class PrivacyAccountant(Figures):
         adjacency = self.adjacency or "zero_out"
         given = {"epsilon": epsilon, **({"allow_less": True} if allow_less else {})}
         self._log.append(self._entry(NoOpDpEvent(), "", adjacency, given, note, "raise"))
+
+    def _refuse_other_unit(self, unit: str | None) -> None:
+        """Refuse a charge for rows on a ledger of groups, and the other way round: neither implies the other's price."""
+        if unit is None:
+            return
+        check_known("unit", unit, ("row", "group"))
+        if (unit == "row") == (self.unit == "row"):
+            return
+        if unit == "row":
+            raise ValueError(
+                f"unit='row' cannot be charged to an accountant of unit={self.unit!r}, which protects all rows of one "
+                "unit: give fit the label of each row as groups, or use another accountant."
+            )
+        raise ValueError(
+            "unit='group' cannot be charged to an accountant of unit='row': begin one with "
+            "PrivacyAccountant(unit='household'), or whatever all rows with one label are."
+        )
 
     def _entry(
         self, event: DpEvent, label: str, adjacency: str, parameters: Any, note: str, kind: str = "charge"

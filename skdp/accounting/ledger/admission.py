@@ -46,6 +46,7 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     if entry.kind == "raise":
         return _check_raise(ledger, entry)
     ledger.refuse_mixed(entry.adjacency)
+    ledger.refuse_other_groups(entry)
     found = releases(entry.event)
     if found.empty:
         return entry

@@ -24,6 +24,11 @@ def _size(event: DpEvent) -> int:
     return sum(flatten(event).values())
 
 
+def _groups_of(charge: Charge) -> str:
+    """Name of the labels of units of a charge, "" if it has none."""
+    return str(charge.parameters.get("groups") or "")
+
+
 class Ledger:
     """Entries in order, and what has to be known to admit another one. Nothing is priced when an entry is added.
 
@@ -37,6 +42,8 @@ class Ledger:
         All of them: charges, refusals and raises.
     adjacency : str or None
         Of all charges; None before the first.
+    groups : str
+        Name of the labels of units, of all charges that have one; "" before the first.
     epsilon : float or None
         The ceiling in force.
     raised : bool
@@ -50,6 +57,7 @@ class Ledger:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.adjacency: str | None = None
+        self.groups = ""
         self.entries: list[Charge] = []
         self.epsilon, self.raised = terms.epsilon, False
         self.shape: DpEvent | None = None
@@ -110,8 +118,9 @@ class Ledger:
 
     def _add_charge(self, charge: Charge) -> None:
         self.refuse_mixed(charge.adjacency)
+        self.refuse_other_groups(charge)
         event, found = charge.event, releases(charge.event)
-        self.adjacency = charge.adjacency
+        self.adjacency, self.groups = charge.adjacency, _groups_of(charge) or self.groups
         if found.empty:
             return
         if self.rule is None and charge.rule is None and self.epsilon is not None:
@@ -132,6 +141,15 @@ class Ledger:
             raise ValueError(
                 f"adjacency={adjacency!r} cannot be mixed with {self.adjacency!r}, which this accountant already "
                 "holds; use one adjacency, or a second accountant."
+            )
+
+    def refuse_other_groups(self, charge: Charge) -> None:
+        """Raise if units of a charge are those of another column of labels: of persons, say, and not of households."""
+        groups = _groups_of(charge)
+        if groups and self.groups and groups != self.groups:
+            raise ValueError(
+                f"groups={groups!r} cannot be mixed with {self.groups!r}, which this accountant already holds; use one "
+                "column of labels, or a second accountant."
             )
 
     # --- what is admitted ---
