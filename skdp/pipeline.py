@@ -23,7 +23,8 @@ from skdp._checks.parameters import check_real
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._fit.conductor import Fit, conduct
+from skdp._checks.units import ROW
+from skdp._fit.conductor import Fit, conduct, units_of
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
@@ -434,7 +435,10 @@ class PrivatePipeline(JointPrice, Pipeline):
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
         kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "shares": self.shares}
         kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
-        return Payment(accountant, type(self).__name__, steps[0][1].adjacency, kept)
+        if name := self.__dict__.get("_fitted_group_name"):
+            kept["groups"] = name
+        unit = self.__dict__.get("privacy_unit_", ROW)
+        return Payment(accountant, type(self).__name__, steps[0][1].adjacency, kept, unit)
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
@@ -506,17 +510,22 @@ class PipelineFit(Fit):
     def __init__(self, target: PrivatePipeline, X: Any, y: Any, params: dict[str, Any]) -> None:
         refuse_rows_elsewhere("a pipeline", X)
         super().__init__(target, clone(target))
-        self._X, self._y, self._params = X, y, params
+        self._X, self._y, self._params = X, y, dict(params)
 
     def plan(self) -> None:
         """See `Fit`."""
         whole = self.work
         check_budget(whole)
+        groups = self._params.pop("groups", None)
         given = whole._params_of_steps(self._params)
+        self._X, self.units = units_of(whole, self._X, groups)
+        for _, step in whole._private_steps():
+            step.note_unit(whole.privacy_unit_)
         n_samples, n_features = table_shape(self._X)
+        n_samples = n_samples if self.units is None else self.units.n_units
         whole._settle_delta(n_samples)
         allocation = whole._solve(n_samples, n_features)
-        self._steps = JointFit(whole.steps, allocation, whole.delta, given)
+        self._steps = JointFit(whole.steps, allocation, whole.delta, given, units=self.units)
         self._steps.check_parameters(n_samples)
         self.event, self.delta, self.n_public = allocation.event, whole.delta, public_rows_of(whole, n_samples)
 
@@ -585,7 +594,7 @@ def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
         raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
     adjacency = pipeline._private_steps()[0][1].adjacency
     pipeline.steps = _merge(pipeline.steps, fit.steps)
-    pipeline._fitted_releases = (new_release(event, adjacency),)
+    pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
     pipeline._fitted_inside = ids_of(pipeline._private_parts())
     note_leaks(pipeline)
     pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
+from skdp._checks.units import Units
 from skdp._fit.private_step import PrivateStep, StepPlan, step_of
 from skdp._fit.running import rehearse, run_after_the_charge, run_publicly, zero_wild_rows
 from skdp._fit.step_traits import traits_of
@@ -51,6 +52,8 @@ class JointFit:
         Parameters of ``fit`` by name of the step.
     seed : int or None
         Seed of the first private step, those after it counting up; None leaves their own.
+    units : Units or None
+        Of the rows; all private steps are given them.
 
     Attributes
     ----------
@@ -65,7 +68,9 @@ class JointFit:
         delta: float,
         fit_params: dict[str, dict[str, Any]] | None = None,
         seed: int | None = None,
+        units: Units | None = None,
     ) -> None:
+        self._units = units
         self._fit_params, self._allocation, self._delta = fit_params or {}, allocation, delta
         self._private: dict[str, PrivateStep] = {}
         self.steps: list[tuple[str, Any]] = []
@@ -133,24 +138,26 @@ class JointFit:
 
     def prepare(self, X: Any, y: Any) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels."""
-        self._n, self._y = table_shape(X)[0], y
+        self._n_rows, self._y = table_shape(X)[0], y
+        self._n = self._n_rows if self._units is None else self._units.n_units
         self._tell_of_the_whole()
         name = self.steps[self._first][0]
         first = self._private[name]
         public, are_checked = self.steps[: self._first], False
         for leading, step in public:
             if not are_checked and not takes_any_types(step):
-                shifts = first.adjacency == "add_remove"
+                shifts = first.adjacency == "add_remove" or self._units is not None
                 check_types(X, double=shifts and any(rounds_by_place(step) for _, step in public))
                 are_checked = True
             X = run_publicly(leading, step, X, y, self._params_of(leading))
         self._rows, self._checked = X, first.check_rows(X)
-        if self._checked.shape[0] != self._n:
+        if self._checked.shape[0] != self._n_rows:
             raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
         first.check_parameters(self._n, self._checked.shape[1])
         self._rehearse(self._checked.shape[1])
         for name, private in self._private.items():
-            private.check_targets(y, self._n, **self._params_of(name))
+            units = {} if self._units is None else {"groups": self._units}
+            private.check_targets(y, self._n_rows, **self._params_of(name), **units)
 
     def _tell_of_the_whole(self) -> None:
         """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
@@ -215,7 +222,7 @@ class JointFit:
                     checked = self._checked if number == self._first else private.check_rows(rows)
                     interrupted = private.learn(checked, self._n) or interrupted
                     if number < last:
-                        rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n))
+                        rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n_rows))
                 else:
                     made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
                     rows = made if number < last else rows

@@ -73,8 +73,12 @@ class PrivateStep:
         return traits_of(self.estimator).width_is_public
 
     def public_n_samples(self, n_samples: int) -> int:
-        """The number of rows that rules may use."""
+        """The number of rows, or of units, that rules may use."""
         return int(self.estimator._public_n_samples(n_samples))
+
+    def note_unit(self, unit: str) -> None:
+        """Say what the fit of the whole is private for: a "row" or a "group"."""
+        self.estimator.privacy_unit_ = unit
 
     def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
         """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
@@ -91,6 +95,7 @@ class PrivateStep:
         made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
         made._row_form = plan.row_form
         made.estimator._noise_is_allotted = True
+        made.note_unit(self.estimator._unit())
         return made
 
     # --- the phases of a fit ---

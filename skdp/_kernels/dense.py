@@ -368,6 +368,25 @@ def clip_rows(kind, first, stretch, weights, begin, inputs, deltas, widths, boun
 
 
 @njit(**_OPTIONS)
+def _inner(x, y, n):
+    """Inner product of the first n numbers of two rows, in independent chains."""
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+    whole = n - n % 8
+    for c in range(0, whole, 8):
+        a0 += x[c] * y[c]
+        a1 += x[c + 1] * y[c + 1]
+        a2 += x[c + 2] * y[c + 2]
+        a3 += x[c + 3] * y[c + 3]
+        a4 += x[c + 4] * y[c + 4]
+        a5 += x[c + 5] * y[c + 5]
+        a6 += x[c + 6] * y[c + 6]
+        a7 += x[c + 7] * y[c + 7]
+    for c in range(whole, n):
+        a0 += x[c] * y[c]
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@njit(**_OPTIONS)
 def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
     """Clip the sums of the clipped gradients of units, the rows of which are side by side.
 
@@ -397,12 +416,8 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
             for j in range(begin, i + 1):
                 product = 0.0
                 for k in range(len(deltas)):
-                    left, right = 0.0, 0.0
-                    for c in range(widths[k] + 1):
-                        left += inputs[k][i, c] * inputs[k][j, c]
-                    for c in range(widths[k + 1]):
-                        right += deltas[k][i, c] * deltas[k][j, c]
-                    product += left * right
+                    left = _inner(inputs[k][i], inputs[k][j], widths[k] + 1)
+                    product += left * _inner(deltas[k][i], deltas[k][j], widths[k + 1])
                 if i == j:
                     square += product
                     reach += np.sqrt(product)

@@ -155,7 +155,6 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
             Private targets, between the bounds of earlier calls.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, as for ``fit``.
-
         groups : array-like of shape (n_samples,), str or None, default=None
             Private labels of units, as for ``fit``. A unit that comes back pays again.
 

@@ -178,7 +178,6 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
             All classes that can occur. Required in the first call, unless the constructor names them.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, as for ``fit``.
-
         groups : array-like of shape (n_samples,), str or None, default=None
             Private labels of units, as for ``fit``. A unit that comes back pays again.
 
