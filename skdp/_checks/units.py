@@ -51,9 +51,7 @@ def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
         return X, groups
     names = column_names(X)
     if names is None or groups not in names:
-        raise ValueError(
-            f"groups={groups!r} is no column of X: name a column of the frame, or give one label a row."
-        )
+        raise ValueError(f"groups={groups!r} is no column of X: name a column of the frame, or give one label a row.")
     if len(names) == 1:
         raise ValueError(f"groups={groups!r} is the only column of X, and is no feature: give X more columns.")
     labels = X[groups]

@@ -34,9 +34,7 @@ class RunFit(Fit):
 
     _plan: Plan
 
-    def __init__(
-        self, target: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any, warm: bool
-    ) -> None:
+    def __init__(self, target: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any, warm: bool) -> None:
         super().__init__(target, copy(target))
         self._X, self._y, self._weights, self._groups = X, y, sample_weight, groups
         self._named, self._warm = named, warm
@@ -154,9 +152,7 @@ class RunFit(Fit):
             self._plan.checkpoint.finish()
 
 
-def fit_run(
-    model: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool
-) -> Fitted:
+def fit_run(model: Fitted, X: Any, y: Any, sample_weight: Any, groups: Any, *, named: Any = None, warm: bool) -> Fitted:
     """Fit a model by one run, under the lock of its checkpoint."""
     fit = RunFit(model, X, y, sample_weight, groups, named=named, warm=warm)
     with RunLock(fit.work.checkpoint) as lock:

@@ -335,9 +335,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
-    ) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the regressor.
 
         Parameters

@@ -263,9 +263,7 @@ def _scale_rows(
         scaling.scale_sparse_rows(X.data, X.indptr, *public, weight, scale, length)
 
 
-def _products_of_pairs(
-    X: Any, scale: NDArray[np.floating], icpt: float, units: UnitLayout
-) -> NDArray[np.float64]:
+def _products_of_pairs(X: Any, scale: NDArray[np.floating], icpt: float, units: UnitLayout) -> NDArray[np.float64]:
     """Inner products of pairs of scaled rows of each short unit."""
     starts, products = units.starts[: units.n_short + 1], np.empty(units.n_pairs)
     if isinstance(X, np.ndarray):

@@ -245,9 +245,7 @@ class NetworkModel(Model):
             self._pool.share(clip_span, self._spans(m) if shared else [slice(0, m)], size)
             if lot is not None:
                 starts, room = lot.starts[units.start : units.stop + 1], unit_room(int(self._widths.sum()), 0)
-                kernel.clip_units(
-                    self._inputs, self._deltas, self._widths, starts, start, max_norm / self._slack, room
-                )
+                kernel.clip_units(self._inputs, self._deltas, self._widths, starts, start, max_norm / self._slack, room)
             rectangles = np.split(self._rectangles, len(self._rectangles)) if shared else [self._rectangles]
             self._pool.share(partial(self._add_products, m, total), rectangles, size)
         return total

@@ -375,9 +375,7 @@ class OneHotModel(Model):
         """Factors, of shape (m,), that clip the sums of units, whose rows are a block."""
         factors = np.empty(residuals.shape[1])
         starts, room = lot.starts[units.start : units.stop + 1], unit_room(self.n_columns, self.n_outputs)
-        unit_factors(
-            residuals, self._lengths, starts, lot.first[units], self._products, low, max_norm, room, factors
-        )
+        unit_factors(residuals, self._lengths, starts, lot.first[units], self._products, low, max_norm, room, factors)
         return factors
 
     def _tables(self, theta: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

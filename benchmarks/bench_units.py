@@ -1,0 +1,153 @@
+"""What a promise to households or users costs beside one to rows: scores of the same defaults, on the same splits.
+
+Splits keep a unit on one side. Each line pairs a fit with `groups` and one without, and one with one row of each unit
+alone; differences are means over splits.
+
+    python benchmarks/bench_units.py --data FOLDER [--tables colorado fulton users] [--epsilons 1] [--splits 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from benchmark_tables import Table, load
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss, roc_auc_score
+
+import skdp
+from skdp.ensemble import DPRandomTreesClassifier
+
+Labels = NDArray[np.int64]
+
+
+class Task(NamedTuple):
+    """A table and the label of the unit of each row."""
+
+    table: Table
+    groups: Labels
+
+
+def households_of_colorado(folder: Path, rows: int | None = None) -> Task:
+    """Rows are in the order of the survey: a reference person, or a person in group quarters, opens a household."""
+    table = load("colorado", folder)
+    groups = np.cumsum(np.isin(table.X["RELP"], (0, 16, 17)))
+    if rows is not None:
+        table, groups = table._replace(X=table.X.iloc[:rows], y=table.y[:rows]), groups[:rows]
+    return Task(table, groups)
+
+
+def couples_of_fulton(folder: Path) -> Task:
+    """The extract has no household number: couples are matched by what spouses share, the hardest correlation.
+
+    Married people of one district and race are paired in the order of their ages; of all others two in five join
+    another person at random.
+    """
+    table = load("fulton", folder)
+    raw = pd.read_csv(folder / "pums_fulton_ga.csv.gz")
+    rng, groups = np.random.default_rng(0), np.arange(len(raw))
+    married = raw[raw["married"] == 1]
+    for _, part in married.groupby(["puma", "black", "asian", "latino"]):
+        men, women = (part.index[part["sex"] == sex][np.argsort(part.loc[part["sex"] == sex, "age"])] for sex in (0, 1))
+        for one, other in zip(men, women, strict=False):
+            groups[other] = groups[one]
+    others = rng.permutation(raw.index[raw["married"] == 0])
+    joined = others[: int(0.4 * len(others))]
+    groups[joined] = groups[rng.permutation(len(raw))[: len(joined)]]
+    return Task(table, groups)
+
+
+def made_up_users(folder: Path) -> Task:
+    """Rows of Adult as those of users of 1 to 300 rows (Zipf), who are alike in age and income."""
+    table = load("adult", folder)
+    rng = np.random.default_rng(0)
+    alike = table.y * 1e3 + table.X["age"].to_numpy() + rng.normal(scale=2.0, size=len(table.y))
+    sizes = np.minimum(rng.zipf(2.0, len(table.y)), 300)
+    groups = np.empty(len(table.y), np.int64)
+    groups[np.argsort(alike)] = np.repeat(np.arange(len(sizes)), rng.permutation(sizes))[: len(groups)]
+    return Task(table, groups)
+
+
+TASKS: dict[str, Callable[[Path], Task]] = {
+    "colorado": households_of_colorado,
+    "colorado_10000": lambda folder: households_of_colorado(folder, 10_000),
+    "fulton": couples_of_fulton,
+    "users": made_up_users,
+}
+MODELS: dict[str, Callable[[], Any]] = {
+    "trees": DPRandomTreesClassifier,
+    "linear": skdp.DPLogisticRegression,
+    "network": skdp.DPMLPClassifier,
+}
+
+
+def pipeline(model: str, table: Table, epsilon: float) -> Any:
+    """The defaults on raw columns, with a complete schema."""
+    estimator = MODELS[model]().set_params(classes=table.classes)
+    return skdp.tabular_pipeline(estimator, schema=table.schema, epsilon=epsilon, delta=table.delta)
+
+
+def split(groups: Labels, seed: int) -> NDArray[np.bool_]:
+    """The rows of a fifth of the units."""
+    units, codes = np.unique(groups, return_inverse=True)
+    return (np.random.default_rng(seed).permutation(len(units)) < len(units) // 5)[codes]
+
+
+def scores(model: str, task: Task, epsilon: float, seed: int) -> dict[str, tuple[float, float, float]]:
+    """Area under the curve, log loss and seconds, by what the fit is private for."""
+    table, groups = task
+    test = split(groups, seed)
+    train = np.flatnonzero(~test)
+    shuffled = np.random.default_rng(seed).permutation(train)
+    _, first = np.unique(groups[shuffled], return_index=True)
+    found = {}
+    for name, rows, labels in (
+        ("row", train, None), ("group", train, groups[train]), ("one row a group", np.sort(shuffled[first]), None),
+    ):  # fmt: skip
+        start = time.perf_counter()
+        given = {} if labels is None else {"groups": labels}
+        fitted = pipeline(model, table, epsilon).fit(table.X.iloc[rows], table.y[rows], **given)
+        seconds = time.perf_counter() - start
+        chances = fitted.predict_proba(table.X[test])
+        found[name] = roc_auc_score(table.y[test], chances[:, 1]), log_loss(table.y[test], chances), seconds
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--tables", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
+    parser.add_argument("--splits", type=int, default=5)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(
+        "| table | model | epsilon | row | group | group - row | group - one row a group | log loss: row, group | s |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, model, epsilon in itertools.product(given.tables, given.models, given.epsilons):
+        task = TASKS[name](given.data)
+        all_scores = [scores(model, task, epsilon, seed) for seed in range(given.splits)]
+        auc, loss, seconds = (
+            {kind: np.array([each[kind][i] for each in all_scores]) for kind in all_scores[0]} for i in range(3)
+        )
+        to_row, to_one = auc["group"] - auc["row"], auc["group"] - auc["one row a group"]
+        print(
+            f"| {name} | {model} | {epsilon:g} | {auc['row'].mean():.4f} | {auc['group'].mean():.4f} "
+            f"| {to_row.mean():+.4f} ({to_row.std():.4f}) | {to_one.mean():+.4f} ({to_one.std():.4f}) "
+            f"| {loss['row'].mean():.4f}, {loss['group'].mean():.4f} "
+            f"| {np.median(seconds['row']):.1f}, {np.median(seconds['group']):.1f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

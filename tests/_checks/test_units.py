@@ -1,0 +1,111 @@
+"""Labels of units: equal by key whatever other rows hold, and refused in one line without a label."""
+
+import datetime
+import uuid
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from skdp._checks.units import Units, read_units, split_labels
+
+
+def partition(groups, n):
+    units = read_units(groups, n)
+    assert units.codes.shape == (n,)
+    assert sorted(set(units.codes.tolist())) == list(range(units.n_units))
+    return [frozenset(np.flatnonzero(units.codes == u).tolist()) for u in dict.fromkeys(units.codes.tolist())]
+
+
+MIXED = [frozenset({0, 2}), frozenset({1}), frozenset({3})]
+SECRET = "SECRET-4711"
+
+
+@pytest.mark.parametrize("groups", [
+    [7, 8, 7, 9],
+    (7, 8, 7, 9),
+    np.array([7, 8, 7, 9]),
+    np.array([7, 8, 7, 9], np.uint8),
+    np.array([7.5, 8, 7.5, -0.0]),
+    np.array([2**63, 1, 2**63, 2**63 + 1], np.uint64),
+    [2**80, 1, 2**80, 2**80 + 1],
+    [1, "a", 1.0, 2.5],
+    ["x", "y", "x", "z"],
+    np.array(["x", "y", "x", "z"]),
+    np.array([b"x", b"y", b"x", b"z"]),
+    [b"x", "y", "x", "z"],
+    [("a", 1), ("a", 2), ("a", 1), ("b", 1)],
+    [True, False, True, "true"],
+    pd.Series([1, 2, 1, 3], dtype="Int64"),
+    pd.Series(["x", "y", "x", "z"], dtype="category"),
+    pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01", "2021-01-01"]),
+    [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)],
+    [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=1), uuid.UUID(int=3)],
+    pl.Series(["x", "y", "x", "z"]),
+    pa.array(["x", "y", "x", "z"]),
+    pa.array(["x", "y", "x", "z"]).dictionary_encode(),
+    np.array([[7], [8], [7], [9]]),
+], ids=repr)  # fmt: skip
+def test_rows_of_equal_labels_are_of_one_unit(groups):
+    if isinstance(groups, list) and isinstance(groups[0], tuple):
+        series = pd.Series(groups)
+        groups = series
+    assert partition(groups, 4) == MIXED
+
+
+@pytest.mark.parametrize("other", [1.5, "a", True, 2**70, datetime.date(2020, 1, 1)])
+def test_another_row_changes_no_unit(other):
+    groups = [1, 2, 1, 2**53 + 1, 2**53]
+    before = partition(groups, 5)
+    after = partition([*groups, other], 6)
+    assert after[: len(before)] == before
+
+
+@pytest.mark.parametrize(("groups", "said"), [
+    ([SECRET, None, "b"], "groups has gaps"),
+    ([SECRET, "", "b"], "groups has gaps"),
+    (np.array([1.0, np.nan, 4711]), "groups has gaps"),
+    (np.array(["2020-01-01", "NaT", "2021-01-01"], "datetime64[D]"), "groups has gaps"),
+    (pd.Series([1, None, 4711], dtype="Int64"), "groups has gaps"),
+    (pa.array([SECRET, None, "b"]), "groups has gaps"),
+    (np.array([SECRET, "", "b"]), "groups has gaps"),
+    ([SECRET, "b"], "groups has shape (2,) where X has 3 rows"),
+    (np.array([[SECRET, "a"], ["b", "c"], ["d", "e"]]), "groups has shape (3, 2)"),
+    ([[SECRET], ["b", "c"], ["d"]], "groups is no array"),
+    (SECRET.split("-")[0], "is no column of X"),
+], ids=repr)  # fmt: skip
+def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
+    with pytest.raises(ValueError) as refused:
+        read_units(split_labels(np.zeros((3, 2)), groups)[1], 3)
+    message = str(refused.value)
+    assert said in message and "\n" not in message
+    assert "4711" not in message and SECRET not in message
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_named_column_is_taken_out_of_a_frame(make):
+    frame = make({"age": [1.0, 2.0, 3.0], "home": ["x", "y", "x"]})
+    rest, labels = split_labels(frame, "home")
+    assert list(rest.columns if make is not pa.table else rest.column_names) == ["age"]
+    assert read_units(labels, 3).codes.tolist() == [0, 1, 0]
+
+
+def test_a_frame_of_labels_alone_is_refused():
+    with pytest.raises(ValueError, match=r"groups='home' is the only column of X"):
+        split_labels(pd.DataFrame({"home": [1, 2]}), "home")
+
+
+def test_the_name_of_a_series_names_the_unit():
+    assert read_units(pd.Series([1, 2], name="home"), 2).unit == "home"
+    assert read_units([1, 2], 2).unit == "group"
+
+
+def test_a_part_of_the_rows_has_its_own_numbers():
+    units = Units(np.array([4, 1, 4, 0, 2, 3]), 5, "home").take(np.array([0, 2, 4]))
+    assert (units.codes.tolist(), units.n_units, units.name) == ([1, 1, 0], 2, "home")
+
+
+def test_the_repr_shows_no_label():
+    assert "codes" not in repr(read_units([1, 2, 1], 3))
