@@ -41,7 +41,7 @@ class Payment(NamedTuple):
     def charge(self, event: DpEvent, note: str = "") -> None:
         """Charge `event`, or raise and charge nothing."""
         if self.accountant is not None:
-            given = {"adjacency": self.adjacency, "parameters": self.parameters, "unit": self.unit}
+            given: dict[str, Any] = {"adjacency": self.adjacency, "parameters": self.parameters, "unit": self.unit}
             self.accountant.spend(event, self.label, note=note, **given)
 
     @contextlib.contextmanager

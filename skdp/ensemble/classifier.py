@@ -325,8 +325,8 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
             clipping norm, and proportions are kept. A row of weight 0 is a null row.
 
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`, which
-            is no feature then. The guarantee is for all rows of one label together. None: for one row.
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------

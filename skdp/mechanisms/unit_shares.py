@@ -43,9 +43,9 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
     """
     sizes = np.bincount(units.codes, minlength=units.n_units)
     with np.errstate(all="ignore"):
-        norms = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
+        norms: Doubles = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
         shares = np.where((sizes == 1) | (norms <= limit), 1.0, limit / norms)
-    return shares[units.codes]
+    return shares[units.codes].astype(np.float64, copy=False)
 
 
 def reach_of_units(units: Units, weights: Doubles, norm: float) -> Doubles:
@@ -54,7 +54,7 @@ def reach_of_units(units: Units, weights: Doubles, norm: float) -> Doubles:
 
 
 def squares_of_counts(units: Units, columns: Iterable[NDArray[Any]], weights: Doubles) -> Doubles:
-    """Squared norms of the sums of units whose rows have, for each column, their weight at the cell that they are in."""
+    """Squared norms of the sums of units whose rows have, in each column, their weight at one cell."""
     squares = np.zeros(units.n_units)
     for cells in columns:
         cells = np.asarray(cells, np.int64)

@@ -126,7 +126,8 @@ def add_long_units(
     **Guarantees.** A unit adds at most `max_norm` (1 + 4 u), u = 2**-53.
 
     Proof. The sum is formed before it is measured, so that whatever rounding it has is in it. The norm of p numbers has
-    a relative error of at most (p / 2 + 2) u, which the room makes up for; quotient and product have an error of u each.
+    a relative error of at most (p / 2 + 2) u, which the room makes up for; quotient and product have an error of u
+    each.
     """
     room = 1.0 + (len(total) + 8) * 2.0**-52
     for start, stop in layout.long(numbers):

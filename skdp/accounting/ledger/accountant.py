@@ -284,7 +284,7 @@ class PrivacyAccountant(Figures):
         self._log.append(self._entry(NoOpDpEvent(), "", adjacency, given, note, "raise"))
 
     def _refuse_other_unit(self, unit: str | None) -> None:
-        """Refuse a charge for rows on a ledger of groups, and the other way round: neither implies the other's price."""
+        """Refuse a charge for rows on a ledger of groups, and the other way round."""
         if unit is None:
             return
         check_known("unit", unit, ("row", "group"))

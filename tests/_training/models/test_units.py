@@ -136,7 +136,8 @@ def test_units_are_drawn_and_not_rows():
     model = made.model(layout.order, layout)
     assert model.draw_lot(FullBatch(), SecretStream.from_random_state(0), 0) is None
     lot = model.draw_lot(PoissonSampling(0.5), SecretStream.from_random_state(0), 0)
-    assert 100 < len(lot) < 200 and lot.max() < 300
+    assert 100 < len(lot) < 200
+    assert lot.max() < 300
     rows = layout.short(lot).rows
     np.testing.assert_array_equal(np.unique(labels[layout.order[rows]]), lot)
     assert len(rows) == 3 * len(lot)
@@ -147,7 +148,7 @@ def test_blocks_and_shares_hold_whole_units():
     layout = UnitLayout(read_units(labels_of(rng, 5000), 5000))
     lot, n = layout.short(None), int(layout.starts[layout.n_short])
     cuts = [lot.cut(n * part // 7, n * (part + 1) // 7) for part in range(7)]
-    assert cuts[0][0] == 0 and cuts[-1][1] == n
+    assert (cuts[0][0], cuts[-1][1]) == (0, n)
     assert [end for _, end in cuts[:-1]] == [begin for begin, _ in cuts[1:]]
     seen = []
     for begin, end in cuts:

@@ -1,0 +1,172 @@
+"""Neighbour replay with units of several rows: a unit leaves, or is replaced, and no release moves by more than it may."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from replay import assert_all_else_is_equal, moves, replay
+
+import skdp
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.exceptions import PrivacyLeakWarning
+
+N_OTHERS, N_COLUMNS = 150, 4
+SIZES = [1, 2, 10, 1000]
+SHORT = {"max_iter": 8, "random_state": 0, "weight_bound": 1.0}
+NETWORK = {"hidden_layer_sizes": (4,), "sampling_rate": 1.0}
+TREES = {"n_estimators": 5, "max_depth": 3, "bounds": (-1.0, 1.0)}
+GRADIENT = {
+    "linear": lambda **kw: skdp.DPLogisticRegression(classes=[0, 1], **SHORT, **kw),
+    "linear of three": lambda **kw: skdp.DPLogisticRegression(classes=[0, 1, 2], **SHORT, **kw),
+    "linear by lot": lambda **kw: skdp.DPLogisticRegression(classes=[0, 1], sampling_rate=0.3, **SHORT, **kw),
+    "network": lambda **kw: skdp.DPMLPClassifier(classes=[0, 1], **NETWORK, **SHORT, **kw),
+    "network regressor": lambda **kw: skdp.DPMLPRegressor(y_bounds=(0, 1), **NETWORK, **SHORT, **kw),
+    "trees": lambda **kw: DPRandomTreesClassifier(classes=[0, 1], **TREES, **SHORT, **kw),
+    "trees regressor": lambda **kw: DPRandomTreesRegressor(y_bounds=(0, 1), **TREES, **SHORT, **kw),
+}
+"""Estimators by their names, made with further parameters."""
+
+
+def table(size, rows, rng):
+    """Rows of other units, and then `size` rows of one unit."""
+    n = N_OTHERS + size
+    X, y = rng.uniform(-1, 1, (n, N_COLUMNS)), rng.integers(0, 2, n)
+    unit = slice(N_OTHERS, None)
+    if rows != "any":
+        X[unit], y[unit] = rng.uniform(0.5, 1, N_COLUMNS), 1
+    if rows == "opposite":
+        y[unit] = np.arange(size) % 2
+    labels = np.concatenate([rng.integers(0, 90, N_OTHERS), np.full(size, 99)])
+    return X, y, np.ones(n), labels
+
+
+def without_the_unit(X, y, weights, labels):
+    """The same with a null unit in its place: one row that counts for nothing."""
+    kept = slice(0, N_OTHERS + 1)
+    weights = weights[kept].copy()
+    weights[-1] = 0.0
+    return X[kept], y[kept], weights, labels[kept]
+
+
+def fitted(make):
+    def fit(given):
+        X, y, weights, labels = given
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)  # of the seed
+            return make().fit(X, y, sample_weight=weights, groups=labels)
+
+    return fit
+
+
+@pytest.mark.parametrize("kind", list(GRADIENT))
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("rows", ["copies", "opposite", "any"])
+def test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else(kind, size, rows):
+    given = table(size, rows, np.random.default_rng(size))
+    one, other = replay(fitted(GRADIENT[kind]), given, without_the_unit(*given))
+    assert len(one.releases) > 2
+    assert max(moves(one, other)) <= 1.0 + 1e-6
+    if rows == "copies" and size > 1 and "lot" not in kind:
+        assert max(moves(one, other)) > 0.9  # the bound is reached: nothing was bounded twice
+    assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", list(GRADIENT))
+def test_the_price_is_that_of_rows(kind):
+    """As many units as rows elsewhere: the same noise, event and plan."""
+    X, y, weights, _ = table(50, "any", np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        by_row = GRADIENT[kind]().fit(X, y, sample_weight=weights)
+        twice = np.repeat(np.arange(len(X)), 2)
+        by_unit = GRADIENT[kind]().fit(X[twice], y[twice], sample_weight=weights[twice], groups=twice)
+    assert by_unit.privacy_event_ == by_row.privacy_event_
+    assert by_unit.epsilon_ == by_row.epsilon_
+    assert by_unit.max_grad_norm_ == by_row.max_grad_norm_
+    assert (by_row.privacy_unit_, by_unit.privacy_unit_) == ("row", "group")
+
+
+@pytest.mark.parametrize("kind", list(GRADIENT))
+def test_units_of_one_row_give_the_model_of_rows(kind):
+    X, y, weights, _ = table(50, "any", np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        models = [
+            GRADIENT[kind]().fit(X, y, sample_weight=weights, groups=groups) for groups in (None, np.arange(len(X)))
+        ]
+    scores = [model.predict(X) if "regressor" in kind else model.decision_function(X) for model in models]
+    np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
+
+
+def test_a_named_column_is_no_feature():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 2)), columns=["a", "b"]).assign(home=rng.integers(0, 90, 200))
+    y = rng.integers(0, 2, 200)
+    model = skdp.DPLogisticRegression(classes=[0, 1]).fit(frame, y, groups="home")
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert model.privacy_unit_ == "group"
+
+
+# --- ledgers ---
+
+
+def test_a_ledger_refuses_charges_of_another_unit():
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    households, rows = skdp.PrivacyAccountant(5.0, 1e-5, unit="household"), skdp.PrivacyAccountant(5.0, 1e-5)
+    with pytest.raises(ValueError, match=r"unit='row' cannot be charged to an accountant of unit='household'"):
+        skdp.DPLogisticRegression(classes=[0, 1], accountant=households).fit(X, y)
+    with pytest.raises(ValueError, match=r"unit='group' cannot be charged to an accountant of unit='row'"):
+        skdp.DPLogisticRegression(classes=[0, 1], accountant=rows).fit(X, y, groups=labels)
+    assert not households.history
+    assert not rows.history
+    skdp.DPLogisticRegression(classes=[0, 1], accountant=households).fit(X, y, groups=labels)
+    assert [charge.unit for charge in households.history] == ["household"]
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_ledger_refuses_units_by_another_column(in_file, tmp_path):
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    path = tmp_path / "people.budget" if in_file else None
+    ledger = skdp.PrivacyAccountant(9.0, 1e-5, unit="household", path=path)
+    home, person = pd.Series(labels, name="home"), pd.Series(labels, name="person")
+    skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=home)
+    if in_file:
+        ledger = skdp.PrivacyAccountant.open(path)
+    with pytest.raises(ValueError, match=r"groups='person' cannot be mixed with 'home'"):
+        skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=person)
+    skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=home)
+    assert len(ledger.history) == 2
+
+
+def test_bad_labels_are_refused_before_the_charge_and_recorded():
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="household")
+    with pytest.raises(ValueError, match=r"groups has shape"):
+        skdp.DPLogisticRegression(classes=[0, 1], accountant=ledger).fit(X, y, groups=labels[:-1])
+    assert [entry.kind for entry in ledger.entries] == ["refusal"]
+
+
+# --- instalments ---
+
+
+def test_runs_for_rows_and_runs_for_units_have_no_joint_price():
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    model = skdp.DPLogisticRegression(classes=[0, 1], warm_start=True).fit(X, y, groups=labels)
+    with pytest.raises(ValueError, match=r"earlier runs were private for a group"):
+        model.fit(X, y)
+    before = model.epsilon_
+    model.fit(X, y, groups=labels)
+    assert before < model.epsilon_
+    assert model.privacy_unit_ == "group"
+    assert skdp.DPLogisticRegression(classes=[0, 1]).partial_fit(X, y, groups=labels).privacy_unit_ == "group"
+
+
+@pytest.mark.parametrize(("parameters", "said"), [
+    ({"merge_equal_rows": True}, "merge_equal_rows=True with groups"),
+    ({"weight_bound": "private"}, "weight_bound='private' with groups"),
+])  # fmt: skip
+def test_what_is_not_offered_for_units_is_refused_by_name(parameters, said):
+    X, y, weights, labels = table(10, "any", np.random.default_rng(0))
+    with pytest.raises(ValueError, match=said):
+        skdp.DPLogisticRegression(classes=[0, 1], **parameters).fit(X, y, sample_weight=weights, groups=labels)
