@@ -106,8 +106,9 @@ def _named(name: str, part: Any) -> dict[str, str]:
 def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
     guess = guess_by_profile(priced)
     return {
-        "unit": "row",
+        "unit": getattr(model, "privacy_unit_", "row"),
         "unit_of_ledger": _unit(model),
+        "groups": _groups(model),
         "adjacency": priced.adjacency,
         "epsilon": number(priced.epsilon),
         "delta": priced.delta,
@@ -124,6 +125,12 @@ def _unit(model: Any) -> str | None:
         if isinstance(unit, str):
             return one_line(unit)
     return None
+
+
+def _groups(model: Any) -> str | None:
+    """Name of the labels of units, None where they have none, or where a unit is a row."""
+    name = model.__dict__.get("_fitted_group_name")
+    return None if name is None else one_line(name)
 
 
 def _n_public(model: Any) -> int | None:

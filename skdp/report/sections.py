@@ -65,7 +65,7 @@ def _summary(facts: Facts) -> Section:
         ("Right guess, by epsilon and delta", _percent(facts["guarantee"]["guess_at_most"])),
         ("Right guess, by the privacy profile", _percent(facts["guarantee"]["guess_by_profile"])),
         ("Unit", wording.unit(facts)),
-        ("Neighbours", f"{adjacency}: {_IN_SHORT[adjacency]}"),
+        ("Neighbours", f"{adjacency}: {_IN_SHORT[adjacency].format(unit=wording.word(facts))}"),
         ("Noise", wording.noise(facts)),
     ]
     notices = ["The guarantee holds with these exceptions.", *exceptions] if exceptions else []
@@ -75,9 +75,9 @@ def _summary(facts: Facts) -> Section:
 
 
 _IN_SHORT = {
-    "zero_out": "one row is replaced by a null row",
-    "add_remove": "one row is added or removed",
-    "replace_one": "one row is replaced by another",
+    "zero_out": "one {unit} is replaced by a null {unit}",
+    "add_remove": "one {unit} is added or removed",
+    "replace_one": "one {unit} is replaced by another",
 }
 
 
@@ -88,7 +88,7 @@ def _percent(probability: float | None) -> str:
 def _guarantee(facts: Facts) -> Section:
     words = [
         wording.formal(facts),
-        wording.NEIGHBOURS[facts["guarantee"]["adjacency"]],
+        wording.neighbours(facts),
         wording.tighter(facts),
         wording.delta_and_rows(facts),
         wording.outcome(facts),
@@ -149,7 +149,7 @@ def _shares(facts: Facts) -> Section | None:
 def _public(facts: Facts) -> Section:
     found = facts["public"]
     n = facts["guarantee"]["n_samples_public"]
-    rows: TableCells = [("number of rows", ("" if n is None else f"{n}, ") + _kind_of_rows(facts))]
+    rows: TableCells = [(f"number of {wording.word(facts)}s", ("" if n is None else f"{n}, ") + _kind_of_rows(facts))]
     if found["n_features"] is not None:
         rows.append(("number of columns", str(found["n_features"])))
     if found["feature_names"] is not None:

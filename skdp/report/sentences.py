@@ -22,12 +22,27 @@ METHOD_NAMES = {
     "naive": "naive composition: epsilons and deltas are added up",
 }
 NEIGHBOURS = {
-    "zero_out": "Two tables are neighbours if one row of one is replaced by a null row in the other, which adds "
-    "nothing to any sum. The number of rows is public.",
-    "add_remove": "Two tables are neighbours if one of them has one row more. The number of rows is private.",
-    "replace_one": "Two tables are neighbours if one row of one is replaced by another row in the other. The number of "
-    "rows is public.",
+    "zero_out": "Two tables are neighbours if one {unit} of one is replaced by a null {unit} in the other, which adds "
+    "nothing to any sum. The number of {unit}s is public.",
+    "add_remove": "Two tables are neighbours if one of them has one {unit} more. The number of {unit}s is private.",
+    "replace_one": "Two tables are neighbours if one {unit} of one is replaced by another {unit} in the other. The "
+    "number of {unit}s is public.",
 }
+
+
+def word(facts: Facts) -> str:
+    """A row, or what all rows with one label are: by the unit of the ledger, or a group."""
+    guarantee = facts["guarantee"]
+    if guarantee["unit"] == "row":
+        return "row"
+    named = guarantee["unit_of_ledger"]
+    return "group" if named in (None, "row") else str(named)
+
+
+def neighbours(facts: Facts) -> str:
+    """What neighbouring tables differ in."""
+    said = NEIGHBOURS[facts["guarantee"]["adjacency"]].format(unit=word(facts))
+    return said if facts["guarantee"]["unit"] == "row" else f"{said} How many rows each has is private."
 
 
 def figure(value: Any, *, up: bool = True) -> str:
@@ -48,19 +63,20 @@ def price(facts: Facts) -> str:
 
 def unit(facts: Facts) -> str:
     """What is protected."""
-    kind = facts["guarantee"]["unit_of_ledger"]
-    if kind is None or kind == "row":
+    if facts["guarantee"]["unit"] == "row":
         return "One row of the table. Several rows of one person are not protected together."
-    return f"One row of the table, which the ledger declares to be one {kind}."
+    groups = facts["guarantee"]["groups"]
+    return f"One {word(facts)}: all rows with the same " + (f"`{groups}`." if groups else "label.")
 
 
 def layperson(facts: Facts) -> str:
     """What the guarantee means, in a sentence, by epsilon and delta alone."""
     guarantee = facts["guarantee"]
     seeded = "; those who know the seed of the noise may do better" if facts["noise"]["source"] == "seeded" else ""
-    which = "which of two given rows was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
+    which = f"which of two given {word(facts)}s was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
     return (
-        f"Somebody who knows all other rows, knows the row in question and sees the whole model guesses {which}: if a "
+        f"Somebody who knows all other {word(facts)}s, knows the {word(facts)} in question and sees the whole model "
+        f"guesses {which}: if a "
         f"fair coin decided that, the guess is right with probability at most {percent(guarantee['guess_at_most'])}, "
         f"where a blind guess is right with 50%{seeded}."
     )
@@ -89,11 +105,11 @@ def delta_and_rows(facts: Facts) -> str:
     """What delta is worth for this number of rows."""
     delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_samples_public"]
     if n is None:
-        return "Delta should be well below one divided by the number of rows."
+        return f"Delta should be well below one divided by the number of {word(facts)}s."
     remark = "which is too large: publishing one whole record would satisfy it" if delta * n >= 1 else "well below 1"
     if 0.1 < delta * n < 1:
         remark = "which should be well below 1"
-    return f"Delta times the public number of rows ({n}) is {delta * n:.2g}, {remark}."
+    return f"Delta times the public number of {word(facts)}s ({n}) is {delta * n:.2g}, {remark}."
 
 
 def noise(facts: Facts) -> str:
@@ -129,8 +145,8 @@ def sampling(facts: Facts) -> str:
     kinds = facts["accounting"]["sampling"]
     if "a Poisson sample" in kinds:
         return (
-            "The price assumes Poisson sampling, and the fit draws each row independently for each step: no shuffled "
-            "pass stands in for it."
+            f"The price assumes Poisson sampling, and the fit draws each {word(facts)} independently for each step: no "
+            "shuffled pass stands in for it."
         )
     if "a sample of fixed size" in kinds:
         return "The price assumes samples of fixed size, drawn uniformly without replacement."
@@ -240,7 +256,11 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
         ("Predictions for private rows", "What the model gives for private rows depends on these rows, unpaid."),
         ("Parameters", "Constructor parameters are taken as public, however they were found."),
     ]  # fmt: skip
-    if public_rows:
+    if facts["guarantee"]["unit"] != "row":
+        listed[1] = (
+            "Labels", f"That all rows of one {word(facts)} have one label, and no other one has it, is the owner's claim."
+        )
+    elif public_rows:
         listed.insert(2, ("Number of rows", "It is taken as public. If it is secret, use adjacency='add_remove'."))
     if facts["model"]["public_steps"]:
         listed.append(
@@ -259,7 +279,7 @@ def publication_rows(facts: Facts) -> TableCells:
         ("Data accesses covered", accesses(facts)),
         ("Final output", outcome(facts)),
         ("Unit of privacy", unit(facts)),
-        ("Neighbours", NEIGHBOURS[facts["guarantee"]["adjacency"]]),
+        ("Neighbours", neighbours(facts)),
         ("Type of accounting", method(facts)),
         ("Assumptions", sampling(facts)),
         ("Formal statement", formal(facts)),

@@ -67,10 +67,11 @@ def linear(**parameters):
     return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 5, "delta": 1e-5, **parameters})
 
 
-def fit(model, rows=X, labels=Y):
+def fit(model, rows=X, labels=Y, *, groups=False):
+    """A fitted model; with groups, rows are their own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(rows, labels)
+        return model.fit(rows, labels, groups=np.arange(len(rows))) if groups else model.fit(rows, labels)
 
 
 def pipeline(**parameters):
@@ -557,7 +558,7 @@ def test_neighbours_and_the_guess_are_worded_by_adjacency(adjacency):
     public = {"n_samples_public": 500} if adjacency == "add_remove" else {}
     text = str(privacy_report(fit(linear(adjacency=adjacency, **public))))
     words = " ".join(text.split())
-    assert wording.NEIGHBOURS[adjacency] in words
+    assert wording.NEIGHBOURS[adjacency].format(unit="row") in words
     assert ("which of two given rows was used" in words) == (adjacency == "replace_one")
     assert ("The number of rows is private." in words) == (adjacency == "add_remove")
     assert ("Number of rows" in section_of(text, "What is not covered")) == (adjacency != "add_remove")
@@ -617,8 +618,9 @@ def test_every_method_has_a_name():
 def test_the_unit_is_that_of_the_ledger():
     plain, person = PrivacyAccountant(), PrivacyAccountant(unit="person\n<b>")
     assert "Several rows of one person" in wording.unit(facts_of(fit(linear(accountant=plain))))
-    report = privacy_report(fit(linear(accountant=person)))
-    assert "which the ledger declares to be one person <b>." in wording.unit(report.to_dict())
+    report = privacy_report(fit(linear(accountant=person), groups=True))
+    assert wording.unit(report.to_dict()) == "One person <b>: all rows with the same label."
+    assert "all other person <b>s" in " ".join(str(report).split())
     assert "A ledger was given" in str(report)
     assert "A ledger was given" not in str(privacy_report(fitted("linear")))
 
@@ -742,7 +744,7 @@ SCHEMA = {
     "": ["schema", "schema_version", "model", "guarantee", "accounting", "noise", "mechanisms", "constants", "shares",
          "tuning", "public", "unpaid", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
-    "guarantee": ["unit", "unit_of_ledger", "adjacency", "epsilon", "delta", "guess_at_most", "guess_by_profile",
+    "guarantee": ["unit", "unit_of_ledger", "groups", "adjacency", "epsilon", "delta", "guess_at_most", "guess_by_profile",
                   "n_samples_public"],
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
