@@ -155,6 +155,8 @@ WITHOUT_INTERCEPT = {
 
 
 def expected_failures(estimator):
+    if isinstance(estimator, DPQuantileBinner):  # few rows make one bin, whatever their weights are
+        return {}
     # Levels of a column and leaves of a tree cover all rows, so that trees need no intercept for it.
     passes = getattr(estimator, "fit_intercept", True) or isinstance(estimator, DPRandomTreesClassifier)
     return EXPECTED_FAILED_CHECKS | ({} if passes else WITHOUT_INTERCEPT)

@@ -1088,6 +1088,10 @@ SENTENCES = {
         ],
     },
     DPStandardScaler: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -1220,6 +1224,10 @@ SENTENCES = {
         ],
     },
     DPQuantileBinner: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",

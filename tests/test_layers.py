@@ -157,8 +157,8 @@ FLOORS = {
     "neural_network": (("classifier", "regressor"),),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
     "preprocessing": (
-        ("purchasing_transformer", "schema"),
-        ("histograms",),
+        ("histograms", "schema"),
+        ("purchasing_transformer",),
         ("bounds", "imputer", "scaler", "vectorizer"),
         ("categories", "quantiles"),
     ),

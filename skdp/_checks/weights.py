@@ -15,6 +15,8 @@ from skdp._checks.parameters import check_real
 PRIVATE = "private"
 """The `weight_bound` that is bought."""
 
+_GRID = 2.0**24
+
 _REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, 'private' or None"
 
 
@@ -70,6 +72,11 @@ class WeightReader:
         """Divide checked weights by the bound, and cut them at 1."""
         with np.errstate(all="ignore"):  # a floating-point warning would reveal a weight
             return np.minimum(weights / self.bound, 1.0)
+
+
+def exactly_summable(shares: Any) -> Any:
+    """Round shares down to multiples of 2**-24: sums of up to 2**29 of them are exact, and the same in any order."""
+    return np.floor(np.asarray(shares) * _GRID) / _GRID
 
 
 def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
@@ -138,6 +145,7 @@ __all__ = [
     "PRIVATE",
     "WeightReader",
     "check_weights",
+    "exactly_summable",
     "is_bought",
     "read_weights",
     "warn_of_no_bound",

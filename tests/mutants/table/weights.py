@@ -1,7 +1,20 @@
 """Mistakes with weights: before the clip, of other rows, by bounds of the rows."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, PURCHASE, SCORES, SEARCH, SPANS, WEIGHT_BOUND, WEIGHTS
+from paths import (
+    BUYER,
+    COLUMN_SUMS,
+    DENSE,
+    KERNEL,
+    LEAST_SQUARES,
+    LOSSES,
+    PURCHASE,
+    SCORES,
+    SEARCH,
+    SPANS,
+    WEIGHT_BOUND,
+    WEIGHTS,
+)
 
 DIVIDED = "np.minimum(weights / self.bound, 1.0)"
 
@@ -23,6 +36,35 @@ MUTANTS = [
         (WEIGHTS, DIVIDED, "np.minimum(weights * len(weights) / np.sum(weights), 1.0)"),
         tests="weights",
         select="toggling",
+    ),
+    mutant(
+        "weights of a scaler left out of its counts",
+        (
+            COLUMN_SUMS,
+            "_exact_sum(weight * each) for each in (1.0, scaled",
+            "_exact_sum(each * (weight if k else weight**0)) for k, each in enumerate((1.0, scaled",
+        ),
+        (COLUMN_SUMS, "squares)[: 1 + n_moments]])", "squares)[: 1 + n_moments])])"),
+        tests="weights",
+        select="toggling or mean_and_the_variance",
+    ),
+    mutant(
+        "weights of bins that are not cut",
+        (BUYER, "rows._replace(weights=exactly_summable(shares))", "rows._replace(weights=np.multiply(shares, 2.0))"),
+        tests="weights",
+        select="toggling",
+    ),
+    mutant(
+        "weights of a column in the order of its numbers without gaps",
+        (PURCHASE, "weights[present] if np.ndim(weights)", "weights[: present.sum()] if np.ndim(weights)"),
+        tests="weights",
+        select="gaps",
+    ),
+    mutant(
+        "shares that are rounded up",
+        (WEIGHTS, "np.floor(np.asarray(shares) * _GRID)", "np.ceil(np.asarray(shares) * _GRID)"),
+        tests="weights",
+        select="summed_exactly",
     ),
     mutant(
         "a bought bound that counts the null record",
