@@ -104,6 +104,8 @@ OF_WEIGHTS = {
     "naive Bayes": classifier(lambda: DPGaussianNB(classes=[0, 1], **BOUNDS)),
     "ridge": regressor(lambda: DPRidge(y_bounds=(-1, 1), **SEED)),
     "least squares": regressor(lambda: DPLinearRegression(y_bounds=(-1, 1), adjacency="replace_one", **SEED)),
+    "components": classifier(lambda: DPPCA(2, data_norm=2.0, **SEED)),
+    "components, replaced": classifier(lambda: DPPCA(2, center=False, adjacency="replace_one", **SEED)),
     "scaler": classifier(lambda: DPStandardScaler(**BOUNDS)),
     "scaler, bought bounds": classifier(lambda: DPStandardScaler(adjacency="replace_one", **SEED)),
     "bins": classifier(lambda: DPQuantileBinner(4, **BOUNDS)),
@@ -111,7 +113,6 @@ OF_WEIGHTS = {
 }
 FITS = {
     **OF_WEIGHTS,
-    "components": rows_alone(lambda: DPPCA(2, data_norm=2.0, **SEED)),
     "components, normalized": rows_alone(lambda: DPPCA(2, normalize=True, center=False, **SEED)),
     "imputer, means": rows_alone(lambda: DPSimpleImputer("mean", **BOUNDS)),
     "imputer, medians": rows_alone(lambda: DPSimpleImputer("median", **BOUNDS)),

@@ -34,7 +34,7 @@ class WeightReader:
     **Guarantees.** A share is a number in [0, 1], a function of the weight of its own row and of the bound. It
     multiplies what the row adds to a sum, which was clipped before. So no weight raises what a row may change, and a
     row of weight 0 is the null record. Weights that are all equal to the bound have shares of exactly 1, and give the
-    model of no weights.
+    model of no weights; where the sum of weights is released because there are some, but for the noise.
 
     A weight before the clip would be private all the same, but would not mean what it says: gradients that are cut to
     one length are votes of one size, whatever their weights were.

@@ -155,8 +155,8 @@ class WeightedColumnBuyer(ColumnBuyer):
         return self._weights().read(fit_params, n_samples)
 
     def _learn(self, plan: BuyingPlan, rows: Any, targets: RowWeights | None) -> str:
-        """See `PrivateEstimator`. A rehearsal has no weights, and buys the bound of equal ones."""
-        weights = RowWeights(to_bound=np.ones(rows.shape[0])) if targets is None else targets
+        """See `PrivateEstimator`."""
+        weights = RowWeights.made_up(rows.shape[0]) if targets is None else targets
         given = weights, plan.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
         return super()._learn(plan, rows._replace(weights=exactly_summable(shares)), targets)

@@ -95,6 +95,11 @@ class RowWeights(NamedTuple):
     to_bound: Any = None
     are_given: bool = False
 
+    @classmethod
+    def made_up(cls, n_rows: int) -> RowWeights:
+        """No weights, for a rehearsal, and equal ones if a bound is bought."""
+        return cls(to_bound=np.ones(n_rows))
+
 
 @dataclass(frozen=True)
 class ReleaseWeights:
