@@ -376,6 +376,10 @@ SENTENCES = {
         ],
     },
     DPMarginalSynthesizer: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_no_two_weighted_rows_exceed_the_sensitivity",
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
         "if `random_state` is None, and `classes` is given or there are no labels.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",

@@ -8,11 +8,13 @@ from paths import (
     KERNEL,
     LEAST_SQUARES,
     LOSSES,
+    MEASUREMENT,
     PCA,
     PURCHASE,
     SCORES,
     SEARCH,
     SPANS,
+    TABLE_SUMS,
     WEIGHT_BOUND,
     WEIGHTS,
 )
@@ -73,6 +75,38 @@ MUTANTS = [
         (PCA, "total = min(max(float(gram[d, d])", "total = min(max(float(shares.sum()) * WEIGHED_ENTRY**2"),
         tests="weights",
         select="toggling and components",
+    ),
+    mutant(
+        "synthesizer: weights left out of the sum of weights",
+        (MEASUREMENT, "n = sums.total(noisy, self.n, deviation)", "n = self.n"),
+        tests="weights",
+        select="samples_have_the_distribution",
+    ),
+    mutant(
+        "synthesizer: the exact sum of weights",
+        (
+            MEASUREMENT,
+            "n = sums.total(noisy, self.n, deviation)",
+            "n = self.n if rows.shares is None else max(float(rows.shares.sum()), 1.0)",
+        ),
+        tests="weights",
+        select="toggling and synthesizer",
+    ),
+    mutant(
+        "synthesizer: the sum of weights unpaid",
+        (
+            TABLE_SUMS,
+            "total += weight**2 * (math.prod(parts[1:])",
+            "total += bool(columns) * weight**2 * (math.prod(parts[1:])",
+        ),
+        tests="synthesizer",
+        select="weighted_rows",
+    ),
+    mutant(
+        "synthesizer: weights left out of the scores",
+        (MEASUREMENT, "open_pairs, levels, expected, rows.shares)", "open_pairs, levels, expected)"),
+        tests="weights",
+        select="weight_0_holds and synthesizer",
     ),
     mutant(
         "weights of bins that are not cut",
