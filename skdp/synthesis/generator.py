@@ -50,7 +50,7 @@ class PrivateGenerator(PrivateEstimator):
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Fit the generator.
 
         Parameters
@@ -59,10 +59,8 @@ class PrivateGenerator(PrivateEstimator):
             Private rows.
         y : array-like of shape (n_samples,) or None, default=None
             Private labels. With them, ``sample`` returns labels too.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row. Samples have no weights:
-            they are drawn from the weighted distribution. Refused by a generator without the parameter `weight_bound`.
+        **fit_params : dict of str to object
+            Refused: this generator takes no `sample_weight` and nothing else.
 
         Returns
         -------
@@ -71,12 +69,12 @@ class PrivateGenerator(PrivateEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight)
+        return self._fit_alone(X, y, **fit_params)
 
     def sample(self, n_samples: int, random_state: Any = None) -> Any:
         """Draw synthetic rows. This costs nothing.

@@ -563,7 +563,7 @@ def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind, bound):
 def test_generators_that_take_no_weights_refuse_them_in_one_line(generator):
     table, ledger = people("linear"), PrivacyAccountant()
     with pytest.raises(TypeError, match=r"^sample_weight is given to a DP\w+, which takes none: leave it out, or use"):
-        generator(classes=[0, 1], bounds=(-1, 1), accountant=ledger).fit(*table)
+        generator(classes=[0, 1], bounds=(-1, 1), accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
     assert not [charge for charge in ledger.history if charge.event is not None]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -276,6 +276,34 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Fit the generator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels. With them, ``sample`` returns labels too.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to the counts. A row of weight 0 is a null row. Samples have no weights:
+            they are drawn from the weighted distribution.
+
+        Returns
+        -------
+        self : object
+            Fitted generator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y, sample_weight=sample_weight)
 
     # --- the phases of a fit ---
 
