@@ -18,23 +18,23 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
+from skdp._checks.weights import WeightReader, is_bought, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
-from skdp._fit.releases import new_release
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import WorkerPool, blas_within_quota, single_threaded_blas
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.accounting import DpEvent
 from skdp.base import (
     FitTerms,
     Price,
     PrivateEstimator,
     StepPlan,
-    refuse_fit_params,
 )
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
 from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
@@ -42,6 +42,13 @@ MEAN_SHARE = 0.03
 A mean has d entries and a Gram matrix d (d + 1) / 2, so a small share suffices. The best share is .02 for MNIST with 60
 components (.001 more of the variance), and .1 for tables with few components and a mean as long as their rows
 (benchmarks/README.md).
+"""
+
+WEIGHED_ENTRY = 0.25
+"""The entry that a row of norm `data_norm`, then of norm 1, gets beside its own where rows have weights.
+
+The noise is 6 % larger for it. That of the sum of weights is 17 times that of a diagonal entry of the Gram matrix, and
+that of an entry of the weighted sum of rows 3 times.
 """
 
 EDGE_MARGIN = 1.1
@@ -71,7 +78,20 @@ class _Plan(NamedTuple):
 
     @property
     def event(self) -> DpEvent:
-        return self.mechanism.event
+        return self.price.event
+
+
+class _Sums(NamedTuple):
+    """Noisy moments of rows in the unit ball, the number of rows or the sum of their weights, and the noise.
+
+    `noise` is the standard deviation of a diagonal entry of the Gram matrix, `n` the public number of rows.
+    """
+
+    moments: Moments
+    total: float
+    noise: float
+    n: int
+    ball: UnitBall
 
 
 class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
@@ -88,6 +108,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Number of components to keep, from 1 to n_features. None keeps all, and so does a number above n_features where
         a pipeline learns that after the charge. "auto" keeps at least one component, and all
         whose noisy eigenvalues stand out of the noise; this is post-processing and costs nothing.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -160,6 +185,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
@@ -186,6 +213,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     - All that is fitted is a function of one noisy release and of public quantities.
     - The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 /
       sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.
+    - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
     - `accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are
       summed.
     - An array that is refused (NaN, infinity) is refused before any charge; a block of an iterator that is refused
@@ -206,6 +234,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     every t this grows with both norms, so both are 1 in the worst case. The remaining 2 - 2 t**2 + 2 w**2 (1 - t) is
     largest at t = -w**2 / 2, which lies in [-1, 1] for w**2 <= 2, and equals 2 (1 + w**2 / 2)**2 there. The sensitivity
     is half of its root: (1 + w**2 / 2) / sqrt(2), or 1 / sqrt(2) without a mean.
+
+    With weights their sum is private, and is released too. A row x in the unit ball gets one more entry k, so that z =
+    (x, k) / sqrt(1 + k**2) lies in the unit ball. A weight, by then a number v in [0, 1], multiplies z by its root,
+    which leaves it there. The release is that of the Gram matrix of these rows, without a mean and with its
+    sensitivity. It holds the sums of v x x', v k x and v k**2, divided by 1 + k**2. `WEIGHED_ENTRY` is k. Means and
+    variances are divided by the noisy sum of weights, held above its noise and at most n.
 
     Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then .1 %
     larger, to cover what rounding may add to the influence of a row (`skdp.mechanisms.second_moments.MomentSum`).
@@ -239,6 +273,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self,
         n_components: int | str | None = None,
         *,
+        weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -253,6 +288,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -266,7 +302,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the components.
 
         Parameters
@@ -276,6 +312,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             before the charge.
         y : str or None
             Name of a column of `TableRows` that is no feature. All else is ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights of the rows of an array, which are divided by `weight_bound` and cut at it. The
+            result, a number in [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row.
 
         Returns
         -------
@@ -292,13 +331,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
         if source is None and not isinstance(X, Iterator):
-            return self._fit_alone(X, y)
+            return self._fit_alone(X, y, sample_weight=sample_weight)
+        if sample_weight is not None or is_bought(self.weight_bound):
+            raise ValueError(
+                "sample_weight, or weight_bound='private', with rows that are not in memory: give an array, or leave "
+                "both out."
+            )
         conduct(UnreadFit(self, X if source is None else source.of_features()))
         if source is None:  # the number of rows of an iterator is not known before it ends
             warn_of_weak_delta(self.delta_, self.n_samples_)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
+    def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the components and transform the same rows.
 
         Parameters
@@ -307,6 +351,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Private rows. An iterator is refused, since it can be read only once.
         y : str or None
             As for ``fit``.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            As for ``fit``.
 
         Returns
         -------
@@ -314,23 +360,27 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y, sample_weight).transform(X)
 
     # --- the phases ---
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: labels are ignored."""
-        refuse_fit_params(fit_params)
+        return self._weights().read(fit_params, n_samples)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """See `PrivateEstimator`: one Gaussian release, whatever the shape."""
-        return StepPlan(GaussianDpEvent, {})
+        """See `PrivateEstimator`: one Gaussian release, whatever the shape, and a bound on weights if it is bought."""
+        return StepPlan(self._weights().event_at, {})
+
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
         centring = self._check_center()
         self._check_data_norm()
         self._check_n_components()
+        WeightReader.of(self.weight_bound)
         self._public_n_samples(n_samples)
         if n_features is not None:
             self._check_width(n_features, centring)
@@ -339,27 +389,60 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """See `PrivateEstimator`. For an iterator, whose shape is not known yet, they are 0 and None."""
         centring, norm, n = self._check_center(), self._check_data_norm(), self._public_n_samples(n_samples)
         weight = mean_weight(MEAN_SHARE) if centring.private else 0.0
-        sigma = self._solve_noise(terms.budget, GaussianDpEvent)
+        event_at = self._weights().event_at
+        sigma = self._solve_noise(terms.budget, event_at)
         mechanism = GaussianMechanism(sigma, sensitivity(weight, self.adjacency))
-        price = self._price(mechanism.event, None, self.delta)
+        price = self._price(event_at(sigma), None, self.delta)
         return _Plan(centring, norm, weight, n, mechanism, price, terms.stream.spawn("gram"))
 
     def _check_rows(self, X: Any) -> Any:
         """See `PrivateEstimator`."""
         return check_table(self, X, reset=True, by_blocks=True)
 
-    def _learn(self, plan: _Plan, rows: Any, targets: Any) -> str:
-        """See `PrivateEstimator`."""
-        sums = self._sum_of_blocks(rows, plan)
-        n = plan.n_public or sums.n_rows
-        mechanism = plan.mechanism
-        moments = sums.moments(mechanism.release(sums.isometric, plan.stream))
+    def _learn(self, plan: _Plan, rows: Any, targets: RowWeights | None) -> str:
+        """See `PrivateEstimator`. Rows that are not in memory, and those of a rehearsal, have no weights."""
+        weights = targets or RowWeights.made_up(rows.shape[0] if is_bought(self.weight_bound) else 0)
+        given = weights, plan.mechanism.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
+        self.weight_bound_, shares = self._weights().shares(*given)
+        sums = self._release_weighted(rows, shares, plan) if weights.are_given else self._release_rows(rows, plan)
         with single_threaded_blas() if len(sums.ball.center) <= FEW_COLUMNS else blas_within_quota():
-            fitted = self._decompose(moments, n, mechanism.standard_deviation * sums.rounding / n, sums.ball)
-        self.noise_multiplier_ = mechanism.noise_multiplier
+            fitted = self._decompose(sums)
+        self.noise_multiplier_ = plan.mechanism.noise_multiplier
         self.__dict__.update(fitted)
-        self._set_price(plan.price, (new_release(plan.event, self.adjacency),))
+        self._set_price(plan.price)
         return ""
+
+    def _release_rows(self, rows: Any, plan: _Plan) -> _Sums:
+        """Release the moments of rows that all count alike, of which there are a public number."""
+        sums = self._sum_of_blocks(rows, plan)
+        moments = sums.moments(plan.mechanism.release(sums.isometric, plan.stream))
+        n = plan.n_public or sums.n_rows
+        return _Sums(moments, n, plan.mechanism.standard_deviation * sums.rounding, n, sums.ball)
+
+    def _release_weighted(self, rows: NDArray[Any], shares: Doubles, plan: _Plan) -> _Sums:
+        """Release the moments of rows with weights in [0, 1], and the sum of the weights, in one Gram matrix."""
+        d = rows.shape[1]
+        ball, size = _ball(plan.centring, plan.norm, d), 1.0 + WEIGHED_ENTRY**2
+        by_position = self.adjacency != "add_remove"
+        dtype = np.float32 if by_position and np.can_cast(rows.dtype, np.float32) else np.float64
+        roots = np.sqrt(weight_of_each(shares, len(rows))).astype(dtype)
+        with closing(WorkerPool()) as pool:
+            sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=by_position, pool=pool)
+            for start in range(0, len(rows), _TRANSFORM_ROWS):
+                part = slice(start, start + _TRANSFORM_ROWS)
+                z = np.full((len(rows[part]), d + 1), WEIGHED_ENTRY, dtype)
+                inside = np.empty((len(z), d), dtype)
+                ball.bring_in(rows[part], inside)
+                z[:, :d] = inside
+                z *= dtype(1.0 / math.sqrt(size))
+                z *= roots[part, None]  # after the clip: z is in the unit ball
+                sums.add(z)
+        mechanism = GaussianMechanism(plan.mechanism.noise_multiplier, sensitivity(0.0, self.adjacency))
+        gram = size * sums.moments(mechanism.release(sums.isometric, plan.stream)).gram
+        noise = mechanism.standard_deviation * sums.rounding * size
+        total = min(max(float(gram[d, d]) / WEIGHED_ENTRY**2, noise / WEIGHED_ENTRY**2, 1.0), float(plan.n_public))
+        mean = gram[d, :d] / WEIGHED_ENTRY if plan.centring.private else np.zeros(d)
+        return _Sums(Moments(np.ascontiguousarray(gram[:d, :d]), mean), total, noise, plan.n_public, ball)
 
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
         by_position = self.adjacency != "add_remove"
@@ -449,17 +532,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     # --- post-processing of the release ---
 
-    def _decompose(self, moments: Moments, n: int, noise: float, ball: UnitBall) -> dict[str, Any]:
-        """Compute the fitted attributes. `noise` is the standard deviation of a variance in the unit ball.
+    def _decompose(self, sums: _Sums) -> dict[str, Any]:
+        """Compute the fitted attributes.
 
         The matrix of the moments is used up: of many columns a copy takes as much memory as all else.
         """
+        (moments, total_weight, _, n, ball), noise = sums, sums.noise / sums.total
         d = len(ball.center)
         edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
         wanted = 1 if self._by_edge() else min(int(self.n_components or d), d)
-        trace = float(np.trace(moments.gram)) / n
-        gram = np.divide(moments.gram, n, out=moments.gram)
-        mean, values, vectors = about_mean(moments.total / n, gram, edge, wanted, and_above=self._by_edge())
+        trace = float(np.trace(moments.gram)) / total_weight
+        gram = np.divide(moments.gram, total_weight, out=moments.gram)
+        mean, values, vectors = about_mean(moments.total / total_weight, gram, edge, wanted, and_above=self._by_edge())
         k, radius = len(values), ball.radius or 1.0
         variances = np.maximum(values, 0.0) * radius**2
         trace -= float(mean @ mean)

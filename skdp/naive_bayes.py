@@ -16,11 +16,11 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import absolute_path, show
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
-from skdp._checks.weights import WeightReader, read_weights, warn_of_no_bound, weight_of_each
+from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._guard.inspections import report_inspection
 from skdp._typing import Doubles
-from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights
+from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 
 COUNT_SHARE = 0.125
@@ -33,12 +33,11 @@ _ROWS = 2048
 
 
 class _Labels(NamedTuple):
-    """Classes, the number of the class of each row, and weights as `read_weights` returns them."""
+    """Classes, the number of the class of each row, and weights."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int64]
-    weights: Any
-    to_bound: Any
+    weights: RowWeights
 
 
 class DPGaussianNB(ClassifierMixin, PrivateEstimator):
@@ -240,23 +239,20 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> _Labels:
         """See `PrivateEstimator`."""
-        sample_weight = fit_params.pop("sample_weight", None)
-        refuse_fit_params(fit_params)
-        warn_of_no_bound(self.weight_bound, sample_weight)
-        weights = read_weights(self.weight_bound, sample_weight, n_samples)
+        weights = self._weights().read(fit_params, n_samples)
         if self.classes is not None:
             classes = check_classes("classes", self.classes)
-            return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes), *weights)
+            return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes), weights)
         report_classes_read(self)
         labels = check_labels(y, n_samples)
         classes = classes_of(labels)
-        return _Labels(classes, encode_labels(labels, classes), *weights)
+        return _Labels(classes, encode_labels(labels, classes), weights)
 
     def _learn(self, plan: ReleasePlan, rows: NDArray[Any], targets: _Labels) -> str:
         """See `PrivateEstimator`."""
         n_classes, d = len(targets.classes), rows.shape[1]
         self.bounds_, n = self._check_bounds(d), self._public_n_samples(len(rows))
-        given = targets.weights, targets.to_bound, plan.mechanism.noise_multiplier, n
+        given = targets.weights, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         weights = weight_of_each(weights, len(rows))
         noisy = plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))

@@ -299,7 +299,7 @@ class PrivatePipeline(JointPrice, Pipeline):
             Private labels.
         **params : dict of str to object
             Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``. `sample_weight` without
-            the name of a step is for all steps that take it; set `weight_bound` of each.
+            the name of a step is for all private steps that take it, transformers too; set `weight_bound` of each.
 
         Returns
         -------

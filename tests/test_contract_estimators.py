@@ -155,6 +155,9 @@ WITHOUT_INTERCEPT = {
 
 
 def expected_failures(estimator):
+    # Few rows make one bin, whatever their weights are; a synthesizer has no outputs that the checks compare.
+    if isinstance(estimator, DPQuantileBinner | DPMarginalSynthesizer):
+        return {}
     # Levels of a column and leaves of a tree cover all rows, so that trees need no intercept for it.
     passes = getattr(estimator, "fit_intercept", True) or isinstance(estimator, DPRandomTreesClassifier)
     return EXPECTED_FAILED_CHECKS | ({} if passes else WITHOUT_INTERCEPT)

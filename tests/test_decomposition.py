@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
+from replay import recording
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -28,7 +29,7 @@ from skdp import DPPCA, BudgetExceededError, PrivacyAccountant, PrivacyLeakWarni
 from skdp import _threads as threads
 from skdp._threads import WorkerPool
 from skdp.accounting import GaussianDpEvent, get_epsilon
-from skdp.decomposition import MEAN_SHARE
+from skdp.decomposition import MEAN_SHARE, WEIGHED_ENTRY
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms import spectrum as _spectrum
 from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
@@ -283,9 +284,9 @@ def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency,
     seen = []
     decomposed = DPPCA._decompose
 
-    def recorded(self, moments, *rest):
-        seen.append(tuple(part.copy() for part in moments))
-        return decomposed(self, moments, *rest)
+    def recorded(self, sums):
+        seen.append(tuple(part.copy() for part in sums.moments))
+        return decomposed(self, sums)
 
     monkeypatch.setattr(DPPCA, "_decompose", recorded)
     d, radius = 150, 3.0
@@ -308,6 +309,84 @@ def test_noise_of_the_moments_is_symmetric_and_as_priced(monkeypatch, adjacency,
         np.testing.assert_array_equal(total, 0.0)
 
 
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_of_weighted_moments_is_symmetric_and_as_priced(monkeypatch, adjacency, dtype):
+    """The same of rows whose weights are next to nothing: the entry of the weights is larger by 1 / k**2."""
+    seen = []
+    decomposed = DPPCA._decompose
+
+    def recorded(self, sums):
+        seen.append((sums.moments.gram.copy(), sums.moments.total.copy(), sums.total))
+        return decomposed(self, sums)
+
+    monkeypatch.setattr(DPPCA, "_decompose", recorded)
+    d, k = 150, WEIGHED_ENTRY
+    model = pca(adjacency=adjacency, data_norm=3.0)
+    model.fit(np.zeros((20, d), dtype), sample_weight=np.full(20, 1e-300))
+    ((gram, total, weight),) = seen
+    assert model.privacy_event_ == GaussianDpEvent(model.noise_multiplier_)
+    single = dtype is np.float32 and adjacency != "add_remove"
+    enlarged = 1.0 + 128 * 131 * 2.0**-24 if single else 1.0
+    sigma = model.noise_multiplier_ * sensitivity(0.0, adjacency) * enlarged * (1.0 + k**2)
+    off = gram[np.tril_indices(d, -1)] / (sigma / math.sqrt(2.0))
+    for part in (np.diag(gram) / sigma, off[::2], off[1::2], total * k * math.sqrt(2.0) / sigma):
+        square, spread = part @ part / 1.0001, stats.chi2(part.size)
+        assert spread.ppf(FALSE_ALARM / 8) < square < spread.isf(FALSE_ALARM / 8)
+        assert stats.kstest(part, "norm").pvalue > FALSE_ALARM / 8
+    assert sigma / k**2 / 1.0001 <= weight < 6.0 * sigma / k**2
+    assert model.noise_scale_ == pytest.approx(sigma * 9.0 / weight, rel=1e-4)
+
+
+@pytest.mark.parametrize("center", [False, "private"])
+def test_weights_give_the_components_of_the_population(center):
+    """Half of the rows, of a quarter of the weight each, vary along another axis about another mean.
+
+    A variance has noise of sigma R**2 / 25,000 at most, sigma below 2 at epsilon 8: 5 deviations are below .001. The
+    sum of weights is known to 17 sigma / 25,000 = .0014, which the entries of the second moments, up to 1, share.
+    """
+    rng, n = np.random.default_rng(0), 40_000
+    X = 0.05 * rng.normal(size=(n, 3))
+    seldom = np.arange(n) % 2 == 1
+    X[:, 0] += np.where(seldom, 0.0, rng.uniform(-0.8, 0.8, n))
+    X[:, 1] += np.where(seldom, rng.uniform(-0.8, 0.8, n), 0.4)
+    weights = np.where(seldom, 50.0, 200.0)
+    model = DPPCA(2, center=center, data_norm=1.0, weight_bound=200.0, epsilon=8.0, delta=1e-6, random_state=0)
+    model.fit(X, sample_weight=weights)
+    rows = X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    mean = np.average(rows, axis=0, weights=weights) if center else np.zeros(3)
+    values = np.linalg.eigvalsh((rows - mean).T @ ((rows - mean) * weights[:, None]) / weights.sum())[::-1]
+    assert np.abs(model.explained_variance_ - values[:2]).max() < 0.004
+    assert np.abs(model.mean_ - mean).max() < 0.004
+    plain = DPPCA(2, center=center, data_norm=1.0, epsilon=8.0, delta=1e-6, random_state=0).fit(X)
+    assert np.abs(plain.explained_variance_ - values[:2]).max() > 0.02
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_two_weighted_rows_are_further_apart_than_the_sensitivity_says(adjacency, dtype):
+    """In the exact vector that is released, over pairs of rows and weights; a row of weight 1 and norm R attains it."""
+    corners = np.array([[1e6, 0.0], [-1e6, 0.0], [0.0, 5.0], [0.3, 0.4], [0.0, 0.0]], dtype)
+    pairs, vectors = [(x, v) for x in corners for v in (1.0, 0.6, 1e-9)], []
+    for x, v in [*pairs, (corners[0], 0.0)]:
+        X, weights = np.zeros((3, 2), dtype), np.array([v, 1.0, 1.0])
+        X[0] = x
+        with recording([]) as seen:
+            pca(data_norm=1.0, adjacency=adjacency).fit(X, sample_weight=weights)
+        vectors.append(seen[0].exact)
+    others = vectors if adjacency == "replace_one" else vectors[-1:]
+    allowed = (2.0 if adjacency == "replace_one" else 1.0) * seen[0].sensitivity
+    largest = max(np.linalg.norm(one - other) for one in vectors for other in others)
+    assert largest <= allowed * (1 + 1e-9)
+    assert largest > 0.9 * allowed
+
+
+def test_rows_that_are_not_in_memory_have_no_weights():
+    for given in ({"sample_weight": np.ones(2)}, {}):
+        with pytest.raises(ValueError, match=r"^sample_weight, or weight_bound='private', with rows that"):
+            pca(weight_bound=None if given else "private").fit(iter([np.zeros((2, 3))]), **given)
+
+
 def test_the_edge_is_where_random_matrices_end(released):
     """On null records the largest eigenvalue is s sqrt(2 d), up to some d**(-2/3); "auto" keeps one component."""
     model = pca("auto", center=False, data_norm=1.0).fit(np.zeros((20, 400)))
@@ -326,6 +405,7 @@ def test_every_fit_draws_noise_of_its_own():
 
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
 PUBLISHED = {
+    "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     "components_": "post-processing of the release",
     "explained_variance_": "post-processing of the release",
     "explained_variance_ratio_": "post-processing of the release",

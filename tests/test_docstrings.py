@@ -236,6 +236,8 @@ WORDINGS = {
     "n_samples_public": "Public number of rows, used instead of n in every rule. Required if "
     '``adjacency="add_remove"``',
     "noise_multiplier": "Standard deviation of the noise",
+    "weight_bound": "Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose "
+    "the largest that can occur, or one that few exceed: noise grows with the bound over the mean weight.",
     "y_bounds": "Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are "
     "predictions.",
 }

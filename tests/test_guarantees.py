@@ -376,6 +376,10 @@ SENTENCES = {
         ],
     },
     DPMarginalSynthesizer: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_no_two_weighted_rows_exceed_the_sensitivity",
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
         "if `random_state` is None, and `classes` is given or there are no labels.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -549,6 +553,10 @@ SENTENCES = {
         ],
     },
     DPPCA: {
+        "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/test_decomposition.py::test_no_two_weighted_rows_are_further_apart_than_the_sensitivity_says",
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is "
         "None.": [
             "tests/test_decomposition.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
@@ -1088,6 +1096,10 @@ SENTENCES = {
         ],
     },
     DPStandardScaler: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -1220,6 +1232,10 @@ SENTENCES = {
         ],
     },
     DPQuantileBinner: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -1303,7 +1319,9 @@ SENTENCES = {
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
             "tests/_checks/test_weights.py::test_what_a_row_of_weight_0_holds_changes_no_bit",
         ],
-        "Weights that are all equal to the bound have shares of exactly 1, and give the model of no weights.": [
+        "Weights that are all equal to the bound have shares of exactly 1, and give the model of no weights; where the "
+        "sum of weights is released because there are some, but for the noise.": [
+            "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights_but_for_the_noise",
             "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_give_the_model_of_no_weights",
             "tests/_checks/test_weights.py::test_weights_equal_to_the_bound_search_as_without_weights",
         ],

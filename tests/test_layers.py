@@ -157,8 +157,8 @@ FLOORS = {
     "neural_network": (("classifier", "regressor"),),
     "plotting": (("_axes", "_study"), ("accountants", "budget", "coefficients", "trade_off", "utility")),
     "preprocessing": (
-        ("purchasing_transformer", "schema"),
-        ("histograms",),
+        ("histograms", "schema"),
+        ("purchasing_transformer",),
         ("bounds", "imputer", "scaler", "vectorizer"),
         ("categories", "quantiles"),
     ),
@@ -291,7 +291,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 128), "accounting": (11, 8, 39)}
+    assert found == {"": (27, 10, 129), "accounting": (11, 8, 39)}
 
 
 def test_heavy_imports_stay_where_they_belong():

@@ -104,19 +104,27 @@ OF_WEIGHTS = {
     "naive Bayes": classifier(lambda: DPGaussianNB(classes=[0, 1], **BOUNDS)),
     "ridge": regressor(lambda: DPRidge(y_bounds=(-1, 1), **SEED)),
     "least squares": regressor(lambda: DPLinearRegression(y_bounds=(-1, 1), adjacency="replace_one", **SEED)),
+    "components": classifier(lambda: DPPCA(2, data_norm=2.0, **SEED)),
+    "components, replaced": classifier(lambda: DPPCA(2, center=False, adjacency="replace_one", **SEED)),
+    "synthesizer": lambda people: DPMarginalSynthesizer(n_components=4, max_iter=4, **BOUNDS).fit(
+        people.X, sample_weight=people.weight
+    ),
+    "synthesizer, selected pairs": classifier(
+        lambda: DPMarginalSynthesizer(
+            classes=[0, 1], pairs="select", n_components=4, max_iter=4, adjacency="replace_one", **BOUNDS
+        )
+    ),
+    "scaler": classifier(lambda: DPStandardScaler(**BOUNDS)),
+    "scaler, bought bounds": classifier(lambda: DPStandardScaler(adjacency="replace_one", **SEED)),
+    "bins": classifier(lambda: DPQuantileBinner(4, **BOUNDS)),
+    "bins, bought bounds": classifier(lambda: DPQuantileBinner(4, adjacency="replace_one", **SEED)),
 }
 FITS = {
     **OF_WEIGHTS,
-    "components": rows_alone(lambda: DPPCA(2, data_norm=2.0, **SEED)),
     "components, normalized": rows_alone(lambda: DPPCA(2, normalize=True, center=False, **SEED)),
-    "scaler": rows_alone(lambda: DPStandardScaler(**BOUNDS)),
-    "scaler, bought bounds": rows_alone(lambda: DPStandardScaler(**SEED)),
     "imputer, means": rows_alone(lambda: DPSimpleImputer("mean", **BOUNDS)),
     "imputer, medians": rows_alone(lambda: DPSimpleImputer("median", **BOUNDS)),
-    "bins": rows_alone(lambda: DPQuantileBinner(4, **BOUNDS)),
-    "bins, bought bounds": rows_alone(lambda: DPQuantileBinner(4, **SEED)),
     "vectorizer": rows_alone(lambda: DPTableVectorizer(**SEED)),
-    "synthesizer": lambda people: DPMarginalSynthesizer(n_components=4, max_iter=4, **BOUNDS).fit(people.X),
     "class mixture": without_weights(lambda: DPClassMixtureGenerator(classes=[0, 1], n_components=2, **BOUNDS)),
     "WGAN": without_weights(lambda: DPWGAN(classes=[0, 1], **GAN, **BOUNDS)),
     "pipeline": without_weights(

@@ -15,6 +15,8 @@ from skdp._checks.parameters import check_real
 PRIVATE = "private"
 """The `weight_bound` that is bought."""
 
+_GRID = 2.0**24
+
 _REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, 'private' or None"
 
 
@@ -32,7 +34,7 @@ class WeightReader:
     **Guarantees.** A share is a number in [0, 1], a function of the weight of its own row and of the bound. It
     multiplies what the row adds to a sum, which was clipped before. So no weight raises what a row may change, and a
     row of weight 0 is the null record. Weights that are all equal to the bound have shares of exactly 1, and give the
-    model of no weights.
+    model of no weights; where the sum of weights is released because there are some, but for the noise.
 
     A weight before the clip would be private all the same, but would not mean what it says: gradients that are cut to
     one length are votes of one size, whatever their weights were.
@@ -70,6 +72,11 @@ class WeightReader:
         """Divide checked weights by the bound, and cut them at 1."""
         with np.errstate(all="ignore"):  # a floating-point warning would reveal a weight
             return np.minimum(weights / self.bound, 1.0)
+
+
+def exactly_summable(shares: Any) -> Any:
+    """Round shares down to multiples of 2**-24: sums of up to 2**29 of them are exact, and the same in any order."""
+    return np.floor(np.asarray(shares) * _GRID) / _GRID
 
 
 def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
@@ -147,6 +154,7 @@ __all__ = [
     "PRIVATE",
     "WeightReader",
     "check_weights",
+    "exactly_summable",
     "is_bought",
     "read_weights",
     "refuse_bought_bound",

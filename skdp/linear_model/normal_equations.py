@@ -25,15 +25,15 @@ from skdp._checks.targets import (
     check_y_bounds,
     report_bounds_read,
 )
-from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
+from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound
 from skdp._fit.conductor import UnreadFit, conduct
 from skdp._guard.inspections import report_inspection
 from skdp._threads import WorkerPool
 from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
-from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan, refuse_fit_params
+from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
-from skdp.preprocessing.histograms.weight_bound import ReleaseWeights
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 INTERCEPT = 0.2
 """The entry of the intercept, where a row of norm `data_norm` has norm 1."""
@@ -51,16 +51,14 @@ _ROWS = 2048
 
 
 class BoundedTargets(NamedTuple):
-    """Targets in [-1, 1], weights in [0, 1] (1.0 for none), and the bounds that the targets had.
+    """Targets in [-1, 1], weights, and the bounds that the targets had.
 
-    Targets of rows that are not in memory are empty here. Where the bound on weights is bought, `to_bound` has them as
-    they are.
+    Targets and weights of rows that are not in memory are left out here.
     """
 
     scaled: Doubles
-    weights: Any
+    weights: RowWeights
     bounds: TargetBounds
-    to_bound: Any = None
 
 
 class _Noise(NamedTuple):
@@ -131,7 +129,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
                 "weight_bound."
             )
         warn_of_no_bound(self.weight_bound, sample_weight)
-        conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), 1.0, bounds)))
+        conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), RowWeights(), bounds)))
         return self
 
     # --- the phases ---
@@ -161,21 +159,18 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> BoundedTargets:
         """See `PrivateEstimator`."""
-        sample_weight = fit_params.pop("sample_weight", None)
-        refuse_fit_params(fit_params)
-        warn_of_no_bound(self.weight_bound, sample_weight)
-        weights, to_bound = read_weights(self.weight_bound, sample_weight, n_samples)
+        weights = self._weights().read(fit_params, n_samples)
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
         values, bounds = bring_into_bounds(check_targets(y, n_samples), bounds)
         scale = TargetScale.of(bounds, self.fit_intercept)
-        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds, to_bound)
+        return BoundedTargets((values - scale.middle) / scale.half, weights, bounds)
 
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
         n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
-        given = targets.weights, targets.to_bound, plan.mechanism.noise_multiplier, n
+        given = targets.weights, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         intercept = INTERCEPT if self.fit_intercept else 0.0
         scale = TargetScale.of(targets.bounds, self.fit_intercept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,13 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
+from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
 from skdp.mechanisms.streams import SecretStream
-
-Bounds = tuple[float, float] | None
+from skdp.preprocessing.histograms.purchase import Bounds
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 _LARGEST = 1e150
 """Size of a bound: its square has a double, as has that of the inverse of the least width."""
@@ -39,10 +40,14 @@ class BuyingPlan(NamedTuple):
 
 
 class ColumnsRead(NamedTuple):
-    """A table whose cells were read: float64 numbers with NaN for gaps, or codes and keys, of each column."""
+    """A table whose cells were read: float64 numbers with NaN for gaps, or codes and keys, of each column.
+
+    Weights of rows are numbers in [0, 1], `exactly_summable`; 1.0 for none.
+    """
 
     table: Table
     columns: list[Any]
+    weights: Any = 1.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -59,6 +64,10 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         """What a fit costs, whatever the number of columns."""
         raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _event_at.")
+
+    def _cost(self) -> Callable[[float], DpEvent]:
+        """What a fit costs at a noise multiplier, with what it buys beside `_event_at`."""
+        return self._event_at
 
     def _check_own_parameters(self) -> None:
         """Refuse parameters that are unusable for any table."""
@@ -79,7 +88,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
         self._check_own_parameters()
-        return StepPlan(self._event_at, {})
+        return StepPlan(self._cost(), {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -87,12 +96,13 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         if n_features is not None:
             self._check_width(n_features)
         if self.noise_multiplier is not None:  # a pipeline prices the noise that it allots by a method of its own
-            self._price(self._event_at(self.noise_multiplier), None, self.delta)
+            self._price(self._cost()(self.noise_multiplier), None, self.delta)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: Any, targets: Any) -> BuyingPlan:
         """See `PrivateEstimator`."""
-        sigma = self._solve_noise(terms.budget, self._event_at)
-        price = self._price(self._event_at(sigma), None, self.delta)
+        cost = self._cost()
+        sigma = self._solve_noise(terms.budget, cost)
+        price = self._price(cost(sigma), None, self.delta)
         return BuyingPlan(sigma, self._public_n_samples(n_samples), price, terms.stream.spawn("columns"))
 
     def _check_rows(self, X: Any) -> Any:
@@ -103,7 +113,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         check_schema(self, table.source, reset=True)
         return ColumnsRead(table, columns)
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
         """See `PrivateEstimator`: labels are ignored."""
         refuse_fit_params(fit_params)
 
@@ -122,6 +132,34 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+class WeightedColumnBuyer(ColumnBuyer):
+    """Base of those whose ``fit`` takes weights of rows, and which have the parameter `weight_bound`."""
+
+    weight_bound: Any
+
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(self.weight_bound, self.adjacency)
+
+    def _cost(self) -> Callable[[float], DpEvent]:
+        """See `ColumnBuyer`: the bound on weights, if it is bought."""
+        return self._weights().event_beside(self._event_at)
+
+    def _check_own_parameters(self) -> None:
+        """See `ColumnBuyer`."""
+        WeightReader.of(self.weight_bound)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
+        """See `PrivateEstimator`: labels are ignored."""
+        return self._weights().read(fit_params, n_samples)
+
+    def _learn(self, plan: BuyingPlan, rows: Any, targets: RowWeights | None) -> str:
+        """See `PrivateEstimator`."""
+        weights = RowWeights.made_up(rows.shape[0]) if targets is None else targets
+        given = weights, plan.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
+        self.weight_bound_, shares = self._weights().shares(*given)
+        return super()._learn(plan, rows._replace(weights=exactly_summable(shares)), targets)
 
 
 def numbers_of(table: Table, j: int) -> Doubles:
@@ -186,10 +224,10 @@ def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
 
 
 __all__ = [
-    "Bounds",
     "BuyingPlan",
     "ColumnBuyer",
     "ColumnsRead",
+    "WeightedColumnBuyer",
     "bounds_of_any_width",
     "bounds_of_columns",
     "check_bounds",

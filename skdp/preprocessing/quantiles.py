@@ -19,8 +19,8 @@ from skdp.preprocessing.histograms.edges import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
 from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
-    ColumnBuyer,
     ColumnsRead,
+    WeightedColumnBuyer,
     bounds_of_any_width,
     bounds_of_columns,
     numbers_of,
@@ -32,7 +32,7 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 _ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
-class DPQuantileBinner(ColumnBuyer):
+class DPQuantileBinner(WeightedColumnBuyer):
     """Bins of nearly equal mass for each column of numbers, with differential privacy for each row.
 
     Edges of all columns come from one joint purchase. Numbers that are more frequent than a bin should be get bins of
@@ -51,6 +51,11 @@ class DPQuantileBinner(ColumnBuyer):
         - "onehot" is a CSR matrix with a 1 in each row for each column of X: for its bin, or for a gap.
         - "onehot-dense" is the same as an array.
         - "ordinal" is an array of bin numbers, from 0, and -1 for gaps.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -85,6 +90,8 @@ class DPQuantileBinner(ColumnBuyer):
         Number of bins of each column.
     bounds_ : list of (float, float)
         Bounds of each column, public or bought.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
@@ -112,6 +119,7 @@ class DPQuantileBinner(ColumnBuyer):
     - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
       Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
     - With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of columns.
@@ -134,6 +142,7 @@ class DPQuantileBinner(ColumnBuyer):
         *,
         bounds: Any = None,
         encode: str = "onehot",
+        weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -146,6 +155,7 @@ class DPQuantileBinner(ColumnBuyer):
         self.n_bins = n_bins
         self.bounds = bounds
         self.encode = encode
+        self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -155,7 +165,7 @@ class DPQuantileBinner(ColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Buy the edges.
 
         Parameters
@@ -164,6 +174,9 @@ class DPQuantileBinner(ColumnBuyer):
             Private rows. NaN and other gaps are left out, infinite numbers are clipped.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to counts. A row of weight 0 is a null row.
 
         Returns
         -------
@@ -177,11 +190,12 @@ class DPQuantileBinner(ColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y)
+        return self._fit_alone(X, y, sample_weight=sample_weight)
 
     def _check_own_parameters(self) -> None:
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         check_choice("encode", self.encode, _ENCODINGS)
+        super()._check_own_parameters()
         bounds_of_any_width(self.bounds)
 
     def _check_width(self, n_features: int) -> None:
@@ -200,7 +214,7 @@ class DPQuantileBinner(ColumnBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         purchase = self._purchase(bounds_of_columns(self.bounds, rows.shape[1]))
-        bought = purchase.release(rows.columns, [], plan.noise_multiplier, plan.n_public, plan.stream)
+        bought = purchase.release(rows.columns, [], plan.noise_multiplier, plan.n_public, plan.stream, rows.weights)
         self.bin_edges_, self.bounds_ = bought.edges, bought.bounds
         self.n_bins_ = np.array([len(edges) + 1 for edges in bought.edges])
         columns = {

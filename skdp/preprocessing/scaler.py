@@ -17,15 +17,15 @@ from skdp.accounting import DpEvent
 from skdp.preprocessing.histograms.sums import moments_event, release_moments
 from skdp.preprocessing.purchasing_transformer import (
     BuyingPlan,
-    ColumnBuyer,
     ColumnsRead,
+    WeightedColumnBuyer,
     bounds_of_any_width,
     bounds_of_columns,
     numbers_of,
 )
 
 
-class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
+class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
     """Standardization of columns by mean and standard deviation, with differential privacy for each row.
 
     Numbers are clipped to bounds, in ``fit`` and in ``transform``. Means and variances of all columns come from one
@@ -39,6 +39,11 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         Whether ``transform`` subtracts means.
     with_std : bool, default=True
         Whether ``transform`` divides by standard deviations.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -75,6 +80,8 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         Square root of `var_`.
     bounds_ : list of (float, float)
         Bounds of each column, public or bought.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
@@ -102,6 +109,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in
       `skdp.preprocessing.histograms.purchase.Purchase`.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
 
@@ -121,6 +129,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         *,
         with_mean: bool = True,
         with_std: bool = True,
+        weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -133,6 +142,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         self.bounds = bounds
         self.with_mean = with_mean
         self.with_std = with_std
+        self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -142,7 +152,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Buy means and standard deviations.
 
         Parameters
@@ -151,6 +161,9 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
             Private rows. NaN and other gaps are left out, infinite numbers are clipped.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to counts and sums. A row of weight 0 is a null row.
 
         Returns
         -------
@@ -164,9 +177,10 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y)
+        return self._fit_alone(X, y, sample_weight=sample_weight)
 
     def _check_own_parameters(self) -> None:
+        super()._check_own_parameters()
         bounds_of_any_width(self.bounds)
 
     def _check_width(self, n_features: int) -> None:
@@ -177,10 +191,8 @@ class DPStandardScaler(OneToOneFeatureMixin, ColumnBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         bounds = bounds_of_columns(self.bounds, rows.shape[1])
-        found = release_moments(
-            rows.columns, bounds, 2, self.adjacency, plan.noise_multiplier, plan.n_public, plan.stream
-        )
-        self.bounds_, self.mean_, self.var_ = found
+        given = plan.noise_multiplier, plan.n_public, plan.stream, rows.weights
+        self.bounds_, self.mean_, self.var_ = release_moments(rows.columns, bounds, 2, self.adjacency, *given)
         self.scale_ = np.sqrt(self.var_)
 
     @silent_arithmetic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,17 @@ from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import check_count, read_real, show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
 from skdp._typing import Doubles
-from skdp.base import PrivateEstimator, refuse_fit_params
+from skdp.base import PrivateEstimator
+from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 LABEL_SHARES = ("bought", "uniform")
+
+
+class RowTargets(NamedTuple):
+    """The classes and the number of the class of each row, or None without labels, and weights."""
+
+    labels: tuple[NDArray[Any], NDArray[np.int64]] | None
+    weights: RowWeights
 
 
 class PrivateGenerator(PrivateEstimator):
@@ -42,7 +50,7 @@ class PrivateGenerator(PrivateEstimator):
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Fit the generator.
 
         Parameters
@@ -51,6 +59,8 @@ class PrivateGenerator(PrivateEstimator):
             Private rows.
         y : array-like of shape (n_samples,) or None, default=None
             Private labels. With them, ``sample`` returns labels too.
+        **fit_params : dict of str to object
+            Refused: this generator takes no `sample_weight` and nothing else.
 
         Returns
         -------
@@ -59,12 +69,12 @@ class PrivateGenerator(PrivateEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y)
+        return self._fit_alone(X, y, **fit_params)
 
     def sample(self, n_samples: int, random_state: Any = None) -> Any:
         """Draw synthetic rows. This costs nothing.
@@ -142,9 +152,19 @@ class PrivateGenerator(PrivateEstimator):
                 "shares, one a class."
             )
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
-        """See `PrivateEstimator`: the classes and the number of the class of each row, or None without labels."""
-        refuse_fit_params(fit_params)
+    def _weights(self) -> ReleaseWeights:
+        return ReleaseWeights(getattr(self, "weight_bound", None), self.adjacency)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
+        """See `PrivateEstimator`."""
+        if fit_params.get("sample_weight") is not None and not hasattr(self, "weight_bound"):
+            raise TypeError(
+                f"sample_weight is given to a {type(self).__name__}, which takes none: leave it out, or use "
+                "DPMarginalSynthesizer."
+            )
+        return RowTargets(self._check_labels(y, n_samples), self._weights().read(fit_params, n_samples))
+
+    def _check_labels(self, y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
         if n_samples < 2:  # here and not in `_check_rows`, which comes after the charge behind a private step
             raise ValueError("X has 1 sample, and a single row is no table to learn from: give 2 rows at least.")
         self._fitted_with_labels = y is not None

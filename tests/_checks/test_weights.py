@@ -16,10 +16,13 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import (
     DPPCA,
+    DPWGAN,
+    DPClassMixtureGenerator,
     DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
+    DPMarginalSynthesizer,
     DPMLPClassifier,
     DPMLPRegressor,
     DPRidge,
@@ -27,12 +30,12 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
-from skdp._checks.weights import WeightReader
+from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent, compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import PrivateScore
-from skdp.preprocessing import DPStandardScaler
+from skdp.preprocessing import DPQuantileBinner, DPSimpleImputer, DPStandardScaler
 from skdp.preprocessing.histograms.weight_bound import SHARE, WeightPurchase
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
@@ -51,15 +54,33 @@ REGRESSORS = {
     "ridge": (DPRidge, {}),
     "least squares": (DPLinearRegression, {}),
 }
+TABLE = {"classes": [0, 1], "n_bins": 4, "n_components": 4, "max_iter": 4}
+TABLES = {
+    "scaler": (DPStandardScaler, {"bounds": (-1.0, 1.0)}),
+    "scaler, bought bounds": (DPStandardScaler, {}),
+    "components": (DPPCA, {"n_components": 2}),
+    "components of no mean": (DPPCA, {"n_components": 2, "center": False, "normalize": True}),
+    "synthesizer": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), **TABLE}),
+    "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
+    "bins": (DPQuantileBinner, {"n_bins": 4, "bounds": (-1.0, 1.0), "epsilon": 50.0}),
+    "bins, bought bounds": (DPQuantileBinner, {"n_bins": 4, "epsilon": 50.0}),
+}
 N_ROUNDS = 3  # releases of a purchase of a bound
-ONE_RELEASE = ("ridge", "least squares", "naive Bayes")
-KINDS = {**CLASSIFIERS, **REGRESSORS}
+STEPS = ("linear", "network", "trees", "network of targets", "trees of targets")
+MODELS = {**CLASSIFIERS, **REGRESSORS}
+TOTAL_BOUGHT = [
+    kind for kind in TABLES if kind.startswith(("components", "synthesizer"))
+]  # where weights are given, their sum is released too
+KINDS = {**MODELS, **TABLES}
+
+
+def outputs_of(kind):
+    return {"classes": [0, 1]} if kind in CLASSIFIERS else {"y_bounds": (-1.0, 1.0)} if kind in REGRESSORS else {}
 
 
 def make(kind, **parameters):
     estimator, small = KINDS[kind]
-    outputs = {"classes": [0, 1]} if kind in CLASSIFIERS else {"y_bounds": (-1.0, 1.0)}
-    return estimator(**{**outputs, "random_state": 0, **small, **parameters})
+    return estimator(**{**outputs_of(kind), "random_state": 0, **small, **parameters})
 
 
 class People(NamedTuple):
@@ -71,7 +92,7 @@ class People(NamedTuple):
 def people(kind, dtype=np.float64, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, (N, 3)).astype(dtype)
-    y = np.arange(N) % 2 if kind in CLASSIFIERS else np.clip(X @ [0.5, -0.5, 0.2], -1, 1)
+    y = np.clip(X @ [0.5, -0.5, 0.2], -1, 1) if kind in REGRESSORS else np.arange(N) % 2
     return People(X, y, rng.uniform(0.0, 300.0, N))
 
 
@@ -136,21 +157,35 @@ def test_weights_that_are_none_are_refused_before_any_charge(kind, weight):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in TOTAL_BOUGHT])
 def test_weights_equal_to_the_bound_give_the_model_of_no_weights(kind, dtype):
     table = people(kind, dtype)
     for bound in (100.0, 0.3, 1e30):
         one = make(kind, weight_bound=bound).fit(table.X, table.y, sample_weight=np.full(N, bound))
         other = make(kind).fit(table.X, table.y)
-        np.testing.assert_array_equal(one.predict(table.X), other.predict(table.X))
-        for name in ("coef_", "intercept_", "theta_", "var_"):
+        np.testing.assert_array_equal(learned(one), learned(other))
+        for name in ("intercept_", "var_", "bounds_"):
             if hasattr(one, name):
                 np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         assert one.privacy_event_ == other.privacy_event_
 
 
+@pytest.mark.parametrize("kind", TOTAL_BOUGHT)
+def test_weights_equal_to_the_bound_give_the_model_of_no_weights_but_for_the_noise(kind):
+    """With next to no noise, to its digits: a sum of weights is then the number of rows."""
+    table = people(kind)
+    own = {"epsilon": None, "noise_multiplier": 1e-3, "delta": 1e-5}
+    one = make(kind, weight_bound=100.0, **own).fit(table.X, table.y, sample_weight=np.full(N, 100.0))
+    other = make(kind, **own).fit(table.X, table.y)
+    np.testing.assert_allclose(learned(one), learned(other), atol=1e-2)
+    assert one.privacy_event_ == other.privacy_event_
+
+
 def learned(model):
-    return model.coefs_[0] if hasattr(model, "coefs_") else vars(model).get("coef_", vars(model).get("theta_"))
+    """All numbers that a model learned first of all."""
+    names = ("coefs_", "coef_", "theta_", "marginals_", "components_", "mean_", "bin_edges_")
+    found = next(getattr(model, name) for name in names if hasattr(model, name))
+    return np.concatenate([np.ravel(each) for each in found])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,7 +215,7 @@ SURVEY = {
 
 
 @pytest.mark.parametrize("bound", [1000.0, "private"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MODELS)
 def test_weights_give_the_mean_of_the_population(kind, bound):
     """Of a sample in which what is drawn depends on the target: weights up to 1,000, of which the mean is a tenth.
 
@@ -193,7 +228,7 @@ def test_weights_give_the_mean_of_the_population(kind, bound):
     if kind in REGRESSORS:
         y = np.clip(0.3 * X[:, 0] + 0.3 * (2 * y - 1) + 0.2 * rng.normal(size=n), -2.0, 2.0)
     parameters = {**SURVEY[kind], "max_iter": None, "epsilon": 8.0, "delta": 1e-6}
-    if kind in ONE_RELEASE:
+    if kind not in STEPS:
         parameters.pop("max_iter")
     model = make(kind, weight_bound=bound, **parameters).fit(X, y, sample_weight=weights)
     assert model.epsilon_ <= 8.0
@@ -202,6 +237,103 @@ def test_weights_give_the_mean_of_the_population(kind, bound):
     truth = np.average(y, weights=weights)
     assert abs(truth - y.mean()) > 0.1
     assert abs(np.average(found, weights=weights) - truth) < 0.01
+
+
+def of_a_survey(seed=3, n=40_000):
+    """A column in [-1, 1] of which large values are drawn half as often as small ones, and weights that undo that."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, 2 * n)
+    kept = rng.random(2 * n) < np.where(x > 0, 0.25, 0.75)
+    return x[kept, None], np.where(x[kept] > 0, 300.0, 100.0)
+
+
+@pytest.mark.parametrize("bound", [300.0, "private"])
+@pytest.mark.parametrize("bounds", [(-1.0, 1.0), None])
+def test_weights_give_the_mean_and_the_variance_of_the_population(bound, bounds):
+    """The noise of the mean is that of a sum over the sum of shares, and 5 deviations are allowed (1e-6 alarms).
+
+    At epsilon 4, delta 1e-6, and of what bounds leave, sigma is below 1.6, its sensitivity sqrt(3), the sum of shares
+    above 15,000: 5 * 1.6 * 1.8 / 15,000 < .001 for the mean of columns in [-1, 1], twice that in [-2, 2], and 3 times
+    that for the variance.
+    """
+    X, weights = of_a_survey()
+    scaler = DPStandardScaler(bounds, weight_bound=bound, epsilon=4.0, delta=1e-6, random_state=0)
+    scaler.fit(X, sample_weight=weights)
+    mean = np.average(X[:, 0], weights=weights)
+    assert abs(mean - X.mean()) > 0.2
+    assert abs(scaler.mean_[0] - mean) < 0.002
+    assert abs(scaler.var_[0] - np.average((X[:, 0] - mean) ** 2, weights=weights)) < 0.006
+    assert scaler.weight_bound_ == 300.0 or 300.0 <= scaler.weight_bound_ < 600.0
+
+
+@pytest.mark.parametrize("bound", [300.0, "private"])
+def test_weights_give_bins_of_equal_mass_in_the_population(bound):
+    """Each of four bins holds a quarter, but for a cell, of which there are 256 at most (1/64), and noise far below."""
+    X, weights = of_a_survey()
+    binner = DPQuantileBinner(
+        4, bounds=(-1, 1), encode="ordinal", weight_bound=bound, epsilon=4.0, delta=1e-6, random_state=0
+    )
+    bins = binner.fit(X, sample_weight=weights).transform(X)[:, 0].astype(int)
+    shares = np.bincount(bins, weights) / weights.sum()
+    assert len(shares) == 4
+    assert np.abs(shares - 0.25).max() < 0.25 / 16 + 0.01
+    assert np.abs(np.bincount(bins) / len(X) - 0.25).max() > 0.1
+
+
+@pytest.mark.parametrize("kind", ["scaler", "scaler, bought bounds", "bins", "bins, bought bounds"])
+def test_rows_with_gaps_keep_their_weights(kind):
+    """Gaps are left out with their weights: the counts are those of a table without these rows, on all columns."""
+    table = people(kind)
+    gaps, found = np.arange(N) % 3 == 0, []
+    X = np.where(gaps[:, None], np.nan, table.X)
+    for rows, weight in ((X, table.weight), (table.X[~gaps], table.weight[~gaps])):
+        with recording([]) as seen:
+            make(kind, weight_bound=200.0, n_samples_public=N).fit(rows, sample_weight=weight)
+        found.append(seen)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact)
+
+
+@pytest.mark.parametrize("pairs", ["all", "select"])
+@pytest.mark.parametrize("bound", [300.0, "private"])
+def test_samples_have_the_distribution_of_the_population(bound, pairs):
+    """Total variation of a column and of a pair, and the label's share, from 100,000 samples.
+
+    Cells of the pair, 16, have noise of 2 / 15,000 at epsilon 4 and mean noise of samples of 1 / 300: .02 in all, and
+    what the mixture and its shrinking leave. Without weights the first column is .25 off.
+    """
+    X, weights = of_a_survey()
+    rng = np.random.default_rng(1)
+    X = np.column_stack([X[:, 0], np.clip(X[:, 0] + 0.3 * rng.normal(size=len(X)), -1, 1)])
+    y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
+    model = DPMarginalSynthesizer(
+        bounds=(-1.0, 1.0), n_bins=4, classes=[0, 1], pairs=pairs, weight_bound=bound, epsilon=4.0, delta=1e-6,
+        n_components=50, random_state=0,
+    ).fit(X, y, sample_weight=weights)  # fmt: skip
+    made, labels = model.sample(100_000, random_state=0)
+
+    def table(rows, labels, weights):
+        edges = np.linspace(-1.0, 1.0, 5)
+        pair = np.histogram2d(*np.asarray(rows).T, [edges, edges], weights=weights)[0] / weights.sum()
+        return pair, np.average(labels, weights=weights)
+
+    truth, share = table(X, y, weights)
+    found, made_share = table(made, labels, np.ones(len(labels)))
+    plain, _ = table(X, y, np.ones(len(y)))
+    assert 0.5 * np.abs(plain.sum(axis=1) - truth.sum(axis=1)).sum() > 0.2
+    assert 0.5 * np.abs(found.sum(axis=1) - truth.sum(axis=1)).sum() < 0.01
+    assert 0.5 * np.abs(found - truth).sum() < 0.05
+    assert abs(made_share - share) < 0.01
+
+
+def test_shares_that_can_be_summed_exactly_are_no_larger():
+    shares = np.array([0.0, 5e-324, 2.0**-24, 0.1, 1.0 - 2.0**-53, 1.0])
+    found = exactly_summable(shares)
+    assert (found <= shares).all()
+    assert (shares - found < 2.0**-24).all()
+    assert found[-1] == exactly_summable(1.0) == 1.0
+    many = exactly_summable(np.random.default_rng(0).random(100_000))
+    assert sum(many[::-1]) == many.sum() == math.fsum(many)
 
 
 # --- property 5 -------------------------------------------------------------------------------------------------------
@@ -362,14 +494,14 @@ def test_a_bound_is_not_bought_without_weights_or_of_rows_elsewhere(kind, tmp_pa
     with pytest.raises(ValueError, match=r"^weight_bound='private' without sample_weight, .*: give weights, or None"):
         model.fit(table.X, table.y)
     np.save(tmp_path / "x.npy", table.X)
-    if not kind.startswith(("trees", "naive")):
+    if kind in ("linear", "network", "network of targets", "ridge", "least squares"):  # which read them
         with pytest.raises(ValueError, match=r"^weight_bound='private' with rows that are not in memory"):
             model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), table.y, table.weight)
     assert not [charge for charge in ledger.history if charge.event is not None]
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ONE_RELEASE])
+@pytest.mark.parametrize("kind", STEPS)
 def test_a_run_that_resumes_has_the_bound_that_it_bought(kind, tmp_path):
     table, ledger = people(kind), PrivacyAccountant()
     own = {
@@ -412,14 +544,13 @@ def test_a_bought_bound_leaves_few_weights_above():
 
 
 @pytest.mark.parametrize("bound", [300.0, "private"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MODELS)
 def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind, bound):
     table = people(kind)
     frame, schema = pd.DataFrame(table.X, columns=list("abc")), dict.fromkeys("abc", (-1.0, 1.0))
     estimator, small = KINDS[kind]
-    outputs = {"classes": [0, 1]} if kind in CLASSIFIERS else {"y_bounds": (-1.0, 1.0)}
     model = estimator(**{name: value for name, value in small.items() if name != "bounds"}, random_state=0)
-    pipe = tabular_pipeline(model, schema=schema, weight_bound=bound, **outputs)
+    pipe = tabular_pipeline(model, schema=schema, weight_bound=bound, **outputs_of(kind))
     one, other = (clone(pipe).fit(frame, table.y, **given) for given in (
         {"sample_weight": table.weight}, {"model__sample_weight": table.weight}
     ))  # fmt: skip
@@ -428,8 +559,16 @@ def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind, bound):
     assert one.score(frame, table.y, sample_weight=table.weight) != one.score(frame, table.y)
 
 
+@pytest.mark.parametrize("generator", [DPWGAN, DPClassMixtureGenerator])
+def test_generators_that_take_no_weights_refuse_them_in_one_line(generator):
+    table, ledger = people("linear"), PrivacyAccountant()
+    with pytest.raises(TypeError, match=r"^sample_weight is given to a DP\w+, which takes none: leave it out, or use"):
+        generator(classes=[0, 1], bounds=(-1, 1), accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
+    assert not [charge for charge in ledger.history if charge.event is not None]
+
+
 def test_weights_that_no_step_takes_are_refused():
-    pipe = allocate_budget(make_pipeline(DPStandardScaler((-1, 1)), DPPCA(2)), 1.0)
+    pipe = allocate_budget(make_pipeline(DPSimpleImputer(bounds=(-1, 1)), DPSimpleImputer(bounds=(-1, 1))), 1.0)
     with pytest.raises(ValueError, match="fit got the parameter 'sample_weight': name it by its step"):
         pipe.fit(people("linear").X, sample_weight=np.ones(N))
 

@@ -146,6 +146,7 @@ PLD_EPSILON, SADDLE = "skdp/accounting/pld/epsilon.py", "skdp/accounting/pld/til
 LOWER_BOUNDS = "skdp/accounting/pld/lower_bounds.py"
 RESPONSE = "skdp/accounting/formulas/response.py"
 
+BUYER = "skdp/preprocessing/purchasing_transformer.py"
 COLUMN_SUMS = "skdp/preprocessing/histograms/sums.py"
 ODOMETER = "skdp/accounting/ledger/odometer.py"
 PURCHASE = "skdp/preprocessing/histograms/purchase.py"

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_norm_of
+from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent, NoOpDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
@@ -193,9 +194,10 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, ad
 
 @pytest.mark.parametrize("moments", [1, 2])
 def test_the_sensitivity_of_sums_is_the_largest_change(moments):
-    """Over a grid of pairs of numbers, gaps included; it is attained."""
-    grid = [*np.linspace(-1.0, 1.0, 81), math.nan]
-    vectors = [_sums(np.array([z]), (-1.0, 1.0), moments) for z in grid]
+    """Over a grid of pairs of numbers and weights, gaps included; it is attained by rows of weight 1."""
+    grid = [*np.linspace(-1.0, 1.0, 41), math.nan]
+    shares = exactly_summable([1.0, 0.7, 1e-3, 0.0])
+    vectors = [_sums(np.array([z]), np.array([w]), (-1.0, 1.0), moments) for z in grid for w in shares]
     alone = max(np.linalg.norm(v) for v in vectors)
     assert alone == pytest.approx(sums_sensitivity(1, moments, "zero_out"))
     change = max(np.linalg.norm(v - w) for v in vectors for w in vectors)
@@ -206,10 +208,15 @@ def test_the_sensitivity_of_sums_is_the_largest_change(moments):
 
 def test_sums_are_exact_in_any_order():
     """So a row that leaves shifts no rounding of the others."""
-    values = np.random.default_rng(0).normal(0, 1, 10_000)
-    whole = _sums(values, (-2.0, 2.0), 2)
-    assert (whole == _sums(values[::-1], (-2.0, 2.0), 2)).all()
-    assert (whole - _sums(values[1:], (-2.0, 2.0), 2) == _sums(values[:1], (-2.0, 2.0), 2)).all()
+    rng, bounds = np.random.default_rng(0), (-2.0, 2.0)
+    values, weights = rng.normal(0, 1, 10_000), exactly_summable(rng.random(10_000))
+    whole = _sums(values, 1.0, bounds, 2)
+    assert (whole == _sums(values[::-1], 1.0, bounds, 2)).all()
+    assert (whole - _sums(values[1:], 1.0, bounds, 2) == _sums(values[:1], 1.0, bounds, 2)).all()
+    assert (whole == _sums(values, np.ones(10_000), bounds, 2)).all()
+    parts = np.array([_sums(z, w, bounds, 2) for z, w in zip(values[:, None], weights[:, None], strict=True)])
+    assert [math.fsum(each) for each in parts.T] == _sums(values, weights, bounds, 2).tolist()
+    assert (_sums(values[::-1], weights[::-1], bounds, 2) == _sums(values, weights, bounds, 2)).all()
 
 
 @by_name

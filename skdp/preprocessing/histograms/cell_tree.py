@@ -15,10 +15,10 @@ _START = 32
 """Cells between public bounds to begin with, at most; at least half as many."""
 
 
-def count_cells(values: Doubles, breaks: Doubles) -> Doubles:
-    """How many values lie in each of the ``len(breaks) + 1`` cells, which are closed on the left."""
+def count_cells(values: Doubles, breaks: Doubles, weights: Doubles | None = None) -> Doubles:
+    """How many values, or which weight, lie in each of the ``len(breaks) + 1`` cells, which are closed on the left."""
     cells = np.searchsorted(breaks, values, side="right")
-    return np.bincount(cells, minlength=len(breaks) + 1).astype(np.float64)
+    return np.bincount(cells, weights, minlength=len(breaks) + 1).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)

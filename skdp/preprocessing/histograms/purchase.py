@@ -20,6 +20,9 @@ from skdp.preprocessing.histograms.edges import bounds_of_mass, equal_mass_edges
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.threshold import named_categories, observed_counts, stability_threshold
 
+Bounds = tuple[float, float] | None
+"""Of a column of numbers; None where they are bought."""
+
 Words = tuple[NDArray[np.int64], Sequence[str]]
 
 _LOCATE, _REFINE = 0.25, (0.25, 0.5)
@@ -66,6 +69,16 @@ class Bought(NamedTuple):
     medians: list[float]
 
 
+class _Column(NamedTuple):
+    """Numbers of a column without its gaps, and the weights of their rows, None for none."""
+
+    values: Doubles
+    weights: Doubles | None
+
+    def counted(self, breaks: Doubles) -> Doubles:
+        return count_cells(self.values, breaks, self.weights)
+
+
 class _Rounds(NamedTuple):
     """What adds noise to the first counts, None if there are none, and to those of refined cells."""
 
@@ -106,6 +119,10 @@ class Purchase:
     or less; over m columns the norm is sqrt(2 m) at most. The event is priced at twice the sensitivity there, which is
     therefore sqrt(m / 2).
 
+    A row of weight w in [0, 1] adds w instead, and a row of weight 0 nothing. The norm of what a row adds, and that of
+    the difference between two rows, is convex in each weight, so it is largest where weights are 0 or 1: at most
+    sqrt(m), and at most sqrt(2 m). Weights are multiples of 2**-24, whose sums are exact. Words have no weights.
+
     **Categories.** Only words that occur are counted and get noise; those with a noisy count above T are named.
     Let D and D' be neighbours, and call a word private if it occurs in one of them only: then the row in which they
     differ is alone in having it, once in each column at most. By the choice of T (`stability_threshold`), the
@@ -130,7 +147,7 @@ class Purchase:
     max_categories: int
     adjacency: str
     threshold_delta: float
-    bounds: tuple[tuple[float, float] | None, ...] = ()
+    bounds: tuple[Bounds, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("n_numbers", 0), ("n_words", 0), ("n_bins", 1), ("max_categories", 1)):
@@ -196,6 +213,7 @@ class Purchase:
         noise_multiplier: float,
         n_public: int,
         stream: SecretStream,
+        weights: Any = 1.0,
     ) -> Bought:
         """Count, add noise, and find edges, bounds and categories.
 
@@ -211,14 +229,18 @@ class Purchase:
             Public number of rows, from which the number of cells follows.
         stream : SecretStream
             Of this release alone.
+        weights : ndarray of shape (n,) or 1.0
+            Private, of the rows: `exactly_summable` numbers in [0, 1].
 
         Returns
         -------
         Bought
         """
+        if len(words) and np.ndim(weights):
+            raise ValueError("words have no weights: leave weights=1.0.")
         if len(numbers) != self.n_numbers or len(words) != self.n_words:
             raise ValueError("the columns are not those that were planned: give as many as n_numbers and n_words say.")
-        columns = [self._without_gaps(number, values) for number, values in enumerate(numbers)]
+        columns = [self._without_gaps(number, values, weights) for number, values in enumerate(numbers)]
         rounds = self._rounds(noise_multiplier)
         found, categories = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
@@ -240,22 +262,22 @@ class Purchase:
         return Bought(edges, bounds, categories, medians)
 
     @property
-    def _all_bounds(self) -> list[tuple[float, float] | None]:
+    def _all_bounds(self) -> list[Bounds]:
         return list(self.bounds) or [None] * self.n_numbers
 
-    def _without_gaps(self, number: int, values: Doubles) -> Doubles:
-        """The numbers of a column between its bounds, or those of float64."""
-        present = values[~np.isnan(values)]
+    def _without_gaps(self, number: int, values: Doubles, weights: Any) -> _Column:
+        """The numbers of a column between its bounds, or those of float64, and their weights."""
+        present = ~np.isnan(values)
         low, high = self._all_bounds[number] or (-np.inf, np.inf)
-        return np.clip(present, low, high)
+        return _Column(np.clip(values[present], low, high), weights[present] if np.ndim(weights) else None)
 
     def _locate(
-        self, columns: list[Doubles], words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
+        self, columns: list[_Column], words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
     ) -> tuple[list[Cells | None], list[list[str]]]:
         """The occupied octaves of each column whose bounds are bought, and the categories."""
         if mechanism is None:
             return [], []
-        octaves = [count_cells(values, OCTAVES) for values, bought in zip(columns, self._open, strict=True) if bought]
+        octaves = [each.counted(OCTAVES) for each, bought in zip(columns, self._open, strict=True) if bought]
         keys, counts = [], []
         for codes, names in words:
             found, exact = observed_counts(codes, names)
@@ -273,11 +295,11 @@ class Purchase:
 
 
 def _refine(
-    columns: list[Doubles], cells: list[Cells | None], size: int, mechanism: GaussianMechanism, stream: SecretStream
+    columns: list[_Column], cells: list[Cells | None], size: int, mechanism: GaussianMechanism, stream: SecretStream
 ) -> list[Cells | None]:
     """All cells split by their mass, and counted again in one release."""
     breaks = [None if each is None else each.split(size) for each in cells]
-    counts = [np.empty(0) if at is None else count_cells(x, at) for x, at in zip(columns, breaks, strict=True)]
+    counts = [np.empty(0) if at is None else each.counted(at) for each, at in zip(columns, breaks, strict=True)]
     noisy = released(mechanism, counts, stream)
     return [
         None if each is None or at is None else each.refined(at, count, mechanism.standard_deviation**2)
@@ -342,6 +364,7 @@ __all__ = [
     "NOWHERE",
     "THRESHOLD_SHARE",
     "Bought",
+    "Bounds",
     "Purchase",
     "SideRelease",
     "column_sensitivity",

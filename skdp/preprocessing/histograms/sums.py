@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import Purchase
-from skdp.preprocessing.purchasing_transformer import Bounds
+from skdp.preprocessing.histograms.purchase import Bounds, Purchase
 
 _BOUNDS = 0.3
 """Share of mu^2 for bounds where some are bought; tight ones are worth more than less noise on the sums."""
@@ -50,6 +49,10 @@ def sums_sensitivity(n_columns: int, n_moments: int, adjacency: str) -> float:
     nothing; else 2 - u = v >= g, and the square of the norm is below u^2 + (u s + g)^2 <= 4 - 4 v + v^2 + (2 v + g)^2,
     which is less than 4 for v <= 1/4, and far less than 4 for larger v. A gap and a number differ by sqrt(3) at most.
     So each column changes by 2 at most, and the sensitivity, half of the change there, is sqrt(d).
+
+    A row of weight w in [0, 1], a multiple of the grid, adds w times as much, and a row of weight 0 nothing. The change
+    is convex in each of two weights, so it is largest where they are 0 or 1, as above. Products of two multiples of the
+    grid have 48 bits, and their sums are rounded once, whatever the order of rows (`_exact_sum`).
     """
     return math.sqrt(n_columns if adjacency == "replace_one" else (1 + n_moments) * n_columns)
 
@@ -80,6 +83,7 @@ def release_moments(
     noise_multiplier: float,
     n_public: int,
     stream: SecretStream,
+    weights: Any = 1.0,
 ) -> ColumnMoments:
     """Bounds where they are bought, then counts and sums in one release.
 
@@ -95,6 +99,8 @@ def release_moments(
         Of the whole, as in `moments_event`.
     n_public : int
     stream : SecretStream
+    weights : ndarray of shape (n,) or 1.0
+        Of the rows: `exactly_summable` numbers in [0, 1].
 
     Returns
     -------
@@ -104,11 +110,12 @@ def release_moments(
     if None in bounds:
         bought, noise_multiplier = _noises(noise_multiplier)
         open_columns = [values for values, pair in zip(columns, bounds, strict=True) if pair is None]
-        found = _purchase(bounds, adjacency).release(open_columns, [], bought, n_public, stream.spawn("bounds"))
+        purchase = _purchase(bounds, adjacency)
+        found = purchase.release(open_columns, [], bought, n_public, stream.spawn("bounds"), weights)
         known = [found.bounds.pop(0) if pair is None else pair for pair in bounds]
     pairs = [pair for pair in known if pair is not None]
     mechanism = GaussianMechanism(noise_multiplier, sums_sensitivity(len(columns), n_moments, adjacency))
-    exact = np.array([_sums(values, pair, n_moments) for values, pair in zip(columns, pairs, strict=True)])
+    exact = np.array([_sums(values, weights, pair, n_moments) for values, pair in zip(columns, pairs, strict=True)])
     noisy = mechanism.release(exact, stream.spawn("sums"))
     counts = np.maximum(noisy[:, 0], 1.0)
     means = np.clip(noisy[:, 1] / counts, -1.0, 1.0)
@@ -119,13 +126,20 @@ def release_moments(
     return ColumnMoments(pairs, np.clip(low + (1.0 + means) * half, low, high), variances * half**2)
 
 
-def _sums(values: Doubles, bounds: tuple[float, float], n_moments: int) -> Doubles:
-    """Count, sum and sum of squares of a column scaled to [-1, 1], gaps left out."""
+def _sums(values: Doubles, weights: Any, bounds: tuple[float, float], n_moments: int) -> Doubles:
+    """Weighted count, sum and sum of squares of a column scaled to [-1, 1], gaps left out."""
     low, high = bounds
-    present = np.clip(values[~np.isnan(values)], low, high)
+    held = ~np.isnan(values)
+    present, weight = np.clip(values[held], low, high), np.broadcast_to(weights, values.shape)[held]
     scaled = np.rint(_GRID * np.clip((present - low) / (0.5 * high - 0.5 * low) - 1.0, -1.0, 1.0)) / _GRID
     squares = np.floor(_GRID * (scaled * scaled)) / _GRID
-    return np.array([float(len(scaled)), float(scaled.sum()), float(squares.sum())][: 1 + n_moments])
+    return np.array([_exact_sum(weight * each) for each in (1.0, scaled, squares)[: 1 + n_moments]])
+
+
+def _exact_sum(values: Doubles) -> float:
+    """Sum of multiples of 1 / `_GRID`**2 in [-1, 1], rounded once: both parts are exact for up to 2^29 rows."""
+    coarse = np.rint(_GRID * values) / _GRID
+    return float(coarse.sum()) + float((values - coarse).sum())
 
 
 __all__ = ["ColumnMoments", "moments_event", "release_moments", "sums_sensitivity"]

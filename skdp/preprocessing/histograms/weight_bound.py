@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.weights import WeightReader, is_bought
+from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
 from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.base import refuse_fit_params
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import Purchase, event_with, noise_ratio
 
@@ -84,9 +85,25 @@ class WeightPurchase:
         return float(min(max(bought.bounds[0][1], _LEAST), _MOST))
 
 
+class RowWeights(NamedTuple):
+    """Weights of the rows of a fit, private: shares of a public bound, and whether there are any.
+
+    Where the bound is to be bought, `to_bound` has the weights as they are, and the shares are 1.0.
+    """
+
+    shares: Any = 1.0
+    to_bound: Any = None
+    are_given: bool = False
+
+    @classmethod
+    def made_up(cls, n_rows: int) -> RowWeights:
+        """No weights, for a rehearsal, and equal ones if a bound is bought."""
+        return cls(to_bound=np.ones(n_rows))
+
+
 @dataclass(frozen=True)
 class ReleaseWeights:
-    """Weights of an estimator that makes one Gaussian release.
+    """Weights of an estimator whose releases together cost as much as one Gaussian release.
 
     Parameters
     ----------
@@ -104,19 +121,31 @@ class ReleaseWeights:
 
     @property
     def event_at(self) -> Callable[[float], DpEvent]:
-        """What a fit costs at a noise multiplier: its release, and the bound if it is bought."""
+        """What a fit of one release costs at a noise multiplier, with the bound if it is bought."""
+        return self.event_beside(GaussianDpEvent)
+
+    def event_beside(self, event_at: Callable[[float], DpEvent]) -> Callable[[float], DpEvent]:
+        """What a fit costs whose own releases cost `event_at`, with the bound if it is bought."""
         purchase = self._purchase
-        return GaussianDpEvent if purchase is None else partial(event_with, (purchase,), GaussianDpEvent)
+        return event_at if purchase is None else partial(event_with, (purchase,), event_at)
+
+    def read(self, fit_params: dict[str, Any], n_rows: int) -> RowWeights:
+        """Check the weights among the parameters of a ``fit``, warn where they have no bound, and refuse all else."""
+        others = dict(fit_params)
+        sample_weight = others.pop("sample_weight", None)
+        refuse_fit_params(others)
+        warn_of_no_bound(self.weight_bound, sample_weight)
+        return RowWeights(*read_weights(self.weight_bound, sample_weight, n_rows), sample_weight is not None)
 
     def shares(
-        self, weights: Any, to_bound: Any, noise_multiplier: float, n_public: int, stream: SecretStream
+        self, weights: RowWeights, noise_multiplier: float, n_public: int, stream: SecretStream
     ) -> tuple[float, Any]:
         """Return the bound, which is bought here if it is, and weights as shares of it.
 
         Parameters
         ----------
-        weights, to_bound : ndarray of shape (n,), 1.0 or None
-            Private, of `read_weights`.
+        weights : RowWeights
+            Private.
         noise_multiplier : float
             As of `event_at`, whose event was charged.
         n_public : int
@@ -124,11 +153,11 @@ class ReleaseWeights:
         stream : SecretStream
             Of the purchase alone.
         """
-        purchase, reader = self._purchase, WeightReader.of(self.weight_bound)
+        purchase = self._purchase
         if purchase is None:
-            return reader.bound, weights
-        bound = purchase.buy(to_bound, noise_multiplier, n_public, stream)
-        return bound, WeightReader(bound).shares(to_bound)
+            return WeightReader.of(self.weight_bound).bound, weights.shares
+        bound = purchase.buy(weights.to_bound, noise_multiplier, n_public, stream)
+        return bound, WeightReader(bound).shares(weights.to_bound)
 
 
-__all__ = ["SHARE", "ReleaseWeights", "WeightPurchase"]
+__all__ = ["SHARE", "ReleaseWeights", "RowWeights", "WeightPurchase"]

@@ -17,7 +17,7 @@ from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_b
 from skdp.synthesis.class_mixture.mixture import ClassMixture
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
 from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
-from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.generator import PrivateGenerator, RowTargets
 
 MOST_COMPONENTS = 10
 ROWS_OF_A_COMPONENT = 1500.0
@@ -233,20 +233,20 @@ class DPClassMixtureGenerator(PrivateGenerator):
         rows: NDArray[Any] = check_table(self, X, reset=True, by_blocks=True)
         return rows
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+    def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""
-        found = super()._check_targets(y, n_samples, **fit_params)
+        found = super()._check_labels(y, n_samples)
         n = self._public_n_samples(n_samples)
         if found is not None and n < len(found[0]):
             raise ValueError(f"n={n} rows are too few for {len(found[0])} classes: give more, or name fewer classes.")
         return found
 
-    def _learn(self, plan: _Plan, rows: NDArray[Any], targets: Any) -> str:
+    def _learn(self, plan: _Plan, rows: NDArray[Any], targets: RowTargets) -> str:
         """See `PrivateEstimator`."""
         n, d = rows.shape
         n_classes, codes = 1, np.zeros(n, np.int64)
-        if targets is not None:
-            self.classes_, codes = targets
+        if targets.labels is not None:
+            self.classes_, codes = targets.labels
             n_classes = len(self.classes_)
         self.bounds_ = self._check_bounds(d)
         self.n_components_ = self._count_components(plan, n_classes)
@@ -257,7 +257,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         blocks = ClassRows(rows, codes, Box.of(self.bounds_))
         self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
         self.class_count_, self._fitted_dtype = counts.of_classes, np.dtype(blocks.dtype).name
-        if targets is not None:
+        if targets.labels is not None:
             self.label_shares_ = self._chosen_shares()
         self.noise_multiplier_, self.n_samples_ = plan.noise_multiplier, plan.n_public
         self._set_price(plan.price)

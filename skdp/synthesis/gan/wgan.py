@@ -22,7 +22,7 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.gan.adversaries import LOT_SIZE, MARK, Adversaries
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork
-from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.generator import PrivateGenerator, RowTargets
 from skdp.synthesis.marginals.denoising import onto_simplex
 
 COUNT_NOISE = 10.0
@@ -334,20 +334,20 @@ class DPWGAN(PrivateGenerator):
         stream = terms.stream.spawn("wgan", *map(int, terms.stream.words(2)))
         return _Plan(steps, counts, price, stream, n)
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+    def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""
-        found = super()._check_targets(y, n_samples, **fit_params)
+        found = super()._check_labels(y, n_samples)
         if found is not None and self._public_n_samples(n_samples) < len(found[0]):
             raise ValueError(
                 f"X has fewer rows than there are classes, {len(found[0])}: give more rows, or fit without labels."
             )
         return found
 
-    def _learn(self, plan: _Plan, rows: NDArray[np.floating], targets: Any) -> str:
+    def _learn(self, plan: _Plan, rows: NDArray[np.floating], targets: RowTargets) -> str:
         """See `PrivateEstimator`."""
         steps, codes, shares = plan.steps, np.zeros(0, np.int64), np.zeros(0)
-        if targets is not None:
-            self.classes_, codes = targets
+        if targets.labels is not None:
+            self.classes_, codes = targets.labels
             shares = self._settle_shares(plan, codes)
         networks = Adversaries.of(self, rows.shape[1], len(shares), steps.noise_multiplier)
         self.bounds_, self.critic_steps_ = self._check_bounds(rows.shape[1]), networks.critic_steps

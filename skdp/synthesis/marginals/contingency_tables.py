@@ -17,6 +17,9 @@ from skdp._typing import Doubles
 
 ColumnSet = tuple[int, ...]
 
+TOTAL_SHARE = 0.02
+"""Share of a release that the sum of the weights of rows gets, where it is part of it."""
+
 _ROWS = 1 << 16
 
 
@@ -28,7 +31,8 @@ class TableSums(NamedTuple):
     levels : tuple of int
         Number of levels of every column.
     sets : tuple of tuple of int
-        Columns of each set, ascending. None of them has a single level.
+        Columns of each set, ascending. None of them has a single level. The empty set, if any, is the first: its table
+        is one number, the sum of the weights of all rows.
     weights : tuple of float
         Factor of the interactions of each set in the vector.
 
@@ -48,8 +52,13 @@ class TableSums(NamedTuple):
     (1 + 1 / (A - 1)) = 2 N_S A / (A - 1), twice the product of 1 - 1 / A_i over all columns but one with the fewest
     levels. The sensitivity is half of the root of their weighted sum.
 
-    Counts are whole numbers below 2**53, so their sums are exact. Centring is rounded in float64, which is not in the
-    price (``docs/pitfalls.md``).
+    A row of weight v in [0, 1] adds v times as much, and a row of weight 0 nothing. What a row adds, and the difference
+    between two rows, has a norm that is convex in each weight, so it is largest where both are 0 or 1: as above, as
+    what a row alone adds has a squared norm of N_S <= 2 N_S A / (A - 1). For the empty set N_S is 1, and the squared
+    difference at most 1, while 2 is priced.
+
+    Counts are whole numbers below 2**53, or multiples of 2**-24 below 2**29, so their sums are exact. Centring is
+    rounded in float64, which is not in the price (``docs/pitfalls.md``).
 
     References
     ----------
@@ -73,21 +82,32 @@ class TableSums(NamedTuple):
             total += weight**2 * (math.prod(parts[1:]) / 2.0 if adjacency == "replace_one" else math.prod(parts))
         return math.sqrt(total)
 
-    def vector(self, codes: Sequence[NDArray[np.int32]]) -> Doubles:
-        """Return the weighted interactions of all sets, one after the other."""
+    def vector(self, codes: Sequence[NDArray[np.int32]], shares: Doubles | None = None) -> Doubles:
+        """Return the weighted interactions of all sets, one after the other; `shares` are weights of rows in [0, 1]."""
         parts = [
-            weight * centred(count(codes, columns, self.levels)).ravel()
+            weight * centred(count(codes, columns, self.levels, shares)).ravel()
             for columns, weight in zip(self.sets, self.weights, strict=True)
         ]
         return np.concatenate(parts)
 
-    def interactions(self, released: Doubles, n: int, deviation: float) -> dict[ColumnSet, Interaction]:
-        """Return the noisy interactions of each set per row; `n` is public, `deviation` that of the vector's noise."""
+    def total(self, released: Doubles, n: float, deviation: float) -> float:
+        """Return the noisy sum of the weights of rows, above its noise and at most n; n where it was not released."""
+        if () not in self.sets:
+            return n
+        weight = self.weights[0]
+        return min(max(float(released[0]) / weight, deviation / weight, 1.0), n)
+
+    def interactions(self, released: Doubles, n: float, deviation: float) -> dict[ColumnSet, Interaction]:
+        """Return the noisy interactions of each set of columns, relative to `n`, that of `total`.
+
+        `deviation` is that of the vector's noise.
+        """
         found, start = {}, 0
         for columns, weight in zip(self.sets, self.weights, strict=True):
             shape = self.shape(columns)
             part = released[start : start + math.prod(shape)].reshape(shape)
-            found[columns] = Interaction(centred(part) / (weight * n), deviation / (weight * n))
+            if columns:
+                found[columns] = Interaction(centred(part) / (weight * n), deviation / (weight * n))
             start += part.size
         return found
 
@@ -102,18 +122,23 @@ class Interaction(NamedTuple):
     deviation: float
 
 
-def weighted(levels: Sequence[int], groups: Iterable[tuple[Sequence[ColumnSet], float]]) -> TableSums:
+def weighted(
+    levels: Sequence[int], groups: Iterable[tuple[Sequence[ColumnSet], float]], with_total: bool = False
+) -> TableSums:
     """Return the sums for groups of sets, each of which has a share of the squared norm of what a row adds.
 
     Within a group all weights are equal. Sets with a column of one level are left out, as they tell nothing. The shares
-    of the others are scaled to sum to one.
+    of the others are scaled to sum to one. With `with_total` the sum of the weights of rows is the first.
     """
-    kept = []
+    kept: list[tuple[list[ColumnSet], float]] = []
     for given, share in groups:
         sets = [columns for columns in given if all(levels[j] > 1 for j in columns)]
         if sets and share > 0:
             kept.append((sets, share))
     total = sum(share for _, share in kept)
+    if with_total:
+        kept.insert(0, ([()], (total or 1.0) * TOTAL_SHARE / (1.0 - TOTAL_SHARE)))
+        total = sum(share for _, share in kept)
     found, weights = [], []
     for sets, share in kept:
         norm = sum(squared_norm(levels, columns) for columns in sets)
@@ -127,18 +152,20 @@ def squared_norm(levels: Sequence[int], columns: ColumnSet) -> float:
     return math.prod(1.0 - 1.0 / levels[j] for j in columns)
 
 
-def count(codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int]) -> Doubles:
-    """Return how many rows have each combination of levels of some columns."""
+def count(
+    codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int], shares: Doubles | None = None
+) -> Doubles:
+    """Return how many rows, or which sum of their weights, have each combination of levels of some columns."""
     shape = tuple(levels[j] for j in columns)
-    total = np.zeros(math.prod(shape), np.int64)
+    total = np.zeros(math.prod(shape))
     for start in range(0, len(codes[0]), _ROWS):
         part = slice(start, start + _ROWS)
-        place = codes[columns[0]][part].astype(np.intp)
-        for j in columns[1:]:
+        place = np.zeros(len(codes[0][part]), np.intp)
+        for j in columns:
             place *= levels[j]
             place += codes[j][part]
-        total += np.bincount(place, minlength=len(total))
-    return total.reshape(shape).astype(np.float64)
+        total += np.bincount(place, None if shares is None else shares[part], minlength=len(total))
+    return total.reshape(shape)
 
 
 def centred(table: Doubles) -> Doubles:
@@ -148,7 +175,7 @@ def centred(table: Doubles) -> Doubles:
     return table
 
 
-def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: int, deviation: float) -> float:
+def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: float, deviation: float) -> float:
     """Return the mean over sets of half the sum of the sizes of their noise: a total variation, by public numbers.
 
     `deviation` is that of the noise of a vector whose sets share a squared norm of one.

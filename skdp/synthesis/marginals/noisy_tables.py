@@ -40,6 +40,18 @@ Noisy = dict[ColumnSet, Interaction]
 TableFitter = Callable[[Noisy], tuple[TargetTables, Mixture]]
 
 
+class LevelRows(NamedTuple):
+    """Rows as levels of columns, with weights in [0, 1] that can be summed exactly, or None for no weights. Private."""
+
+    codes: Sequence[NDArray[np.int32]]
+    shares: Doubles | None = None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether there are weights, which is public; their sum, which is not, is released with the first tables."""
+        return self.shares is not None
+
+
 class ModelTerms(NamedTuple):
     """What is public of the table and of the model that is fitted.
 
@@ -73,8 +85,8 @@ class Measurement(NamedTuple):
     n_rounds : int
         Rounds of selection; 0 if all pairs are measured.
     adjacency : str
-    n : int
-        Public number of rows.
+    n : float
+        Public number of rows, or a noisy sum of their weights.
 
     Notes
     -----
@@ -92,7 +104,7 @@ class Measurement(NamedTuple):
     noise_multiplier: float
     n_rounds: int
     adjacency: str
-    n: int
+    n: float
 
     def _release(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
@@ -102,22 +114,22 @@ class Measurement(NamedTuple):
         return mechanism.release(vector, stream), mechanism.standard_deviation
 
     def _interactions(
-        self, share: float, sums: TableSums, codes: Sequence[NDArray[np.int32]], stream: SecretStream
-    ) -> Noisy:
+        self, share: float, sums: TableSums, rows: LevelRows, stream: SecretStream
+    ) -> tuple[Noisy, float]:
+        """Return what is released of the tables, relative to the sum of weights, and that sum."""
         if not sums.sets:
-            return {}
-        noisy, deviation = self._release(share, sums.vector(codes), sums.sensitivity(self.adjacency), stream)
-        return sums.interactions(noisy, self.n, deviation)
+            return {}, self.n
+        noisy, deviation = self._release(share, sums.vector(*rows), sums.sensitivity(self.adjacency), stream)
+        n = sums.total(noisy, self.n, deviation)
+        return sums.interactions(noisy, n, deviation), n
 
-    def measure(
-        self, codes: Sequence[NDArray[np.int32]], terms: ModelTerms, stream: SecretStream
-    ) -> tuple[TargetTables, Mixture]:
+    def measure(self, rows: LevelRows, terms: ModelTerms, stream: SecretStream) -> tuple[TargetTables, Mixture]:
         """Release, denoise and fit.
 
         Parameters
         ----------
-        codes : sequence of ndarray of shape (n,)
-            Levels of each column; the label comes last if there is one. Private.
+        rows : LevelRows
+            The label is the last column if there is one. Private.
         terms : ModelTerms
         stream : SecretStream
 
@@ -126,8 +138,21 @@ class Measurement(NamedTuple):
         targets : TargetTables
         mixture : Mixture
         """
-        n_mu = self.n / self.noise_multiplier
-        n_iter = iterations(n_mu, terms.with_triples) if terms.n_iter is None else terms.n_iter
+        levels, d = terms.levels, len(terms.levels)
+        if self.n_rounds:
+            first, share, name = (
+                weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights),
+                ROUND_SHARES[0],
+                "columns",
+            )
+        else:
+            first, share, name = (
+                all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights),
+                1.0,
+                "tables",
+            )
+        noisy, n = self._interactions(share, first, rows, stream.spawn(name))
+        n_iter = iterations(n / self.noise_multiplier, terms.with_triples) if terms.n_iter is None else terms.n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())
 
         def fitted(noisy: Noisy) -> tuple[TargetTables, Mixture]:
@@ -135,42 +160,39 @@ class Measurement(NamedTuple):
             return targets, fit_mixture(terms.levels, targets, terms.n_components, n_iter, rng)
 
         if self.n_rounds:
-            return self._measure_selected(codes, terms, fitted, stream)
-        sums = all_tables(terms.levels, terms.has_label, terms.with_triples)
-        return fitted(self._interactions(1.0, sums, codes, stream.spawn("tables")))
+            return self._replace(n=n)._measure_selected(rows, terms, noisy, fitted, stream)
+        return fitted(noisy)
 
     def _measure_selected(
-        self, codes: Sequence[NDArray[np.int32]], terms: ModelTerms, fitted: TableFitter, stream: SecretStream
+        self, rows: LevelRows, terms: ModelTerms, noisy: Noisy, fitted: TableFitter, stream: SecretStream
     ) -> tuple[TargetTables, Mixture]:
-        """Release columns, then scores of pairs and the selected pairs, round by round."""
+        """Release scores of pairs and the selected pairs, round by round, after the columns."""
         levels, d = terms.levels, len(terms.levels)
         always: list[ColumnSet] = [(j, d - 1) for j in range(d - 1)] if terms.has_label else []
         open_pairs = selection.candidates(levels, always)
-        ones = weighted(levels, [([(j,) for j in range(d)], 1.0)])
-        noisy = self._interactions(ROUND_SHARES[0], ones, codes, stream.spawn("columns"))
         of_tables = (1.0 - sum(ROUND_SHARES)) / self.n_rounds
         targets, mixture = targets_of(levels, noisy, terms.exclusions), None
         for t in range(self.n_rounds):
             expected = _expectation(self.n, targets, mixture)
             chosen = always if t == 0 else []
             if open_pairs:
-                chosen = chosen + self._select(codes, open_pairs, levels, expected, stream.spawn("scores", t))
+                chosen = chosen + self._select(rows, open_pairs, levels, expected, stream.spawn("scores", t))
             sums = weighted(levels, [(chosen, 1.0)])
-            noisy |= self._interactions(of_tables, sums, codes, stream.spawn("tables", t))
+            noisy |= self._interactions(of_tables, sums, rows, stream.spawn("tables", t))[0]
             open_pairs = [pair for pair in open_pairs if pair not in noisy]
             targets, mixture = fitted(noisy)
         return targets, cast(Mixture, mixture)  # there is a round
 
     def _select(
         self,
-        codes: Sequence[NDArray[np.int32]],
+        rows: LevelRows,
         open_pairs: list[ColumnSet],
         levels: Sequence[int],
         expected: selection.Expectation,
         stream: SecretStream,
     ) -> list[ColumnSet]:
         """Return the pairs of a round, by noisy scores."""
-        exact = selection.scores(codes, open_pairs, levels, expected)
+        exact = selection.scores(rows.codes, open_pairs, levels, expected, rows.shares)
         share = ROUND_SHARES[1] / self.n_rounds
         found, _ = self._release(share, exact, selection.sensitivity(len(open_pairs)), stream)
         deviation = self.noise_multiplier / math.sqrt((1.0 - sum(ROUND_SHARES)) / self.n_rounds)
@@ -187,18 +209,18 @@ def event_of(noise_multiplier: float, n_rounds: int) -> DpEvent:
     return compose([GaussianDpEvent(noise_multiplier / math.sqrt(share)) for share in shares])
 
 
-def all_tables(levels: Sequence[int], has_label: bool, with_triples: bool) -> TableSums:
+def all_tables(levels: Sequence[int], has_label: bool, with_triples: bool, with_total: bool = False) -> TableSums:
     """Return the sums of all columns and pairs, and of all pairs with the label, the last column, if asked for."""
     d = len(levels)
     ones: list[ColumnSet] = [(j,) for j in range(d)]
     pairs: list[ColumnSet] = list(itertools.combinations(range(d), 2))
     if not has_label:
-        return weighted(levels, list(zip([ones, pairs], SHARES, strict=True)))
+        return weighted(levels, list(zip([ones, pairs], SHARES, strict=True)), with_total)
     of_label = [pair for pair in pairs if pair[1] == d - 1]
     groups = [ones, [pair for pair in pairs if pair[1] < d - 1], of_label]
     if not with_triples:
-        return weighted(levels, list(zip(groups, SHARES_WITH_LABEL, strict=True)))
-    return weighted(levels, list(zip([*groups, triples_of(d)], SHARES_WITH_TRIPLES, strict=True)))
+        return weighted(levels, list(zip(groups, SHARES_WITH_LABEL, strict=True)), with_total)
+    return weighted(levels, list(zip([*groups, triples_of(d)], SHARES_WITH_TRIPLES, strict=True)), with_total)
 
 
 def triples_of(d: int) -> list[ColumnSet]:
@@ -206,7 +228,7 @@ def triples_of(d: int) -> list[ColumnSet]:
     return [(i, j, d - 1) for i, j in itertools.combinations(range(d - 1), 2)]
 
 
-def triples_are_worth_it(levels: Sequence[int], n: int, noise_multiplier: float) -> bool:
+def triples_are_worth_it(levels: Sequence[int], n: float, noise_multiplier: float) -> bool:
     """Return whether the noise of triples is small enough, by public numbers."""
     sets = [each for each in triples_of(len(levels)) if all(levels[j] > 1 for j in each)]
     if not sets:
@@ -224,7 +246,7 @@ def iterations(n_mu: float, with_triples: bool = False) -> int:
     return int(1.5 * found if with_triples else found)
 
 
-def _expectation(n: int, targets: TargetTables, mixture: Mixture | None) -> selection.Expectation:
+def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> selection.Expectation:
     """Return the counts of a pair that are expected by the columns alone, or by a model."""
     columns = None if mixture is None else [mixture.column(j) for j in range(len(mixture.levels))]
 
@@ -240,6 +262,7 @@ def _expectation(n: int, targets: TargetTables, mixture: Mixture | None) -> sele
 __all__ = [
     "MOST_COLUMNS",
     "MOST_LEVELS",
+    "LevelRows",
     "Measurement",
     "ModelTerms",
     "all_tables",

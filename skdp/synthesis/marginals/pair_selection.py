@@ -34,7 +34,8 @@ def sensitivity(n_pairs: int) -> float:
     Proof. A score is the sum over cells of ``|count - expected|``, where what is expected does not depend on the row,
     given earlier releases. A row that comes or goes changes one count of each pair by one, and so its score by at most
     one. A row that is exchanged for another changes two counts by one each, and the score by at most two, half of which
-    is one again. All scores together change by at most the root of their number.
+    is one again. Rows of weights in [0, 1] change counts by no more. All scores together change by at most the root of
+    their number.
     """
     return math.sqrt(n_pairs)
 
@@ -44,12 +45,13 @@ def scores(
     pairs: Sequence[ColumnSet],
     levels: Sequence[int],
     expected: Expectation,
+    shares: Doubles | None = None,
 ) -> Doubles:
     """Return how far the counts of each pair are from those expected: the sum of the absolute differences.
 
     One table is in memory at a time.
     """
-    return np.array([float(np.abs(count(codes, pair, levels) - expected(pair)).sum()) for pair in pairs])
+    return np.array([float(np.abs(count(codes, pair, levels, shares) - expected(pair)).sum()) for pair in pairs])
 
 
 def best_pairs(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
+from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, StepPlan
@@ -18,11 +19,12 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.synthesis.generator import PrivateGenerator
+from skdp.synthesis.generator import PrivateGenerator, RowTargets
 from skdp.synthesis.marginals.column_levels import WITHIN_BINS, Exclusion, Levels, exclusions_of
 from skdp.synthesis.marginals.noisy_tables import (
     MOST_COLUMNS,
     MOST_LEVELS,
+    LevelRows,
     Measurement,
     ModelTerms,
     event_of,
@@ -98,6 +100,11 @@ class DPMarginalSynthesizer(PrivateGenerator):
     within_bins : {"uniform", "middle"}, default="uniform"
         Where in its bin a number or a date comes back. Numbers of a type of integers come back whole, and dates as
         days.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -150,6 +157,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Price of the fit at `delta_`, at most `epsilon`.
     delta_ : float
@@ -171,6 +180,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
       `random_state` is None, and `classes` is given or there are no labels.
     - All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of the
       columns, and the public number of rows. Of categorical types the list of categories is not kept.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
     - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
@@ -181,6 +191,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
     The proof of each sensitivity is in the notes of `skdp.synthesis.marginals.contingency_tables.TableSums` and of
     `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the joint price in those of
     `skdp.synthesis.marginals.noisy_tables.Measurement`.
+
+    **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
+    sum is private, and is released with the first tables, for 2 % of their share.
 
     **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
     singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
@@ -233,6 +246,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         max_iter: int | None = None,
         label_shares: Any = "bought",
         within_bins: str = "uniform",
+        weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
@@ -253,6 +267,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.max_iter = max_iter
         self.label_shares = label_shares
         self.within_bins = within_bins
+        self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
@@ -262,13 +277,45 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Fit the generator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels. With them, ``sample`` returns labels too.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to the counts. A row of weight 0 is a null row. Samples have no weights:
+            they are drawn from the weighted distribution.
+
+        Returns
+        -------
+        self : object
+            Fitted generator.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        return self._fit_alone(X, y, sample_weight=sample_weight)
+
     # --- the phases of a fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
         n_rounds = self._n_rounds(n_features)
         # A step before this one may change the width, and must not change what was priced.
-        return StepPlan(lambda noise: event_of(noise, n_rounds), {"pairs": "select" if n_rounds else "all"})
+        return StepPlan(self._cost(n_rounds), {"pairs": "select" if n_rounds else "all"})
+
+    def _cost(self, n_rounds: int) -> Callable[[float], DpEvent]:
+        """What a fit costs at a noise multiplier, with the bound on weights if it is bought."""
+        return self._weights().event_beside(lambda noise: event_of(noise, n_rounds))
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never refused, cells that a schema names may be."""
@@ -289,6 +336,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
             check_count("max_iter", self.max_iter, remedy="choose a whole number of iterations, or None for the rule")
         if self.other is not None and not isinstance(self.other, Mapping):
             raise ValueError(f"other={show(self.other)} is no mapping: give a dict such as {{'job': 'other'}}.")
+        WeightReader.of(self.weight_bound)
         self._public_n_samples(n_samples)
         found = check_bounds(self.bounds)
         width = n_features or (len(found) if isinstance(found, list) else 1)
@@ -301,8 +349,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
         n_rounds = self._n_rounds(n_features)
-        noise = self._solve_noise(terms.budget, lambda each: event_of(each, n_rounds))
-        price = self._price(event_of(noise, n_rounds), None, terms.budget.delta)
+        cost = self._cost(n_rounds)
+        noise = self._solve_noise(terms.budget, cost)
+        price = self._price(cost(noise), None, terms.budget.delta)
         measurement = Measurement(noise, n_rounds, self.adjacency, self._public_n_samples(n_samples))
         return _Plan(measurement, price, terms.stream.spawn("marginals", *map(int, terms.stream.words(2))))
 
@@ -318,9 +367,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
         check_schema(self, table.source, reset=True)
         return rows
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
+    def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""
-        found = super()._check_targets(y, n_samples, **fit_params)
+        found = super()._check_labels(y, n_samples)
         form = self.__dict__.get("_fitted_form")  # not known yet behind a private step
         if found is None and form is not None and len(form.columns) < 2:
             raise ValueError("X has 1 feature(s), and one column has no pairs to synthesize: give 2 at least, or y.")
@@ -328,30 +377,33 @@ class DPMarginalSynthesizer(PrivateGenerator):
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found
 
-    def _learn(self, plan: _Plan, rows: _Rows, targets: Any) -> str:
+    def _learn(self, plan: _Plan, rows: _Rows, targets: RowTargets) -> str:
         """See `PrivateEstimator`."""
         codes, levels = list(rows.codes), [column.n_levels for column in rows.form.columns]
-        if targets is not None:
-            self.classes_ = targets[0]
-            codes.append(targets[1].astype(np.int32))
+        if targets.labels is not None:
+            self.classes_ = targets.labels[0]
+            codes.append(targets.labels[1].astype(np.int32))
             levels.append(len(self.classes_))
         measurement = plan.measurement
-        self.has_triples_ = targets is not None and self._wants_triples(levels, measurement)
+        self.has_triples_ = targets.labels is not None and self._wants_triples(levels, measurement)
         self._fitted_form, self._fitted_levels = rows.form, tuple(levels)
         self._fitted_exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         n_iter = None if self.max_iter is None else int(self.max_iter)
         terms = ModelTerms(
             levels,
-            targets is not None,
+            targets.labels is not None,
             self.has_triples_,
             self._fitted_exclusions,
             int(self.n_components),
             n_iter,
         )
-        found, mixture = measurement.measure(codes, terms, plan.stream)
+        given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
+        self.weight_bound_, shares = self._weights().shares(*given)
+        given_rows = LevelRows(codes, exactly_summable(shares) if targets.weights.are_given else None)
+        found, mixture = measurement.measure(given_rows, terms, plan.stream)
         names = [*rows.form.names, "y"]
         self.marginals_, self.components_ = found.ones, mixture.probabilities
-        if targets is not None:
+        if targets.labels is not None:
             self.label_shares_ = self._chosen_shares()
         self.pairs_ = [(names[i], names[j]) for i, j in found.pairs]
         known = {each.block.name: each.block.column for each in rows.form.columns}

@@ -63,8 +63,8 @@ MUTANTS = [
         "PCA: mean without noise",
         (
             PCA,
-            "        fitted = self._decompose(moments,",
-            "        moments = moments._replace(total=sums._total)\n        fitted = self._decompose(moments,",
+            "        n = plan.n_public or sums.n_rows\n",
+            "        n = plan.n_public or sums.n_rows\n        moments = moments._replace(total=sums._total)\n",
         ),
         tests="decomposition",
         select=BY_PROPERTY,
@@ -74,9 +74,9 @@ MUTANTS = [
         (PCA, "total = max(trace * radius**2,", "total = max(self._exact_trace * radius**2,"),
         (
             PCA,
-            "        fitted = self._decompose(moments,",
-            "        self._exact_trace = float(np.trace(sums.moments(sums.isometric).gram)) / n\n"
-            "        fitted = self._decompose(moments,",
+            "        n = plan.n_public or sums.n_rows\n",
+            "        n = plan.n_public or sums.n_rows\n"
+            "        self._exact_trace = float(np.trace(sums.moments(sums.isometric).gram)) / n\n",
         ),
         tests="decomposition",
         select="follows",

@@ -16,8 +16,8 @@ MUTANTS = [
         "synthesis: the sensitivity of centred tables for counts as they are",
         (
             TABLE_SUMS,
-            "weight * centred(count(codes, columns, self.levels)).ravel()",
-            "weight * count(codes, columns, self.levels).ravel()",
+            "weight * centred(count(codes, columns, self.levels, shares)).ravel()",
+            "weight * count(codes, columns, self.levels, shares).ravel()",
         ),
         tests=TESTS,
         select=BY_PROPERTY,

@@ -1,7 +1,23 @@
 """Mistakes with weights: before the clip, of other rows, by bounds of the rows."""
 
 from mutant import BY_PROPERTY, mutant
-from paths import DENSE, KERNEL, LEAST_SQUARES, LOSSES, PURCHASE, SCORES, SEARCH, SPANS, WEIGHT_BOUND, WEIGHTS
+from paths import (
+    BUYER,
+    COLUMN_SUMS,
+    DENSE,
+    KERNEL,
+    LEAST_SQUARES,
+    LOSSES,
+    MEASUREMENT,
+    PCA,
+    PURCHASE,
+    SCORES,
+    SEARCH,
+    SPANS,
+    TABLE_SUMS,
+    WEIGHT_BOUND,
+    WEIGHTS,
+)
 
 DIVIDED = "np.minimum(weights / self.bound, 1.0)"
 
@@ -23,6 +39,92 @@ MUTANTS = [
         (WEIGHTS, DIVIDED, "np.minimum(weights * len(weights) / np.sum(weights), 1.0)"),
         tests="weights",
         select="toggling",
+    ),
+    mutant(
+        "weights of a scaler left out of its counts",
+        (
+            COLUMN_SUMS,
+            "_exact_sum(weight * each) for each in (1.0, scaled",
+            "_exact_sum(each * (weight if k else weight**0)) for k, each in enumerate((1.0, scaled",
+        ),
+        (COLUMN_SUMS, "squares)[: 1 + n_moments]])", "squares)[: 1 + n_moments])])"),
+        tests="weights",
+        select="toggling or mean_and_the_variance",
+    ),
+    mutant(
+        "PCA: weight before the clip",
+        (PCA, "ball.bring_in(rows[part], inside)", "ball.bring_in(rows[part] * roots[part, None] ** 2, inside)"),
+        (PCA, "                z *= roots[part, None]  # after the clip: z is in the unit ball\n", ""),
+        tests="decomposition",
+        select="components_of_the_population or no_two_weighted",
+    ),
+    mutant(
+        "PCA: weights, not their roots",
+        (PCA, "z *= roots[part, None]", "z *= roots[part, None] ** 2"),
+        tests="decomposition",
+        select="components_of_the_population",
+    ),
+    mutant(
+        "PCA: weight left out of the total",
+        (PCA, "total = min(max(float(gram[d, d])", "total = min(max(float(len(rows)) * WEIGHED_ENTRY**2"),
+        tests="decomposition",
+        select="components_of_the_population",
+    ),
+    mutant(
+        "PCA: the exact sum of weights",
+        (PCA, "total = min(max(float(gram[d, d])", "total = min(max(float(shares.sum()) * WEIGHED_ENTRY**2"),
+        tests="weights",
+        select="toggling and components",
+    ),
+    mutant(
+        "synthesizer: weights left out of the sum of weights",
+        (MEASUREMENT, "n = sums.total(noisy, self.n, deviation)", "n = self.n"),
+        tests="weights",
+        select="samples_have_the_distribution",
+    ),
+    mutant(
+        "synthesizer: the exact sum of weights",
+        (
+            MEASUREMENT,
+            "n = sums.total(noisy, self.n, deviation)",
+            "n = self.n if rows.shares is None else max(float(rows.shares.sum()), 1.0)",
+        ),
+        tests="weights",
+        select="toggling and synthesizer",
+    ),
+    mutant(
+        "synthesizer: the sum of weights unpaid",
+        (
+            TABLE_SUMS,
+            "total += weight**2 * (math.prod(parts[1:])",
+            "total += bool(columns) * weight**2 * (math.prod(parts[1:])",
+        ),
+        tests="synthesizer",
+        select="weighted_rows",
+    ),
+    mutant(
+        "synthesizer: weights left out of the scores",
+        (MEASUREMENT, "open_pairs, levels, expected, rows.shares)", "open_pairs, levels, expected)"),
+        tests="weights",
+        select="weight_0_holds and synthesizer",
+    ),
+    mutant(
+        "weights of bins that are not cut",
+        (BUYER, "rows._replace(weights=exactly_summable(shares))", "rows._replace(weights=np.multiply(shares, 2.0))"),
+        tests="weights",
+        select="toggling and bins",
+    ),
+    mutant(
+        "weights of a column in the order of its numbers without gaps",
+        (PURCHASE, "weights[present] if np.ndim(weights)", "weights[: present.sum()] if np.ndim(weights)"),
+        tests="weights",
+        select="gaps",
+    ),
+    mutant(
+        "shares that are rounded up",
+        (WEIGHTS, "np.floor(np.asarray(shares) * _GRID)", "np.ceil(np.asarray(shares) * _GRID)"),
+        tests="weights",
+        select="summed_exactly",
     ),
     mutant(
         "a bought bound that counts the null record",
