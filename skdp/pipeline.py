@@ -420,6 +420,9 @@ class PrivatePipeline(JointPrice, Pipeline):
         n = public_rows_of(self, n_samples)
         self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
+    def _settle_steps(self, X: Any) -> None:
+        """Settle what follows from names and types of the columns, on a copy made for a fit to this table."""
+
     # --- the fit ---
 
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -515,6 +518,7 @@ class PipelineFit(Fit):
         given = whole._params_of_steps(self._params)
         n_samples, n_features = table_shape(self._X)
         whole._settle_delta(n_samples)
+        whole._settle_steps(self._X)
         allocation = whole._solve(n_samples, n_features)
         self._steps = JointFit(whole.steps, allocation, whole.delta, given)
         self._steps.check_parameters(n_samples)
