@@ -56,8 +56,9 @@ def tabular_pipeline(
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
         "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
-        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where `schema` says that all
-        columns are numbers. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
+        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers, by
+        `schema` and by the types of the table, or most of them are and noise rules. Each ``fit`` chooses it
+        (``skdp.tabular.TabularPipeline``), until parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
         `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
         pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
         bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
@@ -87,7 +88,8 @@ def tabular_pipeline(
     Returns
     -------
     PrivatePipeline
-        Pipeline that is not fitted, of the steps "vectorizer" and "model".
+        Pipeline that is not fitted, of the steps "vectorizer" and "model". For "regressor" it is a ``TabularPipeline``,
+        whose model before a fit is the one that `schema` tells, and after it the one that was fitted.
 
     Raises
     ------
