@@ -55,10 +55,10 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
-        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers, by
-        `schema` and by the types of the table, or most of them are and noise rules. Each ``fit`` chooses it
-        (``skdp.tabular.TabularPipeline``), until parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`. "regressor" is a
+        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers,
+        or most are and noise rules: each ``fit`` chooses it by `schema`, names and types of the columns, until
+        parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
         `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
         pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
         bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
