@@ -421,6 +421,9 @@ class PrivatePipeline(JointPrice, Pipeline):
         n = public_rows_of(self, n_samples)
         self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
+    def _settle_steps(self, X: Any) -> None:
+        """Settle what follows from names and types of the columns, on a copy made for a fit to this table."""
+
     # --- the fit ---
 
     def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
@@ -524,6 +527,7 @@ class PipelineFit(Fit):
         n_samples, n_features = table_shape(self._X)
         n_samples = n_samples if self.units is None else self.units.n_units
         whole._settle_delta(n_samples)
+        whole._settle_steps(self._X)
         allocation = whole._solve(n_samples, n_features)
         self._steps = JointFit(whole.steps, allocation, whole.delta, given, units=self.units)
         self._steps.check_parameters(n_samples)

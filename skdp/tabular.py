@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any, Self
 
 from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
+from skdp._checks.rows import table_shape
+from skdp._checks.table import Table
 from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
-from skdp.pipeline import PrivatePipeline, allocate_budget
+from skdp.pipeline import PrivatePipeline, allocate_budget, public_rows_of
 from skdp.preprocessing import DPTableVectorizer
-from skdp.preprocessing.schema.matching import read_schema
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.matching import match_columns, read_schema
 
 _OF_THE_MODEL = ("adjacency", "n_samples_public", "random_state")
 """Parameters that the vectorizer shares with the model."""
+
+_OF_THE_FIT = {
+    "accountant", "accounting", "adjacency", "delta", "epsilon", "n_samples_public", "noise_multiplier", "random_state",
+    "verbose", "weight_bound", "y_bounds",
+}  # fmt: skip
+"""Parameters that mean the same for each model of numbers."""
+
+MOSTLY_NUMBERS = 0.75
+FEW_ROWS_TIMES_EPSILON = 2_000.0
+"""Below it noise decides which splits of trees are learned (benchmarks/README.md)."""
 
 
 def tabular_pipeline(
@@ -39,9 +55,10 @@ def tabular_pipeline(
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`, "regressor" a
-        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where `schema` says that all
-        columns are numbers. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
+        "classifier" is a `skdp.ensemble.DPRandomTreesClassifier`. "regressor" is a
+        `skdp.ensemble.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers,
+        or most are and noise rules: each ``fit`` chooses it by `schema`, names and types of the columns, until
+        parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
         `noise_multiplier` are not used; its `adjacency`, `n_samples_public` and `random_state` hold for the whole
         pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
         bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
@@ -71,7 +88,8 @@ def tabular_pipeline(
     Returns
     -------
     PrivatePipeline
-        Pipeline that is not fitted, of the steps "vectorizer" and "model".
+        Pipeline that is not fitted, of the steps "vectorizer" and "model". For "regressor" it is a ``TabularPipeline``,
+        whose model before a fit is the one that `schema` tells, and after it the one that was fitted.
 
     Raises
     ------
@@ -103,40 +121,169 @@ def tabular_pipeline(
     own = {"classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "accountant": accountant}
     model = _make_model(estimator, schema, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
-    takes_codes = traits_of(model).takes_codes
-    if not takes_sparse(model):
-        shared["sparse_output"] = False
+    steps = [("vectorizer", _rows_for(model, DPTableVectorizer(schema, **shared))), ("model", model)]
+    budgeted = allocate_budget(PrivatePipeline(steps), epsilon, delta)
+    chooses = isinstance(estimator, str) and estimator == "regressor"
+    return TabularPipeline(budgeted.steps, epsilon=epsilon, delta=delta) if chooses else budgeted
+
+
+def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
+    """The vectorizer, so that it gives the rows that a model learns best from."""
+    vectorizer.set_params(sparse_output="auto" if takes_sparse(model) else False)
     if isinstance(model, DPLinearRegression | DPRidge):
-        shared["numbers"] = "auto"
+        vectorizer.set_params(numbers="auto")
     elif isinstance(model, DPMLPRegressor):
-        shared["numbers"] = "scale"
-    elif takes_codes:
-        shared["numbers"] = "codes"
-    vectorizer = DPTableVectorizer(schema, **shared)
-    if takes_codes:
+        vectorizer.set_params(numbers="scale")
+    elif traits_of(model).takes_codes:
+        vectorizer.set_params(numbers="codes")
         vectorizer.set_output(transform="default")  # no frame carries the schema, whatever sklearn.set_config says
-    return allocate_budget(PrivatePipeline([("vectorizer", vectorizer), ("model", model)]), epsilon, delta)
+    return vectorizer
+
+
+class TabularPipeline(PrivatePipeline):
+    """Pipeline of a vectorizer and a regressor, which every fit chooses by what is public of the table.
+
+    Use `tabular_pipeline` to make one.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        "vectorizer" and "model", a `DPTableVectorizer` and a `skdp.ensemble.DPRandomTreesRegressor` or a
+        `DPMLPRegressor`. A fit that chooses the other model puts it in the place of this one, with its `y_bounds`,
+        `weight_bound`, `accountant` and other parameters of the target and the budget.
+    chooses_model : bool, default=True
+        Whether a fit chooses the model. Where parameters of the model, or of the vectorizer for it, are set, the model
+        is the present one: ``set_params(model__max_depth=4)`` sets this to False.
+    epsilon : float, default=1.0
+        Privacy budget of one ``fit``.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail, as for `skdp.pipeline.PrivatePipeline`.
+    shares : mapping of str to float or None, default=None
+        Shares of the budget by name of a step, as for `allocate_budget`.
+    transform_input : None
+        Not supported: no step takes a second table.
+    memory : None
+        Not supported: a cache would store private rows on disk.
+    verbose : bool, default=False
+        Whether to print the time that each step takes.
+
+    See Also
+    --------
+    skdp.pipeline.PrivatePipeline : Attributes and guarantees.
+
+    Notes
+    -----
+    A network is chosen where all columns are numbers, since a target may then follow a sum of many of them, which
+    trees, that look at one column at a time, take many splits for; and where three quarters of the columns are numbers
+    and the number of rows times epsilon is below 2,000 (``docs/which_estimator.md``).
+
+    **Guarantees.**
+
+    - The model is a function of the schema, of names and types of the columns, of `epsilon` and of the public number of
+      rows. No cell is read to choose it, and the price is that of the chosen one.
+    """
+
+    def __init__(
+        self,
+        steps: Any,
+        *,
+        chooses_model: bool = True,
+        epsilon: float = 1.0,
+        delta: float | str = "auto",
+        shares: Mapping[str, float] | None = None,
+        transform_input: Any = None,
+        memory: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        own = {"transform_input": transform_input, "memory": memory, "verbose": verbose}
+        super().__init__(steps, epsilon=epsilon, delta=delta, shares=shares, **own)
+        self.chooses_model = chooses_model
+
+    def set_params(self, **kwargs: Any) -> Self:
+        """Set parameters of the pipeline and of its steps.
+
+        Parameters
+        ----------
+        **kwargs : dict of str to object
+            Parameters of the pipeline, or of a step as ``step__parameter``. Those of the model, or of the vectorizer
+            for it, settle which model it is.
+
+        Returns
+        -------
+        self : TabularPipeline
+            The pipeline itself.
+        """
+        if any(map(_is_of_one_model, kwargs)):
+            kwargs = {"chooses_model": False, **kwargs}
+        return super().set_params(**kwargs)
+
+    def _settle_steps(self, X: Any) -> None:
+        """See `PrivatePipeline`. A table that cannot be read is refused by the vectorizer."""
+        if not self.chooses_model or not _are_default(self.steps):
+            return
+        try:
+            columns = match_columns(self.steps[0][1]._given_schema(), Table(X))
+            n_public = public_rows_of(self, table_shape(X)[0])
+        except (TypeError, ValueError):
+            return
+        self.steps = _with_model(self.steps, _model_for([column for _, _, column in columns], n_public * self.epsilon))
+
+    def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """See `PrivatePipeline`: the steps as they are now, with the model that the fit chose."""
+        settled = copy(self)
+        settled.steps = _with_model(self.steps, type(fitted[-1][1]))
+        return PrivatePipeline._with_learned(settled, fitted)
+
+
+def _is_of_one_model(parameter: str) -> bool:
+    """Whether a parameter of the pipeline says what the other model would not have."""
+    step, _, name = parameter.partition("__")
+    if step == "vectorizer":
+        return name in ("", "numbers", "sparse_output")
+    return step == "steps" or (step == "model" and name not in _OF_THE_FIT)
+
+
+def _are_default(steps: list[tuple[str, Any]]) -> bool:
+    """Whether these steps are those that are chosen, with no parameter that only one choice has."""
+    *before, (_, model) = steps
+    if [type(step) for _, step in before] != [DPTableVectorizer] or type(model) not in _MODELS:
+        return False
+    default = type(model)().get_params(deep=False)
+    own = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_THE_FIT}
+    are_same = all(type(value) is type(default[name]) and value == default[name] for name, value in own.items())
+    return are_same and before[0][1].numbers in ("codes", "scale")
+
+
+def _with_model(steps: list[tuple[str, Any]], kind: type) -> list[tuple[str, Any]]:
+    """The steps with a model of this kind, and what the present one has of the target and the budget."""
+    if type(steps[-1][1]) is kind or not _are_default(steps):
+        return steps
+    (before, vectorizer), (name, model) = steps
+    made = kind(**{name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_FIT})
+    return [(before, _rows_for(made, clone(vectorizer))), (name, made)]
+
+
+_MODELS = DPMLPRegressor, DPRandomTreesRegressor
+
+
+def _model_for(columns: Iterable[Column], rows_times_epsilon: float) -> type:
+    """The kind of regressor for these columns, of which some may be bought."""
+    kinds = [column.kind for column in columns if column.kind != "drop"]
+    numbers = kinds.count("number") / max(1, len(kinds))
+    is_noisy = rows_times_epsilon < FEW_ROWS_TIMES_EPSILON and numbers >= MOSTLY_NUMBERS
+    return DPMLPRegressor if numbers == 1.0 or is_noisy else DPRandomTreesRegressor
 
 
 def _default_model(name: str, schema: Any) -> Any:
-    """The model that a name represents, by what is public.
-
-    Where all columns are numbers a target may follow a sum of many of them, which trees, that look at one column at a
-    time, take many splits for (`docs/which_estimator.md`).
-    """
+    """The model that a name represents, as far as the schema tells. One that cannot be read the vectorizer refuses."""
     if name == "classifier":
         return DPRandomTreesClassifier()
-    return DPMLPRegressor() if _has_numbers_alone(schema) else DPRandomTreesRegressor()
-
-
-def _has_numbers_alone(schema: Any) -> bool:
-    """Whether a schema says that all columns are numbers. One that cannot be read is refused by the vectorizer."""
     try:
         known = read_schema({} if schema is None else schema, "or None")
     except (TypeError, ValueError):
-        return False
-    kinds = {column.kind for _, column in known.items() if column.kind != "drop"}
-    return kinds == {"number"} and known.others != "buy"
+        return DPRandomTreesRegressor()
+    columns = [column for _, column in known.items()]
+    return DPRandomTreesRegressor() if known.others == "buy" else _model_for(columns, math.inf)()
 
 
 def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:
@@ -159,4 +306,4 @@ def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:
     return model.set_params(**given)
 
 
-__all__ = ["tabular_pipeline"]
+__all__ = ["TabularPipeline", "tabular_pipeline"]

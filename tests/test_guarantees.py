@@ -64,6 +64,7 @@ from skdp.synthesis.gan.critic import CriticModel, PairModel
 from skdp.synthesis.generator import PrivateGenerator
 from skdp.synthesis.marginals.contingency_tables import TableSums
 from skdp.synthesis.marginals.noisy_tables import Measurement
+from skdp.tabular import TabularPipeline
 
 SENTENCES = {
     learn_under_charge: {
@@ -644,6 +645,17 @@ SENTENCES = {
         ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
+        ],
+    },
+    TabularPipeline: {
+        "The model is a function of the schema, of names and types of the columns, of `epsilon` and of the public "
+        "number of rows.": [
+            "tests/test_tabular.py::test_one_row_does_not_choose_the_model_where_their_number_is_private",
+            "tests/test_tabular.py::test_where_noise_rules_numbers_of_three_quarters_are_enough",
+        ],
+        "No cell is read to choose it, and the price is that of the chosen one.": [
+            "tests/test_tabular.py::test_numbers_alone_are_for_a_network",
+            "tests/test_tabular.py::test_each_fit_chooses_and_keeps_what_is_of_the_fit",
         ],
     },
     PrivatePipeline: {

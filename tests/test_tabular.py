@@ -23,9 +23,11 @@ from skdp import (
     allocate_budget,
     tabular_pipeline,
 )
+from skdp._checks.table import Table
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.plotting import PrivacyUtilityDisplay
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 
 SCHEMA = {"age": (18, 90), "job": ["clerk", "nurse", "smith"], "since": ("2000-01-01", "2025-01-01"), "member": "flag"}
@@ -160,7 +162,7 @@ NUMBERS = {"a": (0, 1), "b": {"bounds": (0, 1), "scale": "log"}, "c": "number"}
 
 
 @pytest.mark.parametrize(
-    ("schema", "chosen"),
+    ("schema", "shown"),
     [
         (NUMBERS, DPMLPRegressor),
         (TableSchema({**NUMBERS, "name": "drop"}, others="drop"), DPMLPRegressor),
@@ -171,8 +173,144 @@ NUMBERS = {"a": (0, 1), "b": {"bounds": (0, 1), "scale": "log"}, "c": "number"}
         (None, DPRandomTreesRegressor),
     ],
 )
-def test_numbers_alone_are_for_a_network(schema, chosen):
-    assert type(tabular_pipeline("regressor", schema=schema, y_bounds=BOUNDS)[-1]) is chosen
+def test_before_a_fit_the_model_is_the_one_that_the_schema_tells(schema, shown):
+    assert type(tabular_pipeline("regressor", schema=schema, y_bounds=BOUNDS)[-1]) is shown
+
+
+def numbers(n=600, **others):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.uniform(0, 1, n) for name in "abc"})
+    return frame.assign(**{name: column[:n] for name, column in others.items()})
+
+
+def chosen_for(X, *, n_public=1e6, schema=None, epsilon=1.0, **parameters):
+    """The kind of model that a fit would choose: of no row, as it is asked for its plan alone."""
+    model = tabular_pipeline("regressor", schema=schema, y_bounds=(0, 1), epsilon=epsilon)
+    model.set_params(model__n_samples_public=int(n_public), vectorizer__n_samples_public=int(n_public), **parameters)
+    model._settle_steps(X)
+    assert model[0].numbers == {DPMLPRegressor: "scale", DPRandomTreesRegressor: "codes"}[type(model[-1])]
+    return type(model[-1])
+
+
+WITH_GAPS = numbers().mask(numbers() < 0.1)
+LISTED = {"kind": "number", "bounds": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("X", "schema", "chosen"),
+    [
+        (numbers(), None, DPMLPRegressor),
+        (numbers().to_numpy(), None, DPMLPRegressor),
+        (numbers().to_numpy().tolist(), None, DPMLPRegressor),  # a list of rows has no types
+        (WITH_GAPS, None, DPMLPRegressor),
+        (WITH_GAPS.convert_dtypes(), None, DPMLPRegressor),
+        (numbers(), TableSchema({"a": (0, 1)}, others="buy"), DPMLPRegressor),
+        (numbers(d=FRAME["job"]), TableSchema({"d": "drop"}, others="buy"), DPMLPRegressor),
+        (numbers(d=FRAME["age"].astype(object)), {**NUMBERS, "d": LISTED}, DPMLPRegressor),  # what is named is known
+        (numbers(d=FRAME["age"].astype(object)), None, DPRandomTreesRegressor),  # whatever its cells are
+        (numbers(d=FRAME["member"]), None, DPRandomTreesRegressor),
+        (numbers(d=FRAME["since"]), None, DPRandomTreesRegressor),
+        (numbers(d=FRAME["job"]), None, DPRandomTreesRegressor),
+        (numbers(), {"a": (0, 1), "b": (0, 1), "c": [0, 1]}, DPRandomTreesRegressor),
+        (numbers().astype(complex), None, DPRandomTreesRegressor),  # refused by the vectorizer
+    ],
+)
+def test_numbers_alone_are_for_a_network(X, schema, chosen, monkeypatch):
+    monkeypatch.setattr(Table, "cells", lambda self, j: pytest.fail("a cell was read"))
+    assert chosen_for(X, schema=schema) is chosen
+
+
+@pytest.mark.parametrize(
+    ("n_public", "epsilon", "chosen"),
+    [
+        (19_000, 0.1, DPMLPRegressor),
+        (21_000, 0.1, DPRandomTreesRegressor),
+        (1_900, 1.0, DPMLPRegressor),
+        (2_100, 1.0, DPRandomTreesRegressor),
+    ],
+)
+def test_where_noise_rules_numbers_of_three_quarters_are_enough(n_public, epsilon, chosen):
+    mostly, half = numbers(d=FRAME["job"]), numbers(d=FRAME["job"], e=FRAME["member"])
+    for adjacency in ("zero_out", "add_remove"):
+        given = {"model__adjacency": adjacency, "vectorizer__adjacency": adjacency}
+        assert chosen_for(mostly, n_public=n_public, epsilon=epsilon, **given) is chosen
+        assert chosen_for(half, n_public=n_public, epsilon=epsilon, **given) is DPRandomTreesRegressor
+
+
+def test_one_row_does_not_choose_the_model_where_their_number_is_private():
+    X = numbers(2_001, d=FRAME["job"])
+    found = {}
+    for n_public in (1_990, 2_010):
+        model = tabular_pipeline("regressor", y_bounds=(0, 1))
+        names = [f"{step}__{name}" for step in ("model", "vectorizer") for name in ("adjacency", "n_samples_public")]
+        model.set_params(**dict(zip(names, ["add_remove", n_public] * 2, strict=True)))
+        for n in (1_999, 2_001):
+            settled = clone(model)
+            settled._settle_steps(X[:n])
+            found.setdefault(n_public, set()).add(type(settled[-1]))
+    assert found == {1_990: {DPMLPRegressor}, 2_010: {DPRandomTreesRegressor}}
+
+
+def test_each_fit_chooses_and_keeps_what_is_of_the_fit():
+    accountant = PrivacyAccountant()
+    model = tabular_pipeline("regressor", y_bounds=(0, 1), epsilon=4.0, accountant=accountant)
+    model.set_params(vectorizer__n_bins=8)
+    plain, mixed = numbers(), numbers(d=FRAME["job"])
+    for X, chosen in ((plain, DPMLPRegressor), (mixed, DPRandomTreesRegressor), (plain, DPMLPRegressor)):
+        again = pickle.loads(pickle.dumps(clone(model)))
+        model.fit(X, X["a"])
+        assert type(model.named_steps["model"]) is chosen
+        assert model[-1].y_bounds == (0, 1)
+        assert model[-1].accountant is accountant
+        assert model[0].n_bins == 8
+        assert 3.99 < model.epsilon_ <= 4.0
+        assert [charge.event for charge in accountant.history][-1] == model.privacy_event_
+        assert accountant.history[-1].parameters["steps"]["model"] == chosen.__name__
+        assert len(model.predict(X)) == len(X)
+        sent = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(sent.predict(X), model.predict(X))
+        again.set_params(model__accountant=None).fit(X, X["a"])  # of another choice, or of none
+        assert type(again[-1]) is chosen
+
+
+def test_a_model_whose_parameters_are_set_stays():
+    X = numbers(300)
+    for parameters in (
+        {"model__n_estimators": 20},
+        {"model__n_estimators": 300},  # its default
+        {"model": DPRandomTreesRegressor(y_bounds=(0, 1))},
+        {"chooses_model": False},
+    ):
+        model = tabular_pipeline("regressor", y_bounds=(0, 1)).set_params(**parameters)
+        assert not clone(model).chooses_model
+        assert type(model.fit(X, X["a"])[-1]) is DPRandomTreesRegressor
+    model = tabular_pipeline("regressor", y_bounds=(0, 1))
+    model[-1].set_params(n_estimators=20)
+    assert type(model.fit(X, X["a"])[-1]) is DPRandomTreesRegressor
+    model = tabular_pipeline("regressor", y_bounds=(0, 1)).set_params(vectorizer__threshold_share=0.1, verbose=False)
+    assert model.chooses_model
+    model = tabular_pipeline("regressor", schema=dict.fromkeys("abc", (0, 1)), y_bounds=(0, 1))
+    model.set_params(vectorizer__numbers="bins")
+    assert model.fit(X, X["a"])[0].numbers_ == "bins"
+
+
+def test_a_search_chooses_as_its_fits_would():
+    X = numbers()
+    model = tabular_pipeline("regressor", y_bounds=(0, 1))
+    search = DPGridSearchCV(model, {"vectorizer__n_bins": [8, 16]}, epsilon=3.0).fit(X, X["a"])
+    assert type(search.best_estimator_[-1]) is DPMLPRegressor
+    assert 2.99 < search.epsilon_ <= 3.0
+    search = DPGridSearchCV(model, {"model__n_estimators": [20, 300]}, epsilon=3.0).fit(X, X["a"])
+    assert type(search.best_estimator_[-1]) is DPRandomTreesRegressor
+    assert search.best_estimator_[-1].n_estimators == search.best_params_["model__n_estimators"]
+    assert type(model[-1]) is DPRandomTreesRegressor  # of the user, who did not fit it
+
+
+def test_a_study_chooses_as_its_fits_would():
+    X = numbers()
+    model = tabular_pipeline("regressor", y_bounds=(0, 1))
+    shown = PrivacyUtilityDisplay.from_estimator(model, X, X["a"], X, X["a"], epsilons=[1.0, 4.0], test_is_public=True)
+    assert [{type(each[-1]) for each in repeats} for repeats in shown.estimators_] == [{DPMLPRegressor}] * 2
 
 
 def test_bounds_of_targets_are_never_read_in_silence():

@@ -65,8 +65,11 @@ def seen_by_the_user(candidate: PrivatePipeline) -> Any:
     return step if name == _ALONE and not others else candidate
 
 
-def make_candidate(template: PrivatePipeline, parameters: dict[str, Any]) -> PrivatePipeline:
-    """The template with these parameters, checked, and without what would spend, speak or repeat outside the search."""
+def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any) -> PrivatePipeline:
+    """The template with these parameters, checked, and without what would spend, speak or repeat outside the search.
+
+    Names and types of the columns of `X` may decide what it is (`PrivatePipeline._settle_steps`).
+    """
     made = clone(template)
     seen_by_the_user(made).set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
     steps, known = private_steps(made.steps), private_steps(template.steps)
@@ -83,6 +86,7 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any]) -> Pri
     loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
     made.set_params(**dict.fromkeys(loud, 0))
     check_budget(made)
+    made._settle_steps(X)
     return made
 
 

@@ -458,7 +458,7 @@ class SearchFit(Fit):
         n_samples, n_features = table_shape(self._X)
         self.n_public = n = public_rows_of(template, n_samples)
         grid = work._checked_candidates(self._stream)
-        made = [make_candidate(template, parameters) for parameters in ({}, *grid)]
+        made = [make_candidate(template, parameters, self._X) for parameters in ({}, *grid)]
         _check_bounds_are_given(made)
         self._last = _last_of(made[0])
         self._reader = None if self._given is None else _weight_reader(made, self._given)

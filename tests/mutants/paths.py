@@ -168,7 +168,7 @@ STREAMED, ROW_BLOCKS, SOURCES = (
 )
 COLUMN_KERNEL, BY_COLUMNS = "skdp/_kernels/columns.py", "skdp/_training/models/columns.py"
 ARROW_COLUMNS, READ_AHEAD = "skdp/_training/streamed/named_columns.py", "skdp/_training/streamed/prefetch.py"
-BLAS = "skdp/_threads.py"
+BLAS, TABULAR = "skdp/_threads.py", "skdp/tabular.py"
 CRITIC, CRITIC_KERNEL = "skdp/synthesis/gan/critic.py", "skdp/_kernels/critic.py"
 MADE_OF_NOISE = "skdp/synthesis/gan/generated_rows.py"
 CONVOLUTIONS, WGAN = "skdp/synthesis/gan/convolutions.py", "skdp/synthesis/gan/wgan.py"

@@ -1,7 +1,20 @@
 """Mistakes in reading raw tables, in what a vectorizer buys, and in the norm that it hands on."""
 
 from mutant import mutant
-from paths import BLOCKS, COLUMNS, JOINT_FIT, NORMS, PUBLIC, READINGS, RUNNING, SEARCH, SEARCH_PLAN, VECTORIZER
+from paths import (
+    BLOCKS,
+    CANDIDATES,
+    COLUMNS,
+    JOINT_FIT,
+    NORMS,
+    PUBLIC,
+    READINGS,
+    RUNNING,
+    SEARCH,
+    SEARCH_PLAN,
+    TABULAR,
+    VECTORIZER,
+)
 
 MUTANTS = [
     mutant(
@@ -152,5 +165,27 @@ MUTANTS = [
         ),
         tests="tabular",
         select="alone",
+    ),
+    mutant(
+        "regressor chosen by a private number of rows",
+        (TABULAR, "n_public = public_rows_of(self, table_shape(X)[0])", "n_public = table_shape(X)[0]"),
+        tests="tabular",
+        select="one_row_does_not_choose",
+    ),
+    mutant(
+        "regressor chosen by cells",
+        (
+            TABULAR,
+            "n_public = public_rows_of(self, table_shape(X)[0])",
+            "n_public = public_rows_of(self, len(Table(X).cells(0).values))",
+        ),
+        tests="tabular",
+        select="numbers_alone",
+    ),
+    mutant(
+        "search that plans the model of no table",
+        (CANDIDATES, "    made._settle_steps(X)\n", ""),
+        tests="tabular",
+        select="search_chooses",
     ),
 ]
