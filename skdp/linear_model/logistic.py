@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -333,8 +335,9 @@ class DPLogisticRegression(GradientClassifier):
 
     # --- predictions ---
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        return clipped_scores(X, self.data_norm_, self.coef_) + self.intercept_
+    def _scorer(self) -> Callable[[Any], NDArray[np.float64]]:
+        """See `GradientEstimator`."""
+        return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_, intercept=self.intercept_)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict confidence scores for samples.

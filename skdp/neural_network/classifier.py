@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -365,8 +366,12 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- predictions ---
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
+    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+        """See `GradientEstimator`."""
+        return partial(
+            network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
+            activation=self.activation,
+        )  # fmt: skip
 
     def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
         return scores.shape[1] > 1 and self.out_activation_ == "logistic"

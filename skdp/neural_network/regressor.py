@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -360,8 +362,12 @@ class DPMLPRegressor(GradientRegressor):
         """See `GradientEstimator`."""
         return NetworkOfTargets(self, anew=anew)
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
+    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+        """See `GradientEstimator`."""
+        return partial(
+            network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
+            activation=self.activation,
+        )  # fmt: skip
 
 
 class NetworkOfTargets(NetworkRecipe):
