@@ -12,6 +12,7 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
 
@@ -27,7 +28,7 @@ LARGEST_ERROR = 2.0
 _PART = 0.5
 """Factor of the sums of probabilities, which need to be known less well than what is missing of them."""
 
-_LEAST = 0.2
+_LEAST = 0.05
 """Least slope of a mean probability, relative to that of a model that gives all rows the same."""
 
 _MOST = 10.0
@@ -62,7 +63,7 @@ class Means:
         raise NotImplementedError
 
 
-class SumOfRows:
+class SumOfTerms:
     """Sums of weighted rows of `Means.terms`, to which blocks of rows are added.
 
     Parameters
@@ -83,6 +84,7 @@ class SumOfRows:
         self._means, self._score = means, score
         self.n_rows, self.total = 0, np.zeros(means.width)
 
+    @silent_arithmetic
     def add(self, rows: Any, values: Any, weights: Any) -> None:
         """Add a block of rows; weights are an array of shape (n,) or 1.0."""
         n = rows.shape[0]
@@ -92,7 +94,7 @@ class SumOfRows:
             self.total += weights[block] @ self._means.terms(scores[block], values[block])
         self.n_rows += n
 
-    def merge(self, other: SumOfRows) -> None:
+    def merge(self, other: SumOfTerms) -> None:
         """Add a sum over other rows."""
         self.total += other.total
         self.n_rows += other.n_rows
@@ -266,4 +268,4 @@ def shrunk(values: Doubles, deviation: float, doubted: float = 1.0) -> Doubles:
     return values * np.maximum(0.0, 1.0 - np.square(doubt / np.where(values == 0.0, doubt, values)))
 
 
-__all__ = ["ENOUGH", "OFFSET_SHARE", "ClassMeans", "CountMean", "Means", "SumOfRows", "TargetMean", "shrunk"]
+__all__ = ["ENOUGH", "OFFSET_SHARE", "ClassMeans", "CountMean", "Means", "SumOfTerms", "TargetMean", "shrunk"]

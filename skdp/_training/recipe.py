@@ -19,7 +19,7 @@ from skdp._training.models.bound_rows import Model
 from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
 from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.noise_stages import Stage, falling_noise
-from skdp._training.offset import OFFSET_SHARE, Means, SumOfRows
+from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
 from skdp._training.plan import event_of_steps
 from skdp._training.run import OFFSET, Plan, Run, Targets
 from skdp._typing import Doubles, Vector
@@ -158,13 +158,14 @@ class Recipe:
         mechanism = plan.purchases[OFFSET].mechanism(means.sensitivity, plan.run.plan.noise_multiplier)
 
         def buy(stream: SecretStream) -> list[float]:
-            total = self._sum_of_rows(means, plan, rows, targets)
+            total = self.sum_terms(means, plan, rows, targets)
             return mechanism.release(total, stream).tolist()
 
         self.move(means.offset(np.array(plan.bought(OFFSET, buy)), mechanism.standard_deviation))
 
-    def _sum_of_rows(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
-        new_sum = partial(SumOfRows, means, self.model._scorer())
+    def sum_terms(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+        """Return the sums over all rows that `correct` releases; rows that are not in memory are read once more."""
+        new_sum = partial(SumOfTerms, means, self.model._scorer())
         if isinstance(rows, RowSource):
             return rows.add_up(new_sum, self.task.reader(plan.outputs)).total
         (total := new_sum()).add(rows, targets.values, targets.weights)

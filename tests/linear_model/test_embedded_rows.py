@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
-from skdp.accounting import get_epsilon
+from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 
@@ -182,8 +182,9 @@ def test_a_fit_is_that_of_random_trees(run, n_classes):
     weights = np.where(np.arange(300) % 3, 1.0, 0.25)
     other = trees_of(classes=range(n_classes), **RUNS[run]).fit(X, y, weights)
     Z = embedding_of(plain_share=2 / 3, marginals=other.embedding_.marginals).fit_transform(X)
-    counts, steps = other.privacy_event_.events
-    epsilon = get_epsilon(steps, other.delta_, adjacency=other.adjacency)  # what is left for the steps
+    *offset, counts, steps = other.privacy_event_.events
+    rest = compose([*offset, steps])  # what is left for all but the counts
+    epsilon = get_epsilon(rest, other.delta_, adjacency=other.adjacency)
     one = model_of(classes=range(n_classes), **RUNS[run], epsilon=epsilon).fit(Z, y, weights)
     assert counts.noise_multiplier > 0.0
     for _ in range(2):
@@ -199,6 +200,7 @@ def test_a_fit_is_that_of_random_trees(run, n_classes):
         other.partial_fit(X, y, sample_weight=weights)
 
 
+@pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
