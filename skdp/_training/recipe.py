@@ -158,8 +158,7 @@ class Recipe:
         mechanism = plan.purchases[OFFSET].mechanism(means.sensitivity, plan.run.plan.noise_multiplier)
 
         def buy(stream: SecretStream) -> list[float]:
-            total = self.sum_terms(means, plan, rows, targets)
-            return mechanism.release(total, stream).tolist()
+            return mechanism.release(self.sum_terms(means, plan, rows, targets), stream).tolist()
 
         self.move(means.offset(np.array(plan.bought(OFFSET, buy)), mechanism.standard_deviation))
 
