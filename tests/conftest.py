@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from ledger_files import THREE
 
 from skdp import PrivacyAccountant
+from skdp._training.recipe import Recipe
 
 # The same examples in every run, however long one of them takes.
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,6 +46,12 @@ def rows():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (60, 2))
     return X, (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def steps_alone(monkeypatch):
+    """Models as their last step leaves them: what is bought after it is paid for, and corrects nothing."""
+    monkeypatch.setattr(Recipe, "correct", lambda *given: None)
 
 
 @pytest.fixture

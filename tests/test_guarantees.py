@@ -35,12 +35,12 @@ from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Clip
 from skdp._training.models.one_hot import OneHotModel
 from skdp._training.models.wide_linear import WideLinearModel
+from skdp._training.offset import ClassMeans, CountMean, SumOfTerms, TargetMean
 from skdp._training.plan import DPSGDPlan
 from skdp._training.streamed.memory_map import MappedModel
 from skdp._training.streamed.streamed_model import StreamedModel
 from skdp.base import PrivateEstimator
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
-from skdp.ensemble.offset import sum_errors
 from skdp.ensemble.people import count_people
 from skdp.ensemble.target_units import sum_targets
 from skdp.image import PatchTransformer, ScatteringTransformer
@@ -150,6 +150,17 @@ SENTENCES = {
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/test_guarantees_noise.py::test_sums_are_divided_by_the_public_number_of_rows",
             "tests/test_guarantees_noise.py::test_spread_of_the_release_on_null_records_is_that_of_the_price",
+        ],
+        "`intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of "
+        "what these lack, which are released once, with noise, after the last step.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
@@ -788,6 +799,17 @@ SENTENCES = {
             "tests/ensemble/test_random_trees.py::test_one_step_is_the_clipped_mean_gradient",
             "tests/ensemble/test_random_trees.py::test_spread_of_a_fit_to_null_records_is_that_of_the_price",
         ],
+        "`intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of "
+        "what these lack, which are released once, with noise, after the last step.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
+        ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
             "tests/test_guarantees_charges.py::test_the_charge_stands_before_training_sees_the_rows",
@@ -862,8 +884,8 @@ SENTENCES = {
         ],
         "`intercept_` is that of the last step and the mean error of its model, a function of the sums of weights and "
         "of weighted errors, which are released once, with noise, after the last step.": [
-            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
-            "tests/ensemble/test_random_trees.py::test_an_offset_is_the_mean_error_unless_noise_may_have_made_it",
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_the_mean_error_is_added_unless_noise_may_have_made_it",
             "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
         ],
         "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
@@ -896,6 +918,17 @@ SENTENCES = {
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/neural_network/test_classifier.py::test_one_step_is_the_clipped_mean_gradient",
             "tests/neural_network/test_classifier.py::test_spread_of_a_step_on_null_records",
+        ],
+        "`intercepts_` are those of the last step, moved by a function of sums over the rows, of probabilities and of "
+        "what these lack, which are released once, with noise, after the last step.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
@@ -938,6 +971,17 @@ SENTENCES = {
         "Sum and noise are divided by a public constant, the expected number of rows of a step.": [
             "tests/neural_network/test_regressor.py::test_one_step_is_the_clipped_mean_gradient",
             "tests/neural_network/test_regressor.py::test_spread_of_a_step_on_null_records",
+        ],
+        "`intercepts_` are those of the last step, moved by a function of the sums of errors and of weights, or of "
+        "predicted counts, which are released once, with noise, after the last step.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_the_mean_of_a_network_is_that_of_its_targets",
+            "tests/test_guarantees_neighbours.py::test_muting_a_row_moves_releases_by_the_clip_and_nothing_else",
+        ],
+        "They have 2 % of mu**2 of a fit to all rows, and are part of `privacy_event_`.": [
+            "tests/_training/test_offset.py::test_means_are_bought_where_an_intercept_and_the_loss_fit_them",
+            "tests/_training/test_offset.py::test_sums_are_of_the_published_model_and_priced",
+            "tests/test_guarantees_charges.py::test_epsilon_is_the_price_of_the_published_event",
         ],
         "`accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the "
         "steps done.": [
@@ -1386,17 +1430,34 @@ SENTENCES = {
             "tests/ensemble/test_random_trees.py::test_units_follow_from_the_noisy_sums",
         ],
     },
-    sum_errors: {
-        "The predictions are those of a model that is released.": [
+    SumOfTerms: {
+        "A row of weight w in [0, 1] adds w times its terms, a vector of norm ``means.sensitivity`` at most that "
+        "depends on no other row; a row of weight 0, the null record, adds nothing.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_sums_are_of_weighted_rows_however_they_come_in_blocks",
+        ],
+    },
+    ClassMeans: {
+        "A row of class y and probabilities p adds e - p, where e is 1 at y and 0 elsewhere, the matrix D = diag(p) - "
+        "p p^T, and p / 2: a vector of norm 3/2 at most.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_a_row_of_the_surest_error_has_the_norm_of_the_sensitivity",
+        ],
+        "Several labels a row add one such vector each.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
+            "tests/_training/test_offset.py::test_a_row_of_the_surest_error_has_the_norm_of_the_sensitivity",
+        ],
+    },
+    TargetMean: {
+        "A row of the error e, cut to [-1, 1] in units of `largest`, adds (1, e), whose norm is at most sqrt(2).": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
             "tests/ensemble/test_random_trees.py::test_errors_are_those_of_the_published_model",
         ],
-        "A row of weight w in [0, 1] and error e, cut to [-1, 1] in units of `LARGEST_ERROR`, adds (w, w e), whose "
-        "norm is at most sqrt(2); a row of weight 0, the null record, adds nothing.": [
-            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
-            "tests/ensemble/test_random_trees.py::test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most",
-        ],
-        "The sums are one Gaussian release.": [
-            "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
+    },
+    CountMean: {
+        "A row of the target y and the prediction m, both in [0, 1] in units of `largest`, adds (m, y - m), whose norm "
+        "is at most sqrt(2): its square is convex in y and in m, and at most 2 where both are 0 or 1.": [
+            "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",
         ],
     },
     GroupedModel: {

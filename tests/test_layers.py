@@ -67,7 +67,17 @@ FLOORS = {
         ("gram", "spans"),
     ),
     "_training": (
-        ("averaging", "checkpoint", "models", "noise_kept", "noise_stages", "optimizers", "progress", "run_lock"),
+        (
+            "averaging",
+            "checkpoint",
+            "models",
+            "noise_kept",
+            "noise_stages",
+            "offset",
+            "optimizers",
+            "progress",
+            "run_lock",
+        ),
         ("dask", "plan", "streamed"),
         ("defaults", "loop", "run"),
         ("recipe", "run_fit", "task"),
@@ -138,7 +148,7 @@ FLOORS = {
     "datasets": (("_archives", "_pickles", "_tables"), ("census", "cifar", "mnist")),
     "ensemble": (
         ("growth", "people", "target_units"),
-        ("offset", "trees"),
+        ("trees",),
         ("importances",),
         ("embedding",),
         ("leaf_model",),

@@ -36,6 +36,7 @@ from skdp import (
     allocate_budget,
     check_pipeline,
 )
+from skdp._training.offset import OFFSET_SHARE
 from skdp.accounting import compose, flatten, get_epsilon
 from skdp.base import PrivateEstimator
 from skdp.pipeline import PrivatePipeline
@@ -78,7 +79,7 @@ def test_shares_are_parts_of_mu_squared():
     """Plain Gaussians: mu**2 = count / sigma**2 for each step, in the ratio of the shares."""
     fitted = allocate_budget(pipeline(), 1.0, 1e-6, {"pca": 0.2}).fit(X, Y)
     of_pca = 1.0 / fitted["pca"].noise_multiplier_ ** 2
-    of_model = fitted["model"].n_steps_ / fitted["model"].noise_multiplier_ ** 2
+    of_model = fitted["model"].n_steps_ / fitted["model"].noise_multiplier_ ** 2 / (1.0 - OFFSET_SHARE)
     assert of_pca / (of_pca + of_model) == pytest.approx(0.2, abs=2e-3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -61,9 +62,15 @@ class GradientEstimator(PrivateEstimator):
     def _take_over(self) -> None:
         """Take over from earlier runs, on a copy made for a warm start, what the rows do not say anew."""
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        """Scores of the outputs, of shape (n_samples, n_outputs)."""
+    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+        """Return what computes the scores of checked rows, of shape (n_samples, n_outputs). It can be pickled.
+
+        It is a function of fitted parameters alone, and holds no estimator.
+        """
         raise NotImplementedError
+
+    def _scores(self, X: Any) -> NDArray[np.floating]:
+        return self._scorer()(X)
 
     # --- a fit ---
 
@@ -175,12 +182,12 @@ class GradientEstimator(PrivateEstimator):
         theta, n_done = recipe.train(plan, rows, targets)
         recipe.publish(theta, plan, n_done)
         self._task().publish(targets.outputs)
-        if n_done == run.plan.n_steps:
-            recipe.correct(plan, rows, targets)
         self.noise_multiplier_ = run.plan.noise_multiplier
         self.sampling_rate_ = run.plan.sampling.rate
         self.max_grad_norm_ = run.plan.max_grad_norm
         self.data_norm_ = run.radius
+        if n_done == run.plan.n_steps:
+            recipe.correct(plan, rows, targets)
         self._fitted_before, self._fitted_n_public = plan.before, plan.n_public
         self._fitted_noise_falls = bool(run.plan.stages)
         self.n_steps_ = n_done + steps

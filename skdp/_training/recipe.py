@@ -20,14 +20,15 @@ from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
 from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.units import UnitLayout, in_order
 from skdp._training.noise_stages import Stage, falling_noise
+from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
 from skdp._training.plan import event_of_steps
-from skdp._training.run import Plan, Run, Targets
-from skdp._typing import Vector
+from skdp._training.run import OFFSET, Plan, Run, Targets
+from skdp._typing import Doubles, Vector
 from skdp.accounting import DpEvent
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import event_with
+from skdp.preprocessing.histograms.purchase import SideRelease, event_with
 from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 
 
@@ -159,7 +160,28 @@ class Recipe:
         return rows, targets._replace(weights=shares * targets.weights, to_bound=None)
 
     def correct(self, plan: Plan, rows: Any, targets: Targets) -> None:
-        """Buy what is bought after the last step, and correct the model by it (`OFFSET`)."""
+        """Buy the mean of the predictions after the last step, and move it to that of the targets (`OFFSET`)."""
+        if OFFSET not in plan.purchases:
+            return
+        means = self.task.means(plan.outputs)
+        mechanism = plan.purchases[OFFSET].mechanism(means.sensitivity, plan.run.plan.noise_multiplier)
+
+        def buy(stream: SecretStream) -> list[float]:
+            return mechanism.release(self.sum_terms(means, plan, rows, targets), stream).tolist()
+
+        self.move(means.offset(np.array(plan.bought(OFFSET, buy)), mechanism.standard_deviation))
+
+    def sum_terms(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+        """Return the sums over all rows that `correct` releases; rows that are not in memory are read once more."""
+        new_sum = partial(SumOfTerms, means, self.model._scorer())
+        if isinstance(rows, RowSource):
+            return rows.add_up(new_sum, self.task.reader(plan.outputs)).total
+        (total := new_sum()).add(rows, targets.values, targets.weights)
+        return total.total
+
+    def move(self, offset: Doubles) -> None:
+        """Add the offsets of the scores of the outputs to the published model."""
+        raise NotImplementedError
 
     def describe_rows(self) -> dict[str, Any]:
         """Return the public facts about the rows that a checkpoint records."""
@@ -188,10 +210,14 @@ class Recipe:
         """Return the purchases beside the steps, by name (`Plan`); they follow from public quantities.
 
         Each has the method ``event_at(noise_multiplier)``. The first one is a bound on weights, if that is bought.
+        A model without an intercept has nothing to correct.
         """
-        if not is_bought(self.model.weight_bound):
-            return {}
-        return {_WEIGHT_BOUND: WeightPurchase.beside_steps(self.model.adjacency, sampling.rate, n_steps)}
+        bought: dict[str, Any] = {}
+        if is_bought(self.model.weight_bound):
+            bought[_WEIGHT_BOUND] = WeightPurchase.beside_steps(self.model.adjacency, sampling.rate, n_steps)
+        if getattr(self.model, "fit_intercept", True) and self.task.fits_means:
+            bought[OFFSET] = SideRelease.beside_steps(OFFSET_SHARE, sampling.rate, n_steps)
+        return bought
 
     def _check_radius(self, n_features: int) -> float:
         """Return the norm to which rows are clipped."""

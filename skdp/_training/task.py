@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from skdp._training.offset import Means
 from skdp._training.run import Targets
 
 
@@ -20,6 +21,7 @@ class Task:
     """
 
     parameter = ""  # of the model, that names the outputs
+    fits_means = True  # whether the loss is least where the mean of the predictions is that of the targets
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -48,6 +50,10 @@ class Task:
 
     def loss_of(self, outputs: Any) -> tuple[str, float]:
         """Return the name of the loss of the outputs, and its limit, if it has one (`skdp._kernels.losses`)."""
+        raise NotImplementedError
+
+    def means(self, outputs: Any) -> Means:
+        """Return what is bought of the means of targets and predictions, if `fits_means`."""
         raise NotImplementedError
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:

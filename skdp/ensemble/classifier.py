@@ -204,6 +204,9 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
       `random_state` is None.
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of what
+      these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
+      and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (cells that cannot be read, unknown labels, negative weights) is refused before any charge.

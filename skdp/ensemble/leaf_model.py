@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -212,9 +214,9 @@ class RandomTreesModel(GradientEstimator):
 
     # --- predictions ---
 
-    def _scores(self, X: OneHotRows) -> Doubles:
+    def _scorer(self) -> Callable[[OneHotRows], Doubles]:
         """See `GradientEstimator`."""
-        return one_hot_scores(X, self.coef_) + self.intercept_
+        return partial(one_hot_scores, coef=self.coef_, intercept=self.intercept_)
 
     @property
     def feature_importances_(self) -> Doubles:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import absolute_path
 from skdp._checks.targets import TargetBounds, TargetScale
 from skdp._checks.weights import weight_of_each
 from skdp._training.models.one_hot import OneHotRows
+from skdp._training.offset import TargetMean
 from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
-from skdp._training.run import OFFSET, Plan, Run, Targets
+from skdp._training.run import Plan, Run, Targets
 from skdp._training.run_fit import fit_run
 from skdp.ensemble.leaf_model import RandomTreesModel, TreesRecipe
-from skdp.ensemble.offset import ERRORS_SENSITIVITY, OFFSET_SHARE, offset_of, sum_errors
 from skdp.ensemble.target_units import (
     SUMS_SENSITIVITY,
     UNITS_SHARE,
@@ -383,6 +382,11 @@ class TargetsInUnits(BoundedRegression):
         """See `BoundedRegression`: the public scale, on which units are bought."""
         return TargetScale.of(bounds, bool(self.model.fit_intercept))
 
+    def means(self, outputs: Any) -> TargetMean:
+        """See `Task`: the mean of targets in their units."""
+        center, unit = self.model._fitted_units
+        return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, _LARGEST_ERROR)
+
     def publish(self, outputs: Any) -> None:
         """See `Task`."""
         super().publish(outputs)
@@ -394,7 +398,7 @@ class TargetsInUnits(BoundedRegression):
 
 
 class TreesOfTargets(TreesRecipe):
-    """Trees of targets: the first run buys their units, and every run the mean error of its model."""
+    """Trees of targets, whose units the first run buys."""
 
     def check_present(self, run: Run, outputs: Any) -> None:
         """See `Recipe`."""
@@ -410,8 +414,6 @@ class TreesOfTargets(TreesRecipe):
         bought = super().purchases(sampling, n_steps)
         if self.anew:
             bought[_TARGETS] = SideRelease.beside_steps(UNITS_SHARE, sampling.rate, n_steps)
-        if self.model.fit_intercept:
-            bought[OFFSET] = SideRelease.beside_steps(OFFSET_SHARE, sampling.rate, n_steps)
         return bought
 
     def buy(self, plan: Plan, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
@@ -428,23 +430,13 @@ class TreesOfTargets(TreesRecipe):
         sums = plan.bought(_TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream))
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
 
-    def correct(self, plan: Plan, rows: OneHotRows, targets: Targets) -> None:
-        """See `Recipe`: the mean error of the model is added to its intercept."""
-        if OFFSET not in plan.purchases:
-            return
-        mechanism = plan.purchases[OFFSET].mechanism(ERRORS_SENSITIVITY, plan.run.plan.noise_multiplier)
-        center, unit = self.model._fitted_units
-        predicted = np.clip(self.model._scores(rows)[:, 0], (-1.0 - center) / unit, (1.0 - center) / unit)
-        errors, weights = targets.values - predicted, weight_of_each(targets.weights, len(targets.values))
-        sums = plan.bought(OFFSET, lambda stream: sum_errors(errors, weights, mechanism, stream))
-        self.model.intercept_ = self.model.intercept_ + offset_of(sums, mechanism)
-
     def _digest_of_bought(self) -> str:
         """See `TreesRecipe`: the units of targets are bought too."""
         return f"{super()._digest_of_bought()}, {self.model._fitted_units!r}"
 
 
 _TARGETS = "targets"
+_LARGEST_ERROR = 2.25  # in units of targets: five standard deviations of targets
 
 
 __all__ = ["DPRandomTreesRegressor"]

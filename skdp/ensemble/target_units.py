@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._training.offset import ENOUGH
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 
@@ -19,9 +20,6 @@ UNIT_SPREAD = 0.45
 
 SUMS_SENSITIVITY = math.sqrt(3.0)
 """Norm of what one row adds to the sums."""
-
-ENOUGH = 8.0
-"""Standard deviations of the noise that the number of rows exceeds, if a mean of them is to be used at all."""
 
 _LEAST = 1e-3
 
@@ -78,4 +76,4 @@ def units_of_targets(sums: list[float], mechanism: GaussianMechanism, *, fit_int
     return TargetUnits(center, max(math.sqrt(min(variance + error, 1.0)), _LEAST) / UNIT_SPREAD)
 
 
-__all__ = ["ENOUGH", "SUMS_SENSITIVITY", "UNITS_SHARE", "UNIT_SPREAD", "TargetUnits", "sum_targets", "units_of_targets"]
+__all__ = ["SUMS_SENSITIVITY", "UNITS_SHARE", "UNIT_SPREAD", "TargetUnits", "sum_targets", "units_of_targets"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -182,6 +184,9 @@ class DPLogisticRegression(GradientClassifier):
     - Rows of `skdp.ensemble.PublicTreesEmbedding` are compared with the public form that came along, one by one: a row
       of another form is a null row.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `intercept_` is that of the last step, moved by a function of sums over the rows, of probabilities and of what
+      these lack, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all rows,
+      and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (NaN, infinity, unknown labels, negative weights) is refused before any charge, or after it
@@ -337,8 +342,9 @@ class DPLogisticRegression(GradientClassifier):
 
     # --- predictions ---
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        return clipped_scores(X, self.data_norm_, self.coef_) + self.intercept_
+    def _scorer(self) -> Callable[[Any], NDArray[np.float64]]:
+        """See `GradientEstimator`."""
+        return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_, intercept=self.intercept_)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict confidence scores for samples.

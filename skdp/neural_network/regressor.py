@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -202,6 +204,9 @@ class DPMLPRegressor(GradientRegressor):
     - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the rounding of
       the sum included.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
+    - `intercepts_` are those of the last step, moved by a function of the sums of errors and of weights, or of
+      predicted counts, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all
+      rows, and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
       done.
     - Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge, or after it
@@ -364,8 +369,12 @@ class DPMLPRegressor(GradientRegressor):
         """See `GradientEstimator`."""
         return NetworkOfTargets(self, anew=anew)
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
-        return network_scores(X, self.data_norm_, self.coefs_, self.intercepts_, self.activation)
+    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+        """See `GradientEstimator`."""
+        return partial(
+            network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
+            activation=self.activation,
+        )  # fmt: skip
 
 
 class NetworkOfTargets(NetworkRecipe):

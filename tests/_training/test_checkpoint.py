@@ -114,7 +114,7 @@ def test_one_release_a_step(tmp_path, monkeypatch):
     model = stopped(make("sampled", path, random_state=None), 17, KeyboardInterrupt(), monkeypatch)
     assert (len(ran), model.n_steps_) == (17, 17)
     resumed = make("sampled", path, random_state=None).fit(X, Y)
-    assert (len(ran), resumed.n_steps_) == (40, 40)
+    assert (len(ran), resumed.n_steps_) == (40 + 1, 40)  # the last one is the offset
 
 
 def test_without_a_seed_the_noise_is_fresh(tmp_path, monkeypatch):
@@ -272,7 +272,7 @@ def test_a_file_that_was_not_moved_to_its_name_is_where_the_run_resumes(tmp_path
         skdp.mechanisms.GaussianMechanism, "release", lambda *arguments: ran.append(1) or release(*arguments)
     )
     model = make("sampled", path, random_state=None).fit(X, Y)
-    assert (len(ran), model.n_steps_) == (40 - done_later, 40)
+    assert (len(ran), model.n_steps_) == (40 - done_later + 1, 40)
     assert [each.name for each in tmp_path.iterdir()] == ["other.npz.4244.part"]
 
 
@@ -404,7 +404,7 @@ def test_a_full_disk_within_a_run_leaves_the_charge_and_the_last_file(error, tmp
     actions.clear()
     counted.clear()
     model.fit(X, Y)
-    assert (len(counted), model.n_steps_, len(accountant.history)) == (40 - n_kept, 40, 1)
+    assert (len(counted), model.n_steps_, len(accountant.history)) == (40 - n_kept + 1, 40, 1)
     np.testing.assert_array_equal(model.coef_, whole.coef_)
 
 

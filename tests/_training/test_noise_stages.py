@@ -134,7 +134,9 @@ def test_fits_draw_the_noise_that_their_event_lists(name, drawn):
     model = models()[name].fit(X, y)
     listed = [(each.event.noise_multiplier, each.count) for each in parts(model.privacy_event_)]
     expected = [noise for noise, count in listed for _ in range(count)]
-    assert [deviation / sensitivity for deviation, sensitivity in drawn] == pytest.approx(expected, rel=1e-14)
+    *found, offset = (deviation / sensitivity for deviation, sensitivity in drawn)  # listed first, and drawn last
+    expected.remove(min(expected, key=lambda noise: abs(noise - offset)))
+    assert found == pytest.approx(expected, rel=1e-14)
     assert len(set(expected)) > 4
     assert 0.999 < model.epsilon_ <= 1.0
 
@@ -143,10 +145,9 @@ def test_fits_draw_the_noise_that_their_event_lists(name, drawn):
 def test_noise_is_constant_where_it_is_given_or_rows_are_sampled_or_nothing_is_averaged():
     for parameters in ({"epsilon": None, "noise_multiplier": 50.0}, {"sampling_rate": 0.5}, {"average": False}):
         event = DPLogisticRegression(**NAMED, **parameters).fit(X, y).privacy_event_
-        assert isinstance(event, SelfComposedDpEvent)
-        assert len(set(flatten(event))) == 1
+        assert len(set(flatten(event))) == 2  # of all steps, and of the offset
     event = DPMLPClassifier((3,), solver="adam", **NAMED).fit(X, y).privacy_event_  # which subtracts its variance
-    assert isinstance(event, SelfComposedDpEvent)
+    assert len(set(flatten(event))) == 2
 
 
 @pytest.mark.filterwarnings("ignore")

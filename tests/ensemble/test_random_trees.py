@@ -29,11 +29,11 @@ from skdp import (
     config_context,
 )
 from skdp._training.models.one_hot import OneHotModel
+from skdp._training.offset import SumOfTerms, TargetMean
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
-from skdp.ensemble.offset import ERRORS_SENSITIVITY, LARGEST_ERROR, offset_of, sum_errors
 from skdp.ensemble.people import count_people
-from skdp.ensemble.target_units import SUMS_SENSITIVITY, sum_targets, units_of_targets
+from skdp.ensemble.target_units import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -721,7 +721,7 @@ def regressor_of(**own):
 @pytest.mark.parametrize("rate", [1.0, 0.1])
 def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
     own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
-    for model, shares in ((model_of(**own), [0.03]), (regressor_of(sampling_rate=rate), [0.03, 0.02, 0.02])):
+    for model, shares in ((model_of(**own), [0.02, 0.03]), (regressor_of(sampling_rate=rate), [0.02, 0.03, 0.02])):
         for release, share in zip(model._recipe(1).purchases(sampling_at(rate), 50).values(), shares, strict=True):
             bought = release.event_at(3.0).noise_multiplier
             assert bought == release.mechanism(7.0, 3.0).event.noise_multiplier
@@ -775,11 +775,10 @@ def test_counts_and_sums_are_one_gaussian_release():
     cells = np.zeros(33 + blocks[1].width)
     cells[[0, 5, 32, 33, 34]] = [1.0, 0.25, 0.5, 1.25, 0.5]
     codes = [np.array([0.5, 5.5, 9.5, np.nan]), np.array([0, 0, 1, 1], np.int32)]
-    targets, errors = np.array([1.0, -0.5, 1.0, -7.0]), LARGEST_ERROR * np.array([0.5, 1e300, -np.inf, -0.25])
+    targets = np.array([1.0, -0.5, 1.0, -7.0])
     released = [
         (cells, lambda stream: count_people(blocks, codes, weights, mechanism, stream)),
         (np.array([1.75, 0.375, 1.5625]), lambda stream: sum_targets(targets, weights, mechanism, stream)),
-        (np.array([1.75, 0.625]), lambda stream: sum_errors(errors, weights, mechanism, stream)),
     ]
     for exact, release in released:
         expected = mechanism.release(exact, SecretStream.from_random_state(0)).tolist()
@@ -877,29 +876,6 @@ def test_skewed_targets_keep_their_mean():
 # --- what is bought after the last step ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
-def test_a_row_moves_the_sums_of_errors_by_their_sensitivity_at_most(adjacency):
-    rng, moved = np.random.default_rng(0), 0.0
-    mechanism = GaussianMechanism(3.0, ERRORS_SENSITIVITY)
-    sensitivity = ERRORS_SENSITIVITY * (2.0 if adjacency == "replace_one" else 1.0)
-    for one, other, weight in itertools.product(
-        (-np.inf, np.nan, -1e300, -0.4, 0.0, 2.25), (-2.4, 0.3, np.nan, 9.0), (1.0, 0.2)
-    ):
-        errors, weights = rng.uniform(-3, 3, 20), rng.uniform(0, 1, 20)
-        errors[3], weights[3] = one, weight
-        again, kept = errors.copy(), weights.copy()
-        again[3], kept[3] = other, weight if adjacency == "replace_one" else 0.0  # whatever a null record holds
-        streams = [SecretStream.from_random_state(0) for _ in range(2)]
-        sums = [
-            np.array(sum_errors(*each, mechanism, stream))
-            for each, stream in zip(((errors, weights), (again, kept)), streams, strict=True)
-        ]
-        move = np.linalg.norm(sums[0] - sums[1])  # of the same noise
-        moved = max(moved, move)
-        assert move <= sensitivity * (1 + 1e-9)
-    assert moved > 0.7 * sensitivity
-
-
 def test_errors_are_those_of_the_published_model():
     """Without what they bought: the intercept is that of the model before plus a function of the noisy sums."""
     X, y = numbers(400)
@@ -908,9 +884,11 @@ def test_errors_are_those_of_the_published_model():
         model.fit(X, y)
     bought = seen[-1]
     sigma = model.noise_multiplier_
-    mechanism = model._recipe(1).purchases(sampling_at(1.0), 20)["offset"].mechanism(ERRORS_SENSITIVITY, sigma)
-    model.intercept_ = model.intercept_ - offset_of(bought.noisy.tolist(), mechanism)
-    errors = (y - model.predict(X)) / model.target_scale_ / LARGEST_ERROR
+    mechanism = model._recipe(1).purchases(sampling_at(1.0), 20)["offset"].mechanism(math.sqrt(2.0), sigma)
+    means = model._task().means(model._task().named())
+    model.intercept_ = model.intercept_ - means.offset(bought.noisy, mechanism.standard_deviation)
+    errors = (y - model.predict(X)) / model.target_scale_ / means.largest
+    assert means.largest == 5.0 * UNIT_SPREAD
     np.testing.assert_allclose(bought.exact, [400.0, np.clip(errors, -1.0, 1.0).sum()], rtol=0, atol=1e-9)
     assert abs(bought.exact[1]) > 1.0
 
@@ -930,19 +908,6 @@ def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
     assert not np.isfinite(model.coef_).all()
     assert np.isfinite(found[-1]).all()
     assert np.abs(found[-1][1]) <= found[-1][0] <= len(X)
-
-
-def test_an_offset_is_the_mean_error_unless_noise_may_have_made_it():
-    mechanism = GaussianMechanism(10.0, ERRORS_SENSITIVITY)
-    deviation = mechanism.standard_deviation
-    assert offset_of([1e9, 1e8], mechanism) == pytest.approx(0.1 * LARGEST_ERROR)
-    assert offset_of([1e9, -1e8], mechanism) == pytest.approx(-0.1 * LARGEST_ERROR)
-    assert offset_of([1e9, 1.9 * deviation], mechanism) == 0.0
-    assert offset_of([1e9, 0.0], mechanism) == 0.0
-    assert 0.0 < offset_of([1e9, 2.1 * deviation], mechanism) < 0.2 * LARGEST_ERROR * deviation / 1e9 * 2.1
-    assert offset_of([7.0 * deviation, 6.0 * deviation], mechanism) == 0.0  # too few rows
-    assert offset_of([-1e9, 1e8], mechanism) == 0.0
-    assert offset_of([9.0 * deviation, 1e9], mechanism) == pytest.approx(LARGEST_ERROR)
 
 
 @pytest.mark.parametrize("bound", [10.0, "private"])
@@ -974,7 +939,7 @@ def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeyp
     own = {"epsilon": 4.0, "max_iter": 20, "accountant": PrivacyAccountant(), "checkpoint": tmp_path / "run"}
     model, found = regressor_of(**own), []
 
-    def stopped(sums, mechanism):
+    def stopped(means, sums, deviation):
         found.append(list(sums))
         raise KeyboardInterrupt
 
@@ -982,16 +947,18 @@ def test_a_run_that_ends_beside_its_offset_buys_it_once(after, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"skdp.ensemble.regressor.{'offset_of' if after else 'sum_errors'}", stopped if after else never)
+        patch.setattr(*((TargetMean, "offset", stopped) if after else (SumOfTerms, "add", never)))
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     assert not hasattr(model, "coef_")
 
-    def noted(sums, mechanism):
-        found.append(list(sums))
-        return offset_of(sums, mechanism)
+    offset = TargetMean.offset
 
-    monkeypatch.setattr("skdp.ensemble.regressor.offset_of", noted)
+    def noted(means, sums, deviation):
+        found.append(list(sums))
+        return offset(means, sums, deviation)
+
+    monkeypatch.setattr(TargetMean, "offset", noted)
     assert model.fit(X, y).n_steps_ == 20
     assert len(own["accountant"].history) == 1
     assert len(found) == 1 + after

@@ -20,7 +20,8 @@ from sklearn.preprocessing import FunctionTransformer
 from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
-from skdp.accounting import get_epsilon
+from skdp._training.offset import ClassMeans
+from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 
@@ -182,8 +183,9 @@ def test_a_fit_is_that_of_random_trees(run, n_classes):
     weights = np.where(np.arange(300) % 3, 1.0, 0.25)
     other = trees_of(classes=range(n_classes), **RUNS[run]).fit(X, y, weights)
     Z = embedding_of(plain_share=2 / 3, marginals=other.embedding_.marginals).fit_transform(X)
-    counts, steps = other.privacy_event_.events
-    epsilon = get_epsilon(steps, other.delta_, adjacency=other.adjacency)  # what is left for the steps
+    *offset, counts, steps = other.privacy_event_.events
+    rest = compose([*offset, steps])  # what is left for all but the counts
+    epsilon = get_epsilon(rest, other.delta_, adjacency=other.adjacency)
     one = model_of(classes=range(n_classes), **RUNS[run], epsilon=epsilon).fit(Z, y, weights)
     assert counts.noise_multiplier > 0.0
     for _ in range(2):
@@ -199,6 +201,7 @@ def test_a_fit_is_that_of_random_trees(run, n_classes):
         other.partial_fit(X, y, sample_weight=weights)
 
 
+@pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_one_step_is_the_clipped_mean_gradient(n_classes, fit_intercept):
@@ -348,9 +351,11 @@ def test_a_row_of_another_form_is_a_null_row(inputs, change, own):
     without[7] = 0.0
     one = inputs(model_of(**own), with_row(Z, 7, change), y, np.ones(300))
     other = inputs(model_of(**own), Z, y, without)
-    np.testing.assert_array_equal(one[0], other[0])
+    for released, expected in zip(one[0], other[0], strict=True):
+        np.testing.assert_array_equal(released, expected)
     assert one[1] == other[1]
     np.testing.assert_array_equal(one[2].coef_, other[2].coef_)
+    np.testing.assert_array_equal(one[2].intercept_, other[2].intercept_)
     assert vars(one[2]).keys() == vars(other[2]).keys()
 
 
@@ -375,9 +380,10 @@ def test_one_row_moves_releases_by_the_clip(inputs, change, own):
 
     one = inputs(model_of(**own), Z, y)
     other = inputs(model_of(**own), with_row(Z, 7, change), y)
-    bound = one[2].max_grad_norm_ * (1.0 if change in BROKEN else 2.0)
-    moves = [np.linalg.norm(a - b) for a, b in zip(one[0], other[0], strict=True)]
-    assert 0.0 < max(moves) <= bound * (1 + 1e-9)
+    bound = 1.0 if change in BROKEN else 2.0
+    *moves, offset = (np.linalg.norm(a - b) for a, b in zip(one[0], other[0], strict=True))
+    assert 0.0 < max(moves) <= bound * one[2].max_grad_norm_ * (1 + 1e-9)
+    assert 0.0 < offset <= bound * ClassMeans(len(one[2].coef_)).sensitivity
     assert one[1] == other[1]
     np.testing.assert_array_equal(one[2].coef_, other[2].coef_)  # a function of the releases, which are the same here
 

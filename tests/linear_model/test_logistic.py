@@ -18,8 +18,10 @@ from skdp import (
     DPLogisticRegression,
     PrivacyAccountant,
 )
-from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon, to_dp_accounting
+from skdp._training.offset import OFFSET_SHARE
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, flatten, get_epsilon, to_dp_accounting
 from skdp.mechanisms import GaussianMechanism
+from skdp.preprocessing.histograms.purchase import noise_ratio
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -59,6 +61,7 @@ def test_several_classes_are_learnt(draw, parameters):
     assert model.score(X[test], y[test]) > peer.score(X[test], y[test]) - 0.02  # 0.02: three sd of 4,000 coin flips
 
 
+@pytest.mark.usefixtures("steps_alone")
 def test_one_step_is_the_clipped_mean_gradient(table):
     """One step from zero by hand: coef = -eta (1 - momentum) unit * sum of clipped gradients / n, up to the noise."""
     X, y = table
@@ -250,7 +253,8 @@ def test_accounting_by_renyi(table):
 def test_noise_multiplier_in_place_of_epsilon(table):
     model = binary(epsilon=None, noise_multiplier=30.0, max_iter=50).fit(*table)
     assert model.noise_multiplier_ == 30.0
-    assert model.privacy_event_ == SelfComposedDpEvent(GaussianDpEvent(30.0), 50)
+    offset = GaussianDpEvent(30.0 * noise_ratio(OFFSET_SHARE, n_steps=50))
+    assert model.privacy_event_ == compose([offset, SelfComposedDpEvent(GaussianDpEvent(30.0), 50)])
     assert model.epsilon_ == get_epsilon(model.privacy_event_, 1e-5)
 
 
@@ -337,12 +341,13 @@ def test_long_rows_are_learnt_from_as_rows_scaled_to_the_bound(table, to_X, dtyp
 
 
 def test_the_mechanism_of_the_plan_is_the_one_that_adds_noise(table, monkeypatch):
-    """Property 11: releases that ran, steps of the event and `n_steps_` are one number; empty lots count."""
+    """Property 11: releases that ran are those of the event, and one more than `n_steps_`; empty lots count."""
     releases = []
     original = GaussianMechanism.release
     monkeypatch.setattr(
         GaussianMechanism, "release", lambda self, value, stream: releases.append(self) or original(self, value, stream)
     )
     model = binary(sampling_rate=0.001, max_iter=1).fit(*table)  # 0.4 rows a step: most lots are empty
-    assert len(releases) == model.n_steps_ == model.privacy_event_.count == 1000
-    assert set(releases) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
+    assert len(releases) == model.n_steps_ + 1 == sum(flatten(model.privacy_event_).values()) == 1001
+    assert set(releases[:-1]) == {GaussianMechanism(model.noise_multiplier_, model.max_grad_norm_)}
+    assert flatten(model.privacy_event_)[releases[-1].event] == 1

@@ -102,6 +102,7 @@ def test_the_defaults_at_epsilon_one_beat_a_plane(adjacency):
     assert model.score(X[15_000:], y[15_000:]) > 0.8 > LinearRegression().fit(X, y).score(X, y)
 
 
+@pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("hidden", [(), (4, 3)])
 def test_one_step_is_the_clipped_mean_gradient(hidden, loss):
@@ -245,6 +246,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(case):
 # --- noise and budget -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_spread_of_a_step_on_null_records(loss, monkeypatch):
     """The chi-square bounds of 1,500 normals leave out 1e-6: with nothing to learn, all that moves is noise."""

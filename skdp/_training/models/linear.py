@@ -298,14 +298,15 @@ def row_scales(X: Any, radius: float, unit: float) -> NDArray[np.floating]:
     return facts[kernel.SCALE].copy()
 
 
-def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute X @ coef.T with rows clipped to norm `radius`, by blocks of rows, without a copy of X.
+def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64], intercept: Any = 0.0) -> NDArray[np.float64]:
+    """Compute X @ coef.T + intercept with rows clipped to norm `radius`, by blocks of rows, without a copy of X.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d), float32 or float64, C order
     radius : float
     coef : ndarray of shape (n_outputs, d)
+    intercept : ndarray of shape (n_outputs,), or 0.0
 
     Returns
     -------
@@ -320,5 +321,5 @@ def clipped_scores(X: Any, radius: float, coef: NDArray[np.float64]) -> NDArray[
             rows *= scale[block, None]
         else:
             rows.data *= np.repeat(scale[block], np.diff(rows.indptr))
-        scores[block] = rows @ coef.T
+        scores[block] = rows @ coef.T + intercept
     return scores

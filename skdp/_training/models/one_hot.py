@@ -426,7 +426,7 @@ class OneHotModel(Model):
             self._pool.shutdown()
 
 
-def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64], intercept: Any = 0.0) -> NDArray[np.float64]:
     """Scores, of shape (n_samples, n_outputs), of one-hot rows; `coef` has the shape (n_outputs, n_columns)."""
     blocks, n = rows.blocks, rows.shape[0]
     scores = np.zeros((len(coef), n))
@@ -434,7 +434,7 @@ def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64]) -> NDArray[np.fl
     for k, each in enumerate(coef):
         kernel.write_tables(each, blocks.level_counts, blocks.first_block, table)
         kernel.add_scores(rows.codes, blocks.first_cell, table, scores[k])
-    return scores.T
+    return scores.T + intercept
 
 
 __all__ = [

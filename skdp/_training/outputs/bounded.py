@@ -23,6 +23,7 @@ from skdp._checks.targets import (
 )
 from skdp._checks.weights import read_weights
 from skdp._training.estimator import GradientEstimator
+from skdp._training.offset import CountMean, Means, TargetMean
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._training.task import Task
@@ -57,6 +58,16 @@ class BoundedRegression(Task):
         if self.model.loss == "poisson":
             return "poisson", outputs.bounds[1] / self.scale_of(outputs.bounds).half
         return self.model.loss, HUBER if self.model.loss == "huber" else math.inf
+
+    @property
+    def fits_means(self) -> bool:  # type: ignore[override]
+        """See `Task`. The Huber loss fits something between mean and median."""
+        return bool(self.model.loss != "huber")
+
+    def means(self, outputs: BoundedOutput) -> Means:
+        """See `Task`."""
+        name, limit = self.loss_of(outputs)
+        return CountMean(limit) if name == "poisson" else TargetMean()
 
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
         """Return the scale on which the model fits targets between `bounds`."""

@@ -18,6 +18,7 @@ from skdp._checks.parameters import show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels, number_of_columns
 from skdp._checks.weights import WeightReader, read_weights
 from skdp._training.estimator import GradientEstimator
+from skdp._training.offset import ClassMeans
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._training.task import Task
@@ -88,6 +89,10 @@ class Classification(Task):
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
         """See `Task`."""
         return ("softmax" if outputs.n_outputs > 1 and not outputs.multilabel else "logistic"), math.inf
+
+    def means(self, outputs: Outputs) -> ClassMeans:
+        """See `Task`."""
+        return ClassMeans(outputs.n_outputs, outputs.multilabel)
 
     def describe(self, outputs: Outputs) -> dict[str, str]:
         """See `Task`."""

@@ -25,7 +25,7 @@ from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run
-from skdp._typing import Vector
+from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.exceptions import warn
 from skdp.mechanisms.sampling import Sampling
@@ -74,6 +74,10 @@ class LinearSteps(Recipe):
     def _resumes(self, plan: Plan) -> bool:
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
         return plan.warm and plan.before == getattr(self.model, "_fitted_before", None)
+
+    def move(self, offset: Doubles) -> None:
+        """See `Recipe`."""
+        self.model.intercept_ = self.model.intercept_ + offset
 
     def warn_of_weak_signal(self, run: Run, n: int, n_features: int, outputs: Any) -> None:
         """See `Recipe`."""

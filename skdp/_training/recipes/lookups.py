@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import count_threads
+from skdp._checks.weights import weight_of_each
 from skdp._kernels.losses import LOSSES
 from skdp._training import defaults as linear_rule
 from skdp._training import defaults as rules
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
+from skdp._training.offset import Means
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipes.linear_recipe import LinearSteps, refuse_another_form
 from skdp._training.run import Plan, Run, Targets
-from skdp._typing import Vector
+from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
@@ -139,6 +141,12 @@ class FormRecipe(LookupRecipe):
         """See `Recipe`. A row of a CSR matrix that does not fit the form is a null row."""
         rows, fits = rows_of_sparse(X, run.shape.form)
         return super().bind(rows, targets, weights * fits, run)
+
+    def sum_terms(self, means: Means, plan: Plan, rows: Any, targets: Targets) -> Doubles:
+        """See `Recipe`. A row that does not fit the form is a null row."""
+        _, fits = rows_of_sparse(rows, self.form)
+        weights = weight_of_each(targets.weights, rows.shape[0]) * fits
+        return super().sum_terms(means, plan, rows, targets._replace(weights=weights))
 
     def publish(self, theta: Vector, plan: Plan, n_done: int) -> None:
         """See `Recipe`."""

@@ -18,7 +18,7 @@ from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosin
 from skdp._training.plan import DPSGDPlan
 from skdp._training.recipe import Recipe
 from skdp._training.run import Plan, Run
-from skdp._typing import Vector
+from skdp._typing import Doubles, Vector
 from skdp.base import Budget
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
@@ -224,6 +224,11 @@ class NetworkRecipe(Recipe):
         self.model.n_outputs_ = plan.outputs.n_outputs
         self.model.out_activation_ = OUT_ACTIVATIONS[run.shape.architecture.loss]
         self.model.learning_rate_init_ = run.learning_rate
+
+    def move(self, offset: Doubles) -> None:
+        """See `Recipe`."""
+        last = self.model.intercepts_[-1]
+        self.model.intercepts_[-1] = (last + offset).astype(last.dtype)
 
 
 def _to_list(value: Any) -> Any:

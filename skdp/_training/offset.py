@@ -1,0 +1,271 @@
+"""The mean of a model's predictions, bought after its last step and moved to that of the targets by the intercepts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.weights import weight_of_each
+from skdp._typing import Doubles
+
+OFFSET_SHARE = 0.02
+"""Part of mu^2 of a fit that the means get. The steps then have 1 % less of mu."""
+
+ENOUGH = 8.0
+"""Standard deviations of the noise that rows, or those of a class, exceed, if a mean of them is to be used at all."""
+
+LARGEST_ERROR = 2.0
+"""Where errors of targets from -1 to 1 are cut: nowhere, as predictions are moved into the bounds."""
+
+_PART = 0.5
+"""Factor of the sums of probabilities, which need to be known less well than what is missing of them."""
+
+_LEAST = 0.05
+"""Least slope of a mean probability, relative to that of a model that gives all rows the same."""
+
+_MOST = 10.0
+"""Largest factor by which a mean is moved."""
+
+_ROWS = 1 << 12
+
+
+class Means:
+    """What rows add to the sums that are bought, and the offsets of the scores that follow from these.
+
+    Subclasses are public values, and can be pickled. Their `sensitivity` is the largest norm of a row of `terms`.
+    """
+
+    sensitivity: float
+    width: int
+
+    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+        """Return what each row adds, of shape (n, width).
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_outputs)
+            Of a model that is released. They may be infinite or NaN, if it diverged.
+        values : ndarray of shape (n, ...)
+            Targets as the loss reads them; private.
+        """
+        raise NotImplementedError
+
+    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+        """Return what is added to the score of each output, from noisy sums and the noise's standard deviation."""
+        raise NotImplementedError
+
+
+class SumOfTerms:
+    """Sums of weighted rows of `Means.terms`, to which blocks of rows are added.
+
+    Parameters
+    ----------
+    means : Means
+    score : callable
+        Computes the scores of rows by the released model.
+    pool : object
+        Not used.
+
+    Notes
+    -----
+    **Guarantees.** A row of weight w in [0, 1] adds w times its terms, a vector of norm ``means.sensitivity`` at most
+    that depends on no other row; a row of weight 0, the null record, adds nothing.
+    """
+
+    def __init__(self, means: Means, score: Callable[[Any], Any], pool: Any = None) -> None:
+        self._means, self._score = means, score
+        self.n_rows, self.total = 0, np.zeros(means.width)
+
+    @silent_arithmetic
+    def add(self, rows: Any, values: Any, weights: Any) -> None:
+        """Add a block of rows; weights are an array of shape (n,) or 1.0."""
+        n = rows.shape[0]
+        scores, weights = np.asarray(self._score(rows), np.float64), weight_of_each(weights, n)
+        for start in range(0, n, _ROWS):
+            block = slice(start, start + _ROWS)
+            self.total += weights[block] @ self._means.terms(scores[block], values[block])
+        self.n_rows += n
+
+    def merge(self, other: SumOfTerms) -> None:
+        """Add a sum over other rows."""
+        self.total += other.total
+        self.n_rows += other.n_rows
+
+
+@dataclass(frozen=True)
+class ClassMeans(Means):
+    """Mean probabilities of classes, moved to the shares of the classes.
+
+    Parameters
+    ----------
+    n_outputs : int
+        One for two classes; else one a class, or one a label.
+    are_labels : bool
+        Whether each output is a label of its own, of two classes.
+
+    Notes
+    -----
+    **Guarantees.** A row of class y and probabilities p adds e - p, where e is 1 at y and 0 elsewhere, the matrix
+    D = diag(p) - p p^T, and p / 2: a vector of norm 3/2 at most. Several labels a row add one such vector each.
+
+    Proof. Let s = |p|^2, which is at most 1. Then |e - p|^2 = 1 - 2 p_y + s <= 1 + s. The squared norm of D is
+    s - 2 sum_k p_k^3 + s^2, and sum_k p_k^3 >= s^2, as the mean of squares under p is no less than the square of the
+    mean; so it is at most s - s^2. Together with s / 4 this is at most 1 + 2.25 s - s^2, which grows up to s = 1, where
+    it is 2.25.
+
+    **The step.** Let m be the mean probabilities, t those that are wanted and D the mean of the matrices, from noisy
+    sums. A model whose mean probability was softmax(log m + R b) at an offset of b would have the slope C R there,
+    C = diag(m) - m m^T. With R = C^-1 D it has the slope that the model has, D, and its mean is t at
+    b = D^-1 C log(t / m). So the error is of second order in b, and none if all rows have the same probabilities. For
+    two classes b is the difference of log-odds, divided by the share of C that the probabilities do not explain.
+    """
+
+    n_outputs: int
+    are_labels: bool = False
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Number of labels a row, and of the classes of each."""
+        of_two = self.n_outputs == 1 or self.are_labels
+        return (self.n_outputs, 2) if of_two else (1, self.n_outputs)
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """See `Means`."""
+        n_labels, k = self._shape
+        return n_labels * k * (k + 2)
+
+    @property
+    def sensitivity(self) -> float:  # type: ignore[override]
+        """See `Means`."""
+        return math.sqrt(self._shape[0] * (2.0 + _PART**2))
+
+    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+        """See `Means`. A row of which a score is no number adds nothing."""
+        n, (n_labels, k) = len(scores), self._shape
+        if k == 2:
+            found = np.stack([expit(-scores), expit(scores)], axis=-1)
+            truth = np.eye(2)[values.reshape(n, n_labels).astype(np.intp)]
+        else:
+            found, truth = softmax(scores, axis=1)[:, None, :], np.eye(k)[values.astype(np.intp)][:, None, :]
+        spread = found[..., :, None] * (np.eye(k) - found[..., None, :])
+        terms = np.concatenate([truth - found, spread.reshape(n, n_labels, k * k), _PART * found], axis=-1)
+        terms[~np.isfinite(found).all(axis=(1, 2))] = 0.0
+        return terms.reshape(n, self.width)
+
+    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+        """See `Means`."""
+        n_labels, k = self._shape
+        moves = [_move(each, k, deviation) for each in sums.reshape(n_labels, -1)]
+        return moves[0] if self.n_outputs > 1 and not self.are_labels else np.array([b[1] - b[0] for b in moves])
+
+
+def _move(sums: Doubles, k: int, deviation: float) -> Doubles:
+    """Return the offsets of the scores of k classes, of mean 0, from noisy sums (`ClassMeans`).
+
+    Classes of few rows have the share that the model gives them, which says more of it than the sums do.
+    """
+    missing, spread, found = np.split(sums, [k, k + k * k])
+    missing, deviation = missing - missing.mean(), deviation * math.sqrt(1.0 - 1.0 / k)
+    found = np.maximum(found / _PART, deviation)
+    missing = np.where(found < ENOUGH * deviation, 0.0, shrunk(missing, deviation))
+    wanted = np.clip(found + missing, found / _MOST, found * _MOST)
+    m, t = found / found.sum(), wanted / wanted.sum()
+    centred = np.eye(k) - 1.0 / k
+    D = centred @ spread.reshape(k, k) @ centred / found.sum()
+    C = np.diag(m) - np.outer(m, m)
+    odds = np.log(t / m)
+    slopes, V = sl.eigh((D + D.T)[1:, 1:] / 2.0, C[1:, 1:])  # the offset of the first class is 0
+    b = V @ ((V.T @ (C[1:, 1:] @ (odds[1:] - odds[0]))) / np.clip(slopes, _LEAST, 1.0))  # D <= C
+    return np.concatenate([[0.0], b]) - b.sum() / k
+
+
+@dataclass(frozen=True)
+class TargetMean(Means):
+    """The mean of targets: the mean error of the predictions is added to them.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds into which predictions are moved, in units of targets.
+    largest : float
+        Where errors are cut, in these units.
+
+    Notes
+    -----
+    **Guarantees.** A row of the error e, cut to [-1, 1] in units of `largest`, adds (1, e), whose norm is at most
+    sqrt(2).
+    """
+
+    low: float = -1.0
+    high: float = 1.0
+    largest: float = LARGEST_ERROR
+
+    sensitivity = math.sqrt(2.0)
+    width = 2
+
+    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+        """See `Means`. An error that is NaN counts as none."""
+        errors = values - np.clip(scores[:, 0], self.low, self.high)
+        cut = np.clip(np.where(np.isnan(errors), 0.0, errors) / self.largest, -1.0, 1.0)
+        return np.column_stack([np.ones(len(cut)), cut])
+
+    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+        """See `Means`: the mean error in units of targets, which is taken to be 0 where noise may have made it."""
+        total, errors = sums
+        if total < ENOUGH * deviation:
+            return np.zeros(1)
+        errors = shrunk(sums[1:], deviation, doubted=2.0)
+        return self.largest * np.clip(errors / total, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class CountMean(Means):
+    """The mean of counts, which the exponentials of the scores predict.
+
+    Parameters
+    ----------
+    largest : float
+        Bound of targets, which are from 0 on, and of predictions.
+
+    Notes
+    -----
+    **Guarantees.** A row of the target y and the prediction m, both in [0, 1] in units of `largest`, adds (m, y - m),
+    whose norm is at most sqrt(2): its square is convex in y and in m, and at most 2 where both are 0 or 1.
+    """
+
+    largest: float
+
+    sensitivity = math.sqrt(2.0)
+    width = 2
+
+    def terms(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+        """See `Means`. A score that is NaN predicts a count of 0."""
+        with np.errstate(over="ignore"):
+            predicted = np.exp(scores[:, 0])
+        predicted = np.clip(np.where(np.isnan(predicted), 0.0, predicted) / self.largest, 0.0, 1.0)
+        return np.column_stack([predicted, np.clip(values / self.largest, 0.0, 1.0) - predicted])
+
+    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+        """See `Means`: the logarithm of the ratio of the means."""
+        if sums[0] < ENOUGH * deviation:
+            return np.zeros(1)
+        ratio = 1.0 + shrunk(sums[1:], deviation, doubted=2.0) / sums[0]
+        return np.log(np.clip(ratio, 1.0 / _MOST, _MOST))
+
+
+def shrunk(values: Doubles, deviation: float, doubted: float = 1.0) -> Doubles:
+    """Return noisy values, moved towards 0, which they are within `doubted` standard deviations of the noise."""
+    doubt = doubted * deviation
+    return values * np.maximum(0.0, 1.0 - np.square(doubt / np.where(values == 0.0, doubt, values)))
+
+
+__all__ = ["ENOUGH", "OFFSET_SHARE", "ClassMeans", "CountMean", "Means", "SumOfTerms", "TargetMean", "shrunk"]

@@ -1,0 +1,384 @@
+"""Means of predictions that are bought after the last step: their sums, the step, and the fits that buy them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from interrupts import interrupt_after
+from replay import recording
+from scipy.special import expit, softmax
+from sklearn.pipeline import make_pipeline
+
+from skdp import DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, PrivacyAccountant, allocate_budget
+from skdp._checks.sources import TableRows
+from skdp._training.offset import ENOUGH, ClassMeans, CountMean, SumOfTerms, TargetMean, shrunk
+from skdp._training.recipe import Recipe
+from skdp.accounting import flatten, get_epsilon
+from skdp.ensemble import DPRandomTreesClassifier
+from skdp.mechanisms.sampling import sampling_at
+from skdp.preprocessing import DPStandardScaler
+
+OF_CLASSES = [ClassMeans(1), ClassMeans(3), ClassMeans(5), ClassMeans(3, are_labels=True)]
+ALL = [*OF_CLASSES, TargetMean(), TargetMean(-3.0, 2.0, 2.25), CountMean(4.0)]
+
+
+def scores_and_targets(means, n=40, seed=0, size=1.0):
+    """Scores of rows, and targets that are drawn beside them."""
+    rng = np.random.default_rng(seed)
+    if isinstance(means, ClassMeans):
+        scores = size * rng.normal(size=(n, means.n_outputs))
+        if means.are_labels:
+            return scores, rng.integers(0, 2, scores.shape).astype(np.float32)
+        return scores, rng.integers(0, max(2, means.n_outputs), n)
+    low = 0.0 if isinstance(means, CountMean) else -1.0
+    return size * rng.normal(size=(n, 1)), rng.uniform(low, 1.0, n)
+
+
+def sums_of(means, scores, values, weights=1.0):
+    total = SumOfTerms(means, lambda rows: rows)
+    total.add(scores, values, weights)
+    return total.total
+
+
+# --- the sums ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("means", ALL, ids=str)
+def test_a_row_moves_the_sums_by_their_sensitivity_at_most(means, adjacency):
+    """From the surest scores to none at all, and with any target."""
+    moved, replaced = 0.0, adjacency == "replace_one"
+    sensitivity = means.sensitivity * (2.0 if replaced else 1.0)
+    rng = np.random.default_rng(1)
+    edges = [
+        np.where(np.arange(getattr(means, "n_outputs", 1)) == k, sign * size, 0.0)
+        for k, sign, size in itertools.product(range(getattr(means, "n_outputs", 1)), (-1, 1), (50.0, 1.0, np.inf))
+    ]
+    edges += [*rng.normal(0, 3, (20, len(edges[0]))), np.full(len(edges[0]), np.nan), np.full(len(edges[0]), 1e300)]
+    for number, (edge, weight) in enumerate(itertools.product(edges, (1.0, 0.2))):
+        scores, values = scores_and_targets(means, seed=number)
+        weights = rng.uniform(0, 1, len(scores))
+        scores[3], weights[3] = edge, weight
+        again, others, kept = scores.copy(), scores_and_targets(means, seed=number + 1)[1], weights.copy()
+        others = np.where((np.arange(len(values)) == 3).reshape(-1, *[1] * (values.ndim - 1)), others, values)
+        again[3], kept[3] = -edge, weight if replaced else 0.0  # whatever a null record holds
+        move = np.linalg.norm(sums_of(means, scores, values, weights) - sums_of(means, again, others, kept))
+        moved = max(moved, move)
+        assert move <= sensitivity * (1 + 1e-9)
+    assert moved > (0.5 if replaced else 0.7) * sensitivity
+
+
+@pytest.mark.parametrize("means", OF_CLASSES, ids=str)
+def test_a_row_of_the_surest_error_has_the_norm_of_the_sensitivity(means):
+    scores = np.where(np.arange(means.n_outputs) == 0, 800.0, 0.0)[None]
+    values = np.zeros(1, int) if means.n_outputs == 1 else np.ones(1, int)
+    if means.are_labels:
+        scores, values = np.full((1, 3), 800.0), np.zeros((1, 3))
+    assert np.linalg.norm(means.terms(scores, values)) == pytest.approx(means.sensitivity)
+
+
+@pytest.mark.parametrize("means", ALL, ids=str)
+def test_sums_are_of_weighted_rows_however_they_come_in_blocks(means):
+    scores, values = scores_and_targets(means, n=9000)
+    weights = np.random.default_rng(2).uniform(0, 1, 9000)
+    whole = sums_of(means, scores, values, weights)
+    np.testing.assert_allclose(whole, weights @ means.terms(scores, values), rtol=1e-9, atol=1e-9)
+    one, other = (SumOfTerms(means, lambda rows: rows) for _ in range(2))
+    one.add(scores[:77], values[:77], weights[:77])
+    other.add(scores[77:], values[77:], weights[77:])
+    one.merge(other)
+    assert one.n_rows == 9000
+    np.testing.assert_allclose(one.total, whole, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_of_a_model_that_diverged_add_numbers():
+    scores = np.array([[np.nan, 0.0, 0.0], [np.inf, np.inf, 0.0], [np.inf, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    terms = ClassMeans(3).terms(scores, np.zeros(4, int))
+    assert np.isfinite(terms).all()
+    assert not terms[:3].any()
+    assert np.isfinite(ClassMeans(1).terms(np.array([[np.inf], [-np.inf], [np.nan]]), np.zeros(3, int))).all()
+    assert np.isfinite(TargetMean().terms(np.array([[np.inf], [np.nan]]), np.zeros(2))).all()
+    assert np.isfinite(CountMean(2.0).terms(np.array([[np.inf], [1e6], [np.nan]]), np.zeros(3))).all()
+
+
+# --- the step ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("means", OF_CLASSES, ids=str)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_the_step_leaves_an_error_of_second_order(means, spread):
+    """Biases of .1 to .4 in the scores. Exact where all rows have the same probabilities."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=means.n_outputs) + spread * rng.normal(size=(20_000, means.n_outputs))
+    if means.n_outputs == 1 or means.are_labels:
+        values = (rng.random(scores.shape) < expit(scores)).astype(int)
+    else:
+        values = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    values = values if means.are_labels else values.ravel()
+
+    def missing(scores):
+        return np.abs(means.terms(scores, values).mean(axis=0).reshape(means._shape[0], -1)[:, : means._shape[1]]).max()
+
+    for size, left in ((0.1, 0.01), (0.4, 0.04)):
+        biased = scores + size * np.linspace(-1.0, 1.0, means.n_outputs)
+        biased = biased + size if means.n_outputs == 1 else biased
+        offset = means.offset(sums_of(means, biased, values), 1e-6)
+        assert missing(biased + offset) <= (left if spread else 1e-6) * missing(biased)
+
+
+def test_the_step_of_two_classes_is_a_difference_of_log_odds():
+    """Divided by the part of the variance that probabilities do not explain. The noise is of half a row."""
+    scores, values = scores_and_targets(ClassMeans(1), 20_000)
+    p = expit(scores[:, 0] - 0.3)
+    m, t = p.mean(), values.mean()
+    expected = (np.log(t / (1 - t)) - np.log(m / (1 - m))) / ((p * (1 - p)).mean() / (m * (1 - m)))
+    assert abs(expected) > 0.2
+    assert ClassMeans(1).offset(sums_of(ClassMeans(1), scores - 0.3, values), 0.5) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_mean_is_left_where_noise_may_have_made_the_difference():
+    scores, values = np.zeros((10_000, 3)), np.repeat([0, 1, 2], [4000, 3500, 2500])
+    sums = sums_of(ClassMeans(3), scores, values)
+    missing = np.abs(sums[:3])
+    assert np.abs(ClassMeans(3).offset(sums, 0.01)).max() > 0.2
+    np.testing.assert_array_equal(ClassMeans(3).offset(sums, 2.0 * missing.max()), 0.0)
+
+
+def test_classes_of_few_rows_keep_the_share_that_the_model_gives_them():
+    values = np.repeat([0, 1, 2], [6000, 3960, 40])
+    scores = np.log([0.5, 0.48, 0.02]) + np.zeros((10_000, 3))
+    sums = sums_of(ClassMeans(3), scores, values)
+    assert softmax(np.log([0.5, 0.48, 0.02]) + ClassMeans(3).offset(sums, 1.0))[2] == pytest.approx(0.004, rel=0.05)
+    few = softmax(np.log([0.5, 0.48, 0.02]) + ClassMeans(3).offset(sums, 200.0 / ENOUGH * 1.3))
+    assert few[2] == pytest.approx(0.02, rel=0.02)
+    assert abs(few[0] - 0.6) < 0.01
+
+
+def test_sums_of_noise_alone_move_means_by_no_more_than_a_bound():
+    rng = np.random.default_rng(4)
+    for means in OF_CLASSES:
+        for _ in range(200):
+            offset = means.offset(rng.normal(0.0, 30.0, means.width), 30.0)
+            assert np.isfinite(offset).all()
+            assert np.abs(offset).max() < 100.0
+
+
+def test_values_are_shrunk_to_nothing_within_the_noise():
+    np.testing.assert_array_equal(shrunk(np.array([0.0, 0.9, -1.0]), 1.0), 0.0)
+    np.testing.assert_allclose(shrunk(np.array([1e9, -2.0]), 1.0), [1e9, -1.5])
+    np.testing.assert_allclose(shrunk(np.array([1.9, -4.0]), 1.0, doubted=2.0), [0.0, -3.0])
+
+
+def test_the_mean_error_is_added_unless_noise_may_have_made_it():
+    mean, deviation = TargetMean(largest=2.25), 10.0
+    assert mean.offset(np.array([1e9, 1e8]), deviation) == pytest.approx(0.1 * 2.25)
+    assert mean.offset(np.array([1e9, -1e8]), deviation) == pytest.approx(-0.1 * 2.25)
+    assert mean.offset(np.array([1e9, 19.0]), deviation) == 0.0
+    assert mean.offset(np.array([1e9, 0.0]), deviation) == 0.0
+    assert 0.0 < mean.offset(np.array([1e9, 21.0]), deviation)[0] < 0.2 * 2.25 * 21e-9
+    assert mean.offset(np.array([70.0, 60.0]), deviation) == 0.0  # too few rows
+    assert mean.offset(np.array([-1e9, 1e8]), deviation) == 0.0
+    assert mean.offset(np.array([90.0, 1e9]), deviation) == pytest.approx(2.25)
+
+
+def test_counts_are_multiplied_by_the_ratio_of_the_means():
+    mean = CountMean(4.0)
+    scores, values = np.log(np.linspace(0.1, 1.5, 5000))[:, None], 2.0 * np.linspace(0.1, 1.5, 5000)
+    assert mean.offset(sums_of(mean, scores, values), 1e-6) == pytest.approx(np.log(2.0))
+    assert mean.offset(np.array([7.0, 100.0]), 1.0) == 0.0
+    assert mean.offset(np.array([100.0, -1e9]), 1.0) == pytest.approx(-np.log(10.0))
+
+
+# --- fits -------------------------------------------------------------------------------------------------------------
+
+
+def classes_of(n=6000, n_classes=3, seed=0):
+    """Rows of which one class in a few is rare."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 3))
+    scores = X @ rng.normal(0, 2.0, (3, n_classes)) - np.arange(n_classes) * 1.2
+    return X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+
+
+def linear(**own):
+    return DPLogisticRegression(**{"classes": range(3), "delta": 1e-5, "max_iter": 20, **own})
+
+
+def network(**own):
+    return DPMLPClassifier(
+        **{"hidden_layer_sizes": (5,), "classes": range(3), "delta": 1e-5, "max_iter": 3, "sampling_rate": 0.2, **own}
+    )
+
+
+def trees(**own):
+    shape = {"n_estimators": 10, "bounds": (-1, 1)}
+    return DPRandomTreesClassifier(**{**shape, "classes": range(3), "delta": 1e-5, "max_iter": 20, **own})
+
+
+KINDS = [linear, network, trees]
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_sums_are_of_the_published_model_and_priced(make):
+    """Without what they bought, the intercepts are those of the last step, whose means the sums are of."""
+    X, y = classes_of(900)
+    model = make(random_state=0, epsilon=8.0)
+    with recording([]) as seen, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "move", lambda *given: None)
+        patch.setattr(type(model._recipe(3)), "move", lambda *given: None)
+        model.fit(X, y)
+    sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
+    price = model._recipe(3).purchases(sampling, model.n_steps_)["offset"]
+    mechanism = price.mechanism(means.sensitivity, model.noise_multiplier_)
+    assert flatten(model.privacy_event_)[mechanism.event] == 1
+    assert seen[-1].sensitivity == means.sensitivity
+    expected = means.terms(np.log(model.predict_proba(X).astype(float)), y).sum(axis=0)
+    np.testing.assert_allclose(seen[-1].exact, expected, rtol=1e-4, atol=1e-3)
+    corrected = make(random_state=0, epsilon=8.0).fit(X, y)
+    names = "intercepts_" if make is network else "intercept_"
+    found, plain = (
+        np.asarray(getattr(each, names)[-1] if make is network else each.intercept_) for each in (corrected, model)
+    )
+    np.testing.assert_allclose(
+        found - plain, means.offset(seen[-1].noisy, mechanism.standard_deviation), rtol=1e-4, atol=1e-6
+    )
+    assert corrected.epsilon_ == get_epsilon(corrected.privacy_event_, 1e-5) <= 8.0
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_mean_probabilities_are_shares(make):
+    """The noise, seven rows of 2,700 in the rarest class, is a tenth of what is allowed."""
+    X, y = classes_of(20_000)
+    own = {"epsilon": 8.0, "random_state": 0, **({"max_grad_norm": 0.2} if make is linear else {})}
+    model = make(**own).fit(X, y)
+    shares = np.bincount(y) / len(y)
+    np.testing.assert_allclose(model.predict_proba(X).mean(axis=0) / shares, 1.0, rtol=0, atol=0.025)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "correct", lambda *given: None)
+        plain = make(**own).fit(X, y)
+    assert np.abs(plain.predict_proba(X).mean(axis=0) / shares - 1.0).max() > 0.05
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_means_are_those_of_weighted_rows(make):
+    """`class_weight` and `sample_weight` alike: the target of the weighted loss."""
+    X, y = classes_of(20_000)
+    factors, weights = np.array([0.3, 1.0, 0.8]), np.where(X[:, 0] > 0, 4.0, 1.0)
+    model = make(
+        epsilon=8.0, random_state=0, max_grad_norm=0.1, weight_bound=4.0, class_weight=dict(enumerate(factors))
+    )
+    found = model.fit(X, y, sample_weight=weights).predict_proba(X)
+    each = weights * factors[y]
+    expected = np.bincount(y, each) / each.sum()
+    np.testing.assert_allclose(each @ found / each.sum() / expected, 1.0, rtol=0, atol=0.04)
+
+
+def test_labels_have_each_their_share():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (20_000, 3))
+    Y = (rng.random((20_000, 3)) < expit(2.0 * X - [0.0, 1.5, 3.0])).astype(int)
+    model = DPMLPClassifier((5,), epsilon=8.0, delta=1e-5, max_iter=3, classes=["a", "b", "c"], random_state=0)
+    np.testing.assert_allclose(model.fit(X, Y).predict_proba(X).mean(axis=0) / Y.mean(axis=0), 1.0, rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_the_mean_of_a_network_is_that_of_its_targets(loss):
+    """Skewed targets, of which the clip cuts the tail."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (20_000, 3))
+    y = rng.poisson(np.exp(0.5 + X[:, 0] + 0.8 * X[:, 1] ** 2)).astype(float)
+    own = {"loss": loss, "y_bounds": (0, 40), "epsilon": 8.0, "delta": 1e-5, "max_iter": 3, "random_state": 0}
+    found = DPMLPRegressor((5,), max_grad_norm=0.02, **own).fit(X, y).predict(X)
+    assert found.mean() == pytest.approx(y.mean(), abs=0.05 * y.std())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "correct", lambda *given: None)
+        plain = DPMLPRegressor((5,), max_grad_norm=0.02, **own).fit(X, y).predict(X)
+    assert abs(plain.mean() - y.mean()) > 0.1 * y.std()
+
+
+@pytest.mark.parametrize(
+    ("model", "bought"),
+    [
+        (linear(), True),
+        (linear(fit_intercept=False), False),
+        (trees(fit_intercept=False), False),
+        (network(), True),
+        (DPMLPRegressor(loss="huber", y_bounds=(0, 1)), False),
+        (DPMLPRegressor(loss="poisson", y_bounds=(0, 3)), True),
+        (DPMLPRegressor(y_bounds=(0, 1)), True),
+    ],
+    ids=["linear", "no intercept", "trees, no intercept", "network", "huber", "poisson", "squared error"],
+)
+def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought):
+    found = model._recipe(3).purchases(sampling_at(0.5), 10)
+    assert ("offset" in found) == bought
+    if bought:
+        sigma = found["offset"].event_at(2.0).noise_multiplier
+        assert sigma**-2 / (sigma**-2 + 10 * (0.5 / 2.0) ** 2) == pytest.approx(0.02)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("make", KINDS)
+def test_an_interrupted_run_has_no_correction(make):
+    X, y = classes_of(900)
+    interrupt_after(model := make(random_state=0), 4)
+    with recording([]) as seen:
+        model.fit(X, y)
+    assert model.n_steps_ == 4
+    assert not any(each.sensitivity == ClassMeans(3).sensitivity for each in seen)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
+@pytest.mark.parametrize("make", [linear, network])
+def test_a_run_that_resumes_has_the_intercepts_of_one_that_did_not_stop(make, tmp_path):
+    X, y = classes_of(900)
+    accountant, whole = PrivacyAccountant(), make(epsilon=8.0, random_state=0).fit(X, y)
+    model = make(epsilon=8.0, random_state=0, checkpoint=tmp_path / "run", accountant=accountant, warm_start=True)
+    expected = sum(flatten(whole.privacy_event_).values())
+    interrupt_after(model, 4)
+    model.fit(X, y).fit(X, y)
+    assert len(accountant.history) == 1
+    assert (model.epsilon_, sum(flatten(model.privacy_event_).values())) == (whole.epsilon_, expected)
+    for name in ("intercept_", "intercepts_", "coef_", "coefs_"):
+        for one, other in zip(getattr(model, name, ()), getattr(whole, name, ()), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [linear, network])
+def test_each_instalment_buys_its_own_means(make):
+    X, y = classes_of(900)
+    model = make(random_state=0).partial_fit(X, y).partial_fit(X, y)
+    n_steps = model.n_steps_
+    assert sum(flatten(model.privacy_event_).values()) == n_steps + 2
+
+
+@pytest.mark.parametrize("make", [linear, network])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_are_not_in_memory_buy_the_same_means(make, weighted, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = classes_of(3000)
+    weights = np.linspace(0.1, 1.0, 3000)
+    table = {f"x{j}": X[:, j] for j in range(3)} | {"y": y, "w": weights}
+    pq.write_table(pa.table(table), tmp_path / "rows.parquet", row_group_size=700)
+    rows = TableRows(tmp_path / "rows.parquet", columns=["x0", "x1", "x2"])
+    own = {"epsilon": 8.0, "random_state": 0, "max_grad_norm": 0.1, "weight_bound": 1.0, "sampling_rate": 1.0}
+    with recording([]) as streamed:
+        make(**own).fit(rows, "y", sample_weight="w" if weighted else None)
+    with recording([]) as held:
+        make(**own).fit(X, y, sample_weight=weights if weighted else None)
+    assert streamed[-1].sensitivity == held[-1].sensitivity == ClassMeans(3).sensitivity
+    np.testing.assert_allclose(streamed[-1].exact, held[-1].exact, rtol=1e-6, atol=1e-5)
+
+
+def test_a_pipeline_pays_for_the_means_of_its_last_step():
+    X, y = classes_of(3000)
+    pipe = make_pipeline(DPStandardScaler(bounds=(-1, 1)), linear(classes=range(3)))
+    fitted = allocate_budget(pipe, epsilon=2.0, delta=1e-5).fit(X, y)
+    last = fitted[-1]
+    assert fitted.epsilon_ <= 2.0
+    mechanism = (
+        last._recipe(3).purchases(sampling_at(1.0), last.n_steps_)["offset"].mechanism(1.5, last.noise_multiplier_)
+    )
+    assert flatten(last.privacy_event_)[mechanism.event] == 1
