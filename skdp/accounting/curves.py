@@ -23,8 +23,8 @@ from .methods import (
     get_delta,
     get_epsilon,
 )
-from .pld.grouped import group_profile, profile_pair
-from .pld.profiles import Profile, ProfilePair
+from .pld.directions import profile_pair
+from .pld.profiles import Profile, ProfilePair, group_profile
 from .rdp.rdp import rdp, rdp_refusal
 from .releases import releases
 

@@ -24,9 +24,8 @@ from .events.groups import MOST_IN_GROUP
 from .events.kinds import FORMS
 from .events.specifications import DpEvent, read_real, read_whole, resolve, show
 from .formulas.numeric import least_delta
-from .pld.epsilon import FINE, pld_delta, pld_epsilon
-from .pld.grouped import group_delta, group_epsilon
-from .pld.interval import pld_bounds
+from .pld.epsilon import FINE, group_delta, group_epsilon, pld_delta, pld_epsilon
+from .pld.lower_bounds import pld_bounds
 from .rdp.others import event_refusal
 from .rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from .releases import Releases, releases, without_failures
