@@ -93,8 +93,7 @@ FLOORS = {
     "accounting": (
         ("events",),
         ("formulas",),
-        ("dominating",),
-        ("releases",),
+        ("dominating", "releases"),
         ("rdp",),
         ("classic", "pld"),
         ("methods",),
@@ -288,7 +287,7 @@ def test_there_is_no_circle(package):
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (27, 10, 128), "accounting": (11, 8, 39)}
+    assert found == {"": (27, 10, 128), "accounting": (11, 7, 38)}
 
 
 def test_heavy_imports_stay_where_they_belong():

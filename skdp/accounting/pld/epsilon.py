@@ -11,7 +11,7 @@ import math
 from ..events.kinds import FORMS
 from ..events.noise_events import ExponentialMechanismDpEvent
 from ..formulas.numeric import least_delta
-from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
+from ..rdp.rdp import rdp_refusal, renyi_delta, renyi_epsilon
 from ..releases import Releases
 from .closed_forms import Simple, closed_delta, closed_epsilon
 from .directions import directions, profile_pair
@@ -54,19 +54,20 @@ _DEEPEST = -690.0  # log of the delta down to which profiles of groups are follo
 _MANY_SELECTED = 10**7  # the same within a selection, which is looked at in many places on smaller grids
 
 
-def _by_renyi(found: Releases, replace_one: bool) -> bool:
+def _is_by_renyi(found: Releases) -> bool:
     """Whether Rényi divergences are asked too: a bound of their own.
 
     The pair of a bounded range has another worst case at every epsilon, Rényi's bound one for each order.
     """
     many = found.most > (_MANY_SELECTED if found.selected else _MANY)
-    ranges = any(isinstance(each.event, ExponentialMechanismDpEvent) for each in found.others)
-    return (many or ranges) and rdp_refusal(found, replace_one=replace_one) is None
+    return many or any(isinstance(each.event, ExponentialMechanismDpEvent) for each in found.others)
 
 
 def least_with_renyi(value: float, found: Releases, delta: float, replace_one: bool) -> float:
     """An epsilon read off a grid, or that by Rényi divergences where the grid is coarse and they say less."""
-    return min(value, rdp_epsilon(found, delta, replace_one=replace_one)) if _by_renyi(found, replace_one) else value
+    if not _is_by_renyi(found) or rdp_refusal(found, replace_one=replace_one) is not None:
+        return value
+    return min(value, renyi_epsilon(found, delta, replace_one=replace_one))
 
 
 def check_kinds(found: Releases) -> None:
@@ -196,10 +197,8 @@ def _known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | 
 def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
     """Delta where `epsilon` is what is read off at it: from a guess, on coarse grids first."""
     revealed = Simple.of(found, replace_one).revealed
-    by_renyi = _by_renyi(found, replace_one) or (
-        bool(found.selected) and rdp_refusal(found, replace_one=replace_one) is None
-    )
-    best = rdp_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
+    by_renyi = (_is_by_renyi(found) or found.selected) and rdp_refusal(found, replace_one=replace_one) is None
+    best = renyi_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
     fine = max(accuracy, _PROFILE) if found.selected else accuracy  # that of profiles is no better
     rough = max(ROUGH, accuracy)
     delta = min(best, _FIRST_DELTA) if found.selected else _guess(found, epsilon, replace_one)

@@ -42,14 +42,12 @@ from skdp._typing import Doubles
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import (
     COPIES_TAIL,
-    adjacency_refusal,
     copies,
     cut_share,
     dominating,
-    name_of,
     pair_refusal,
-    sampled_form,
 )
+from ..events.kinds import adjacency_refusal, name_of, sampled_form
 from ..events.noise_events import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,

@@ -6,10 +6,9 @@ import pytest
 
 import skdp.accounting
 from skdp.accounting import METHODS, GaussianDpEvent, get_epsilon
-from skdp.accounting.dominating.pairs import adjacency_refusal, is_priced
 from skdp.accounting.events import noise_events, sampling_events, specifications
 from skdp.accounting.events.composition import group_event
-from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, kind_of
+from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, adjacency_refusal, is_priced, kind_of
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.methods import APPROXIMATIONS
 from skdp.accounting.releases import Releases
