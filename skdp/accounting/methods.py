@@ -94,14 +94,14 @@ _CONDITIONS: dict[str, Callable[[Releases, bool], Exception | None]] = {
 
 
 def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None:
-    """Why a method cannot price a composition: the table of kinds, the adjacency, or a condition of its own."""
+    """Why a method cannot price a composition: the table of kinds, a condition of its own, or the adjacency."""
     for kind in found.kinds:
         if method not in FORMS[kind].methods:
             return TypeError(f"event={_name(found, kind)} has no price here by method={method!r}")
     if replace_one and found.sampled and method in _ADD_REMOVE_ONLY:
         return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent has no price by method={method!r}")
     condition = _CONDITIONS.get(method)
-    return found.adjacency_refusal(replace_one) or (condition(found, replace_one) if condition else None)
+    return (condition(found, replace_one) if condition else None) or found.adjacency_refusal(replace_one)
 
 
 def _remedy(found: Releases, method: str, replace_one: bool) -> str:

@@ -172,6 +172,12 @@ MUTANTS = [
         select="bounded_range",
     ),
     mutant(
+        "losses that nobody follows taken for bounded ones",
+        (OTHER_RENYI, "return 0.0 if isinstance(inner, _BOUNDED) else math.inf", "return 0.0"),
+        tests="kinds",
+        select="nobody_follows",
+    ),
+    mutant(
         "the Rényi divergence of a range halved",
         (OTHER_RENYI, "0.125 * alpha * epsilon * epsilon", "0.0625 * alpha * epsilon * epsilon"),
         tests=DOMINATING,
