@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .events.composition import group_event
-from .events.specifications import DpEvent, resolve, show
+from .events.specifications import DpEvent, show
 from .methods import (
     APPROXIMATIONS,
     METHODS,
@@ -23,10 +22,10 @@ from .methods import (
     get_delta,
     get_epsilon,
 )
-from .pld.grouped import group_profile, profile_pair
-from .pld.profiles import Profile, ProfilePair
+from .pld.directions import profile_pair
+from .pld.profiles import Profile, ProfilePair, group_profile
 from .rdp.rdp import rdp, rdp_refusal
-from .releases import releases
+from .releases import releases_of_group
 
 __all__ = ["PrivacyProfile", "RenyiCurve", "compare_accountants"]
 
@@ -62,10 +61,10 @@ class RenyiCurve:
 
     def __init__(self, event: DpEvent, *, adjacency: str = "zero_out", group_size: int = 1) -> None:
         self.event, self.adjacency, self.group_size = event, check_adjacency(adjacency), check_group(group_size)
-        grouped = group_event(resolve(event), self.group_size)
-        if grouped is None:
+        self._found, left = releases_of_group(event, self.group_size)
+        if left > 1:
             raise TypeError(f"event={type(event).__name__} has no Rényi curve for groups; use PrivacyProfile.")
-        self._found, self._replace_one = releases(grouped), adjacency == "replace_one"
+        self._replace_one = adjacency == "replace_one"
         refused = rdp_refusal(self._found, replace_one=self._replace_one)
         if refused is not None and not self._found.non_private:
             raise type(refused)(f"{refused}; use PrivacyProfile.")
@@ -162,17 +161,16 @@ class PrivacyProfile:
 
     def _compute(self) -> ProfilePair:
         replace_one = self.adjacency == "replace_one"
-        grouped = group_event(resolve(self.event), self.group_size)
-        found = releases(resolve(self.event) if grouped is None else grouped)
+        found, left = releases_of_group(self.event, self.group_size)
         if found.empty or found.non_private:
             return _FLAT if found.empty else _OPEN
         check_priced(found, self.method, replace_one)
         if self.method != "pld":
             return self._by_method()
         floor = math.log(self.least_delta)
-        if grouped is not None:
+        if left == 1:
             return profile_pair(found, replace_one, floor)
-        return group_profile(profile_pair(found, replace_one, 3.0 * floor), self.group_size)
+        return group_profile(profile_pair(found, replace_one, 3.0 * floor), left)
 
     def _by_method(self) -> ProfilePair:
         """Point by point, up to where delta is `least_delta`."""

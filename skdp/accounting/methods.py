@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from .classic.composition import (
-    kinds_of_steps,
+    exact_refusal,
     naive_epsilon,
     optimal_epsilon,
     optimal_exact_epsilon,
@@ -17,19 +17,23 @@ from .classic.composition import (
     strong_epsilon,
 )
 from .classic.gdp import gdp_delta, gdp_epsilon
-from .classic.moments import asymptotic_delta, asymptotic_epsilon, asymptotic_refusal, moments_delta, moments_epsilon
-from .dominating.pairs import adjacency_refusal, name_of, pair_refusal
-from .events.composition import group_event
+from .classic.moments import (
+    asymptotic_delta,
+    asymptotic_epsilon,
+    asymptotic_refusal,
+    moments_delta,
+    moments_epsilon,
+    moments_refusal,
+)
+from .dominating.pairs import pair_refusal
 from .events.groups import MOST_IN_GROUP
-from .events.kinds import FORMS
+from .events.kinds import FORMS, name_of
 from .events.specifications import DpEvent, read_real, read_whole, resolve, show
 from .formulas.numeric import least_delta
-from .pld.epsilon import FINE, pld_delta, pld_epsilon
-from .pld.grouped import group_delta, group_epsilon
-from .pld.interval import pld_bounds
-from .rdp.others import event_refusal
+from .pld.epsilon import FINE, group_delta, group_epsilon, pld_delta, pld_epsilon
+from .pld.lower_bounds import pld_bounds
 from .rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
-from .releases import Releases, releases, without_failures
+from .releases import Releases, releases, releases_of_group, without_failures
 
 __all__ = [
     "ADJACENCIES",
@@ -61,63 +65,43 @@ APPROXIMATIONS = ("moments_asymptotic", "gdp", "strong_2016")
 _ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "gdp", "strong_2016")
 
 
-def _only_worst(found: Releases) -> bool:
-    """Whether there is no selection, just the worst of several."""
-    return all(selection.tries is None for selection in found.selected)
-
-
 def _name(found: Releases, kind: str) -> str:
     if kind == "sampled_pure":
         return found.sampled_pure[0].name
     if kind == "others":
         return name_of(found.others[0].event)
-    return "WorstOfDpEvent" if kind == "selected" and _only_worst(found) else FORMS[kind].name
+    nothing_selected = all(selection.tries is None for selection in found.selected)
+    return "WorstOfDpEvent" if kind == "selected" and nothing_selected else FORMS[kind].name
 
 
-def _no_price(name: str, method: str) -> TypeError:
-    return TypeError(f"event={name} has no price here by method={method!r}")
+def _pld_refusal(found: Releases, replace_one: bool) -> Exception | None:
+    for each in found.others:
+        why = pair_refusal(each.event)
+        if why is not None:
+            return TypeError(f"event={name_of(each.event)}{why} has no price here by method='pld'")
+    runs = (run for selection in found.selected for run in selection.runs)
+    return next(filter(None, (refusal(run, "pld", replace_one, remedy=False) for run in runs)), None)
 
 
-def _by_event(found: Releases, method: str) -> Exception | None:
-    """A reason that lies in an event."""
+# What a method asks of a composition beside the kinds that it prices and the adjacency.
+_CONDITIONS: dict[str, Callable[[Releases, bool], Exception | None]] = {
+    "pld": _pld_refusal,
+    "rdp": lambda found, replace_one: rdp_refusal(without_failures(found), replace_one=replace_one),
+    "moments": moments_refusal,
+    "optimal_exact": exact_refusal,
+    "moments_asymptotic": asymptotic_refusal,
+}
+
+
+def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None:
+    """Why a method cannot price a composition: the table of kinds, a condition of its own, or the adjacency."""
     for kind in found.kinds:
         if method not in FORMS[kind].methods:
-            return _no_price(_name(found, kind), method)
-    if method == "moments" and any(statement.delta > 0.0 for statement in found.epsilon_delta):
-        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")
-    if method == "pld":
-        lacking = ((name_of(each.event), pair_refusal(each.event)) for each in found.others)
-        return next((_no_price(f"{name}{why}", method) for name, why in lacking if why is not None), None)
-    if method == "rdp":
-        return next(filter(None, (event_refusal(each.event) for each in found.paired)), None)
-    if method == "optimal_exact" and kinds_of_steps(found) > 1:
-        return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
-    return None
-
-
-def _by_adjacency(found: Releases, method: str, replace_one: bool) -> Exception | None:
-    """A reason that lies in the adjacency."""
-    if found.without_replacement and not replace_one:
-        return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
-    for each in found.paired:
-        reason = adjacency_refusal(each.event, replace_one)
-        if reason is not None:
-            return ValueError(f"{name_of(each.event)} has a price {reason}")
+            return TypeError(f"event={_name(found, kind)} has no price here by method={method!r}")
     if replace_one and found.sampled and method in _ADD_REMOVE_ONLY:
         return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent has no price by method={method!r}")
-    return None
-
-
-def _within(found: Releases, method: str, replace_one: bool) -> Exception | None:
-    """Reasons that the methods themselves give."""
-    if method == "moments_asymptotic":
-        return asymptotic_refusal(found)
-    runs = (run for selection in found.selected for run in selection.runs)
-    if method == "pld":
-        return next(filter(None, (refusal(run, "pld", replace_one, remedy=False) for run in runs)), None)
-    if method == "rdp":
-        return next(filter(None, (rdp_refusal(run, replace_one=replace_one) for run in runs)), None)
-    return None
+    condition = _CONDITIONS.get(method)
+    return (condition(found, replace_one) if condition else None) or found.adjacency_refusal(replace_one)
 
 
 def _remedy(found: Releases, method: str, replace_one: bool) -> str:
@@ -151,7 +135,7 @@ def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = T
     """
     if found.empty or found.non_private:
         return None
-    error = _by_event(found, method) or _by_adjacency(found, method, replace_one) or _within(found, method, replace_one)
+    error = _reason(found, method, replace_one)
     if error is None or not remedy:
         return error
     return type(error)(f"{error}; {_remedy(found, method, replace_one)}.")
@@ -218,6 +202,7 @@ EpsilonOf = Callable[..., float]
 _UP = 1.0 + 1e-12
 
 _EPSILON: dict[str, EpsilonOf] = {
+    "rdp": rdp_epsilon,
     "moments": moments_epsilon,
     "optimal_exact": optimal_exact_epsilon,
     "optimal": optimal_epsilon,
@@ -227,39 +212,23 @@ _EPSILON: dict[str, EpsilonOf] = {
     "gdp": gdp_epsilon,
     "strong_2016": strong_2016_epsilon,
 }
-_DELTA: dict[str, EpsilonOf] = {"moments": moments_delta, "moments_asymptotic": asymptotic_delta, "gdp": gdp_delta}
-
-
-def _apart(found: Releases) -> tuple[Releases, float]:
-    """A composition with its (epsilon, delta) events made pure, and the delta that this takes.
-
-    An (epsilon, delta)-private release is dominated by one that tells all with probability delta and is
-    epsilon-private otherwise (Kairouz, Oh & Viswanath 2017).
-    """
-    if not found.epsilon_delta:
-        return found, 0.0
-    taken = -math.expm1(math.fsum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta)) * _UP
-    return without_failures(found), taken
-
-
-def _rdp_epsilon(found: Releases, delta: float, replace_one: bool) -> float:
-    pure, taken = _apart(found)
-    left = (delta - taken) / (1.0 - taken) / _UP
-    return rdp_epsilon(pure, left, replace_one=replace_one) if left > 0.0 else math.inf
-
-
-def _rdp_delta(found: Releases, epsilon: float, replace_one: bool) -> float:
-    pure, taken = _apart(found)
-    return (taken + (1.0 - taken) * rdp_delta(pure, epsilon, replace_one=replace_one)) * _UP
+_DELTA: dict[str, EpsilonOf] = {
+    "rdp": rdp_delta,
+    "moments": moments_delta,
+    "moments_asymptotic": asymptotic_delta,
+    "gdp": gdp_delta,
+}
 
 
 @lru_cache(maxsize=4096)
-def _epsilon(found: Releases, delta: float, method: str, replace_one: bool, accuracy: float | None = None) -> float:
+def _epsilon(
+    found: Releases, delta: float, method: str, replace_one: bool, accuracy: float = FINE, records: int = 1
+) -> float:
     check_priced(found, method, replace_one)
+    if records > 1:
+        return group_epsilon(found, delta, records, replace_one)
     if method == "pld":
-        return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy or FINE)
-    if method == "rdp":
-        return _rdp_epsilon(found, delta, replace_one) * _UP
+        return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy)
     return _round_up(_EPSILON[method](found, delta, replace_one=replace_one), method)
 
 
@@ -277,12 +246,12 @@ def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str, 
 
 
 @lru_cache(maxsize=4096)
-def _delta(found: Releases, epsilon: float, method: str, replace_one: bool) -> float:
+def _delta(found: Releases, epsilon: float, method: str, replace_one: bool, records: int = 1) -> float:
     check_priced(found, method, replace_one)
+    if records > 1:
+        return group_delta(found, epsilon, records, replace_one)
     if method == "pld":
         return pld_delta(found, epsilon, replace_one=replace_one)
-    if method == "rdp":
-        return _rdp_delta(found, epsilon, replace_one)
     if method in _DELTA:
         return _round_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
     return least_delta(
@@ -305,15 +274,14 @@ def check_group(group_size: Any) -> int:
     return number
 
 
-def _group(event: DpEvent, group_size: Any, method: str) -> tuple[DpEvent, int]:
-    """The event of a group, and by how many its profile has still to be multiplied: 1, or all if there is no event."""
-    number, event = check_group(group_size), resolve(event)
-    grouped = group_event(event, number)
-    if grouped is None and method != "pld":
-        raise TypeError(
-            f"event={type(event).__name__} has no price for group_size={number} by method={method!r}; use method='pld'."
-        )
-    return (event, number) if grouped is None else (grouped, 1)
+def _grouped(event: DpEvent, group_size: Any, method: str) -> tuple[Releases, int]:
+    """`releases_of_group`, or an error where the group has no price by this method."""
+    number = check_group(group_size)
+    found, left = releases_of_group(event, number)
+    if left > 1 and method != "pld":
+        name = type(resolve(event)).__name__
+        raise TypeError(f"event={name} has no price for group_size={number} by method={method!r}; use method='pld'.")
+    return found, left
 
 
 def get_epsilon(
@@ -345,16 +313,13 @@ def get_epsilon(
         positive number is returned. inf for `NonPrivateDpEvent`, and where no epsilon holds at this delta.
     """
     delta, method, adjacency = check_delta(delta), _check_reading(method), check_adjacency(adjacency)
-    event, number = _group(event, group_size, method)
-    found = releases(event)
+    found, records = _grouped(event, group_size, method)
     if found.empty:
         return 0.0
     if found.non_private:
         return math.inf
-    if number > 1:
-        check_priced(found, method, adjacency == "replace_one")
-        return max(group_epsilon(found, delta, number, adjacency == "replace_one"), sys.float_info.min)
-    return max(_epsilon(found, delta, method, adjacency == "replace_one"), sys.float_info.min)
+    value = _epsilon(found, delta, method, adjacency == "replace_one", records=records)
+    return max(value, sys.float_info.min)
 
 
 def get_delta(
@@ -380,17 +345,13 @@ def get_delta(
         In [0, 1]; 0.0 only for nothing, 1.0 for `NonPrivateDpEvent`.
     """
     epsilon, method, adjacency = check_epsilon(epsilon), _check_reading(method), check_adjacency(adjacency)
-    event, number = _group(event, group_size, method)
-    found = releases(event)
+    found, records = _grouped(event, group_size, method)
     if found.empty:
         return 0.0
     if found.non_private:
         return 1.0
-    if number > 1:
-        check_priced(found, method, adjacency == "replace_one")
-        value = group_delta(found, epsilon, number, adjacency == "replace_one")
-        return min(1.0, max(value, sys.float_info.min))
-    return min(1.0, max(_delta(found, epsilon, method, adjacency == "replace_one"), sys.float_info.min))
+    value = _delta(found, epsilon, method, adjacency == "replace_one", records)
+    return min(1.0, max(value, sys.float_info.min))
 
 
 def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_out") -> tuple[float, float]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .dominating.pairs import is_priced, name_of, sampled_form
-from .events.composition import flatten
+from .events.composition import flatten_own, group_event
+from .events.kinds import adjacency_refusal, is_priced, name_of, sampled_form
 from .events.noise_events import SingleEpochTreeAggregationDpEvent
 from .events.specifications import (
     DpEvent,
@@ -28,7 +28,8 @@ from .formulas.selection_law import NumberOfTries
 
 __all__ = [
     "Concentrated", "FixedSample", "LaplaceRelease", "OtherRelease", "PlainGaussian", "Releases", "Runs",
-    "SampledGaussian", "SampledPure", "Selection", "Statement", "join", "releases", "repeat", "without_failures",
+    "SampledGaussian", "SampledPure", "Selection", "Statement", "join", "releases", "releases_of_group", "repeat",
+    "without_failures",
 ]  # fmt: skip
 
 # fields of Releases whose entries are made a number of times
@@ -224,6 +225,21 @@ class Releases:
         return tuple(kind for kind, present in held.items() if present)
 
     @property
+    def kinds_of_steps(self) -> int:
+        """How many different steps there are, for methods that make a statement of each; they price no other kinds."""
+        return sum(len(getattr(self, name)) for name in _COUNTED)
+
+    def adjacency_refusal(self, replace_one: bool) -> Exception | None:
+        """Why there is no price under an adjacency, by any method and without a remedy; None if there may be one."""
+        if self.without_replacement and not replace_one:
+            return ValueError("SampledWithoutReplacementDpEvent has a price under adjacency='replace_one' alone")
+        for each in self.paired:
+            reason = adjacency_refusal(each.event, replace_one)
+            if reason is not None:
+                return ValueError(f"{name_of(each.event)} has a price {reason}")
+        return None
+
+    @property
     def paired(self) -> tuple[OtherRelease, ...]:
         """What has a dominating pair by its event: the `others`, and what is pure in a sample."""
         return (*self.others, *(OtherRelease(each.whole, each.times) for each in self.sampled_pure))
@@ -310,7 +326,7 @@ class _Sorted:
     def _add_selected(self, events: tuple[DpEvent, ...], tries: NumberOfTries | None, count: int) -> None:
         runs: list[Releases] = []
         for event in events:
-            found = releases(event)
+            found = _sort(event)
             self.non_private |= found.non_private
             worst = found.only_worst
             runs.extend((found,) if worst is None else worst)
@@ -360,11 +376,32 @@ def releases(event: DpEvent) -> Releases:
     return _sort(resolve(event))
 
 
+def releases_of_group(event: DpEvent, k: int) -> tuple[Releases, int]:
+    """Sort what a composition is for groups of several records.
+
+    Parameters
+    ----------
+    event : DpEvent
+    k : int
+        Records in which neighbours differ, 1 or more.
+
+    Returns
+    -------
+    found : Releases
+        Of the event whose price for one record is that for the group; of `event` itself where no event says it.
+    left : int
+        For groups of how many records `found` has still to be priced: 1, or `k`.
+    """
+    event = resolve(event)
+    grouped = group_event(event, k)
+    return (_sort(event), k) if grouped is None else (_sort(grouped), 1)
+
+
 @lru_cache(maxsize=4096)
 def _sort(event: DpEvent) -> Releases:
     """`releases` of an event that is resolved: what is cached is compared by types of our own alone."""
     found = _Sorted()
-    for basic, count in flatten(event).items():
+    for basic, count in flatten_own(event).items():
         found.add(basic, count)
     return found.result()
 

@@ -251,7 +251,7 @@ def test_groups_of_statements_add_up_what_a_chain_loses():
 
 
 def test_the_bound_by_profiles_is_attained_by_gaussians_and_holds_for_sums_of_steps():
-    from skdp.accounting.pld.grouped import group_delta, group_epsilon
+    from skdp.accounting.pld.epsilon import group_delta, group_epsilon
     from skdp.accounting.releases import releases
 
     for event, k, loose in (

@@ -19,7 +19,7 @@ from ..formulas.response import randomised_response_epsilon
 from ..releases import FixedSample, Releases, SampledGaussian, Statement
 
 __all__ = [
-    "kinds_of_steps",
+    "exact_refusal",
     "naive_epsilon",
     "optimal_epsilon",
     "optimal_exact_epsilon",
@@ -218,9 +218,11 @@ def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = 
     return _best(found, delta, 2.0 if replace_one else 1.0, _exact)
 
 
-def kinds_of_steps(found: Releases) -> int:
-    """How many different steps a composition consists of."""
-    return len(_noisy(found)) + len(found.laplace) + len(found.epsilon_delta) + len(found.sampled_pure)
+def exact_refusal(found: Releases, replace_one: bool) -> Exception | None:
+    """Why `optimal_exact_epsilon` has no price, without a remedy; None if it has one."""
+    if found.kinds_of_steps > 1:
+        return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
+    return None
 
 
 def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:

@@ -28,6 +28,7 @@ __all__ = [
     "log_moments",
     "moments_delta",
     "moments_epsilon",
+    "moments_refusal",
 ]
 
 LARGEST = 32
@@ -153,7 +154,14 @@ def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False)
     return _delta(_LAMBDAS, log_moments(found, replace_one=replace_one), epsilon)
 
 
-def asymptotic_refusal(found: Releases) -> Exception | None:
+def moments_refusal(found: Releases, replace_one: bool) -> Exception | None:
+    """Why log moments have no price for a composition, without a remedy; None if they have one."""
+    if any(statement.delta > 0.0 for statement in found.epsilon_delta):
+        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")
+    return None
+
+
+def asymptotic_refusal(found: Releases, replace_one: bool) -> Exception | None:
     """Which condition of Lemma 3 a composition breaks, without a remedy; None if it keeps them all."""
     for rate, noise, _ in found.sampled:
         if noise < 1.0:

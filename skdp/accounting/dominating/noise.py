@@ -120,7 +120,7 @@ def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1
 
 @lru_cache(maxsize=256)
 def laplace(size: float) -> LossAtoms:
-    """Laplace noise and a shift of `size` times its scale (density and ends of the loss as in `pld.bounded`)."""
+    """Laplace noise and a shift of `size` times its scale (density and ends of the loss as in `pld.pairs`)."""
     if size > _MOST_LOSS:
         return REVEALED
     bottom = max(-size, size - _DEEP)

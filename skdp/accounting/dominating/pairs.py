@@ -35,7 +35,7 @@ from scipy.special import betainc
 
 from skdp._typing import Doubles
 
-from ..events.kinds import kind_of
+from ..events.kinds import kind_of, sampled_form
 from ..events.noise_events import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
@@ -54,7 +54,6 @@ from ..events.specifications import (
     GaussianDpEvent,
     LaplaceDpEvent,
     PoissonSampledDpEvent,
-    SampledWithoutReplacementDpEvent,
 )
 from .atoms import REVEALED, LossAtoms, mix
 from .noise import (
@@ -73,8 +72,7 @@ from .noise import (
 )
 
 __all__ = [
-    "COPIES_TAIL", "Directions", "adjacency_refusal", "copies", "cut_share", "dominating", "fixed_gaussian",
-    "is_priced", "name_of", "pair_refusal", "sampled_form",
+    "COPIES_TAIL", "Directions", "copies", "cut_share", "dominating", "fixed_gaussian", "pair_refusal",
 ]  # fmt: skip
 
 Directions = tuple[LossAtoms, ...]
@@ -83,50 +81,6 @@ COPIES_TAIL = 1e-24
 """Of the number of copies of a record in a sample: what is beyond counts as revealed."""
 
 _MOST_COPIES = 200
-
-
-def sampled_form(event: DpEvent) -> tuple[str, float, DpEvent]:
-    """How records are sampled, with which share, and what is done to the sample.
-
-    Parameters
-    ----------
-    event : DpEvent
-
-    Returns
-    -------
-    kind : {"all", "poisson", "fixed"}
-    share : float
-    event : DpEvent
-    """
-    if isinstance(event, PoissonSampledDpEvent):
-        return "poisson", event.sampling_probability, event.event
-    if isinstance(event, SampledWithoutReplacementDpEvent):
-        return "fixed", event.sample_size / event.source_dataset_size, event.event
-    return "all", 1.0, event
-
-
-def name_of(event: DpEvent) -> str:
-    """An event as messages name it."""
-    inner = getattr(event, "event", None)
-    return type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
-
-
-def is_priced(event: DpEvent) -> bool:
-    """Whether an event has a pair here, or a Rényi divergence, under one adjacency or another."""
-    if isinstance(event, SampledWithReplacementDpEvent):
-        return kind_of(event.event).pair == "noise"
-    inner = sampled_form(event)[2]
-    if inner is not event:
-        return kind_of(inner).pair in ("noise", "statement", "mixture")
-    return bool(kind_of(event).pair) or kind_of(event).form == "others"
-
-
-def adjacency_refusal(event: DpEvent, replace_one: bool) -> str | None:
-    """Why an event has no price under an adjacency, without a remedy; None if it has one."""
-    known = {kind_of(event).adjacency, kind_of(sampled_form(event)[2]).adjacency}
-    if replace_one:
-        return "under adjacency='zero_out' or 'add_remove' alone" if "add_remove" in known else None
-    return "under adjacency='replace_one' alone" if "replace_one" in known else None
 
 
 def pair_refusal(event: DpEvent) -> str | None:

@@ -28,7 +28,7 @@ from .specifications import (
     resolve,
 )
 
-__all__ = ["MOST_RELEASES", "compose", "flatten", "group_event", "of_parts"]
+__all__ = ["MOST_RELEASES", "compose", "flatten", "flatten_own", "group_event", "of_parts"]
 
 # Of one kind, in a run or a try. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
 MOST_RELEASES = 10**12
@@ -79,7 +79,7 @@ def _simplify_inner(event: DpEvent) -> DpEvent:
     """
     if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
         return _simplify_other(event)
-    found = flatten(event)
+    found = flatten_own(event)
     if not found:
         return NoOpDpEvent()
     if any(isinstance(basic, NonPrivateDpEvent) for basic in found):
@@ -112,7 +112,7 @@ def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDp
 
 def _simplify_worst(event: WorstOfDpEvent) -> DpEvent:
     """The worst of several events in its simplest equal form: each once, none without effect."""
-    kept = tuple(part for part in dict.fromkeys(event.events) if flatten(part))
+    kept = tuple(part for part in dict.fromkeys(event.events) if flatten_own(part))
     if not kept:
         return NoOpDpEvent()
     return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
@@ -140,7 +140,7 @@ def _simplify_once(event: DpEvent) -> DpEvent:
     if isinstance(event, RepeatAndSelectDpEvent):
         if event.mean == 1.0 and event.shape < math.inf:
             return event.event  # one try, for certain
-        return event if flatten(event.event) else NoOpDpEvent()
+        return event if flatten_own(event.event) else NoOpDpEvent()
     if isinstance(event, WorstOfDpEvent):
         return _simplify_worst(event)
     if isinstance(event, EpsilonDeltaDpEvent) and event.epsilon == event.delta == 0.0:
@@ -171,8 +171,13 @@ def flatten(event: DpEvent) -> dict[DpEvent, int]:
         Keys are neither compositions nor without effect; sampling with probability 1 is undone. No count is above
         `MOST_RELEASES`: more are refused here, however they are nested.
     """
+    return flatten_own(resolve(event))
+
+
+def flatten_own(event: DpEvent) -> dict[DpEvent, int]:
+    """`flatten` of an event of this package's own types."""
     found: dict[DpEvent, int] = {}
-    stack: list[tuple[DpEvent, int]] = [(resolve(event), 1)]
+    stack: list[tuple[DpEvent, int]] = [(event, 1)]
     while stack:
         node, count = stack.pop()
         node = _simplify(node) if count > 0 else node

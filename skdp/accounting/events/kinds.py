@@ -39,7 +39,10 @@ from .specifications import (
     ZCDpEvent,
 )
 
-__all__ = ["BY_NAME", "EVENT_KINDS", "FORMS", "Form", "Kind", "Sample", "kind_of", "law_of"]
+__all__ = [
+    "BY_NAME", "EVENT_KINDS", "FORMS", "Form", "Kind", "Sample", "adjacency_refusal", "is_priced", "kind_of", "law_of",
+    "name_of", "sampled_form",
+]  # fmt: skip
 
 
 class Sample(NamedTuple):
@@ -344,3 +347,47 @@ BY_NAME = {row.event.__name__: row.event for row in _ROWS}
 def kind_of(event: DpEvent) -> Kind:
     """The row of an event; that of the base of all events, and of others' types, says nothing."""
     return EVENT_KINDS.get(type(event), Kind(DpEvent, ""))
+
+
+def sampled_form(event: DpEvent) -> tuple[str, float, DpEvent]:
+    """How records are sampled, with which share, and what is done to the sample.
+
+    Parameters
+    ----------
+    event : DpEvent
+
+    Returns
+    -------
+    kind : {"all", "poisson", "fixed"}
+    share : float
+    event : DpEvent
+    """
+    if isinstance(event, PoissonSampledDpEvent):
+        return "poisson", event.sampling_probability, event.event
+    if isinstance(event, SampledWithoutReplacementDpEvent):
+        return "fixed", event.sample_size / event.source_dataset_size, event.event
+    return "all", 1.0, event
+
+
+def name_of(event: DpEvent) -> str:
+    """An event as messages name it."""
+    inner = getattr(event, "event", None)
+    return type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
+
+
+def is_priced(event: DpEvent) -> bool:
+    """Whether an event has a pair here, or a Rényi divergence, under one adjacency or another."""
+    if isinstance(event, SampledWithReplacementDpEvent):
+        return kind_of(event.event).pair == "noise"
+    inner = sampled_form(event)[2]
+    if inner is not event:
+        return kind_of(inner).pair in ("noise", "statement", "mixture")
+    return bool(kind_of(event).pair) or kind_of(event).form == "others"
+
+
+def adjacency_refusal(event: DpEvent, replace_one: bool) -> str | None:
+    """Why an event has no price under an adjacency, without a remedy; None if it has one."""
+    known = {kind_of(event).adjacency, kind_of(sampled_form(event)[2]).adjacency}
+    if replace_one:
+        return "under adjacency='zero_out' or 'add_remove' alone" if "add_remove" in known else None
+    return "under adjacency='replace_one' alone" if "replace_one" in known else None

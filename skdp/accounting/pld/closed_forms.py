@@ -1,21 +1,46 @@
-"""What can be said of a composition without composing it: a few numbers, and the bounds that follow from them."""
+"""What can be said of a composition without composing it: a few numbers and bounds, and closed forms.
+
+Closed are the prices of one Gaussian, of randomised responses of one kind, and of one Poisson-sampled Gaussian:
+
+*A record is removed or added.* With H the profile of the Gaussian by tau = e^epsilon, that of the pair "remove" is q
+H((tau - 1 + q) / q) for tau >= 1 - q (Balle, Barthe & Gaboardi 2018, Theorem 2). For tau >= 1 that of "add" is no
+larger: let h(a, b) be the supremum over events of a P - b Q. "Remove" has h(a + d, b + d) and "add" h(a, b), with a =
+1 - tau (1 - q), b = tau q and d = (tau - 1) (1 - q), and at the best event A of the latter h(a + d, b + d) >= a P(A) -
+b Q(A) + d (P(A) - Q(A)), where P(A) >= Q(A), as A is a half-line.
+
+*A record is replaced.* At the place z where the loss of the pair "replace" is epsilon, with a = z - m, R Mills' ratio
+and phi the normal density,
+
+    delta = q phi(a) (u (R(a) - R(a + m)) + v (R(a) - R(a + 2 m))),
+
+where u and v, which sum to 1, are the shares of (1-q) (tau - 1) phi(z) and of tau q phi(z + m) in their sum, which is
+q phi(z - m). No term cancels.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
-from ..dominating.pairs import Directions
-from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
-from ..releases import Releases, SampledGaussian
-from .discrete import paired
+import numpy as np
 
-__all__ = ["MAX_SHIFT", "Simple"]
+from ..dominating.pairs import Directions
+from ..formulas.gaussian import LOG_SQRT_2PI, gaussian_delta, gaussian_epsilon, mills_drop
+from ..formulas.numeric import bisect, sampled_loss
+from ..formulas.response import randomised_response_delta, randomised_response_epsilon
+from ..releases import Releases, SampledGaussian, Statement
+from .pairs import Pair, paired
+
+__all__ = ["MAX_SHIFT", "Simple", "closed_delta", "closed_epsilon"]
 
 # Losses of noise multipliers below 1 / MAX_SHIFT are priced without the help of sampling: still a bound.
 MAX_SHIFT = 1000.0
 _STEEPEST = 1e14
 _ROUNDING = 1e-14
+_MOST_IN_CLOSED_FORM, _STEEPEST_RESPONSE = 10**4, 300.0  # randomised responses; more round more
+_SAFE = 1e-11  # covers rounding of one sampled release
+_LEAST = -30.0  # least a: below it, nearly all that is sampled is distinguished
 
 
 class Simple(NamedTuple):
@@ -143,3 +168,95 @@ def _revealed(found: Releases, shown: list[tuple[float, int]]) -> float:
 def _promised(found: Releases) -> float:
     total = sum(each.times * each.delta for each in found.epsilon_delta)
     return total * (1.0 if _is_single(found) else 1.0 + 1e-14)
+
+
+def _log_delta(pair: Pair, epsilon: float) -> float:
+    """Log of delta of a pair "replace"."""
+    z = float(pair.place(np.array([epsilon]))[0])
+    a = z - pair.m
+    if a < _LEAST:
+        return math.log(pair.q) + _SAFE
+    v = math.exp(min(epsilon - 2.0 * pair.m * z, 0.0))
+    drop = (1.0 - v) * mills_drop(a, pair.m) + v * mills_drop(a, 2.0 * pair.m)
+    return math.log(pair.q) - 0.5 * a * a - LOG_SQRT_2PI + math.log(drop) + _SAFE if drop > 0.0 else -math.inf
+
+
+def _sampled_epsilon(q: float, noise: float, delta: float, replace_one: bool) -> float:
+    """Epsilon of one release at `delta`, rounded up.
+
+    Parameters
+    ----------
+    q : float
+        Sampling probability, below 1.
+    noise : float
+        Noise multiplier.
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    m = 1.0 / noise
+    if delta >= q:
+        return 0.0
+    if not replace_one:
+        inner = gaussian_epsilon(delta / q * (1.0 - _SAFE), m)
+        return float(sampled_loss(q, np.array([inner]))[0]) * (1.0 + _SAFE)
+    pair, log_delta = Pair("replace", q, m, 1), math.log(delta)
+    top = gaussian_epsilon(delta, 2.0 * m)
+    if top == 0.0 or _log_delta(pair, 0.0) <= log_delta:
+        return 0.0
+    return bisect(lambda at: _log_delta(pair, at) > log_delta, 0.0, top, relative=1e-13)[1] * (1.0 + _SAFE)
+
+
+def _sampled_delta(q: float, noise: float, epsilon: float, replace_one: bool) -> float:
+    """Delta of one release at `epsilon`, rounded up; the arguments are those of `_sampled_epsilon`."""
+    if replace_one:
+        log_delta = _log_delta(Pair("replace", q, 1.0 / noise, 1), epsilon)
+        return min(q, max(math.exp(log_delta), sys.float_info.min))
+    if epsilon == 0.0:
+        return q * gaussian_delta(0.0, 1.0 / noise)
+    inner = float(np.logaddexp(0.0, epsilon + math.log(-math.expm1(-epsilon)) - math.log(q)))
+    return q * gaussian_delta(inner * (1.0 - _SAFE), 1.0 / noise)
+
+
+def _response_alone(found: Releases) -> Statement | None:
+    """The one kind of (epsilon, delta) event if there is nothing else: a binomial sum, without a grid."""
+    if found.kinds != ("epsilon_delta",) or len(found.epsilon_delta) > 1:
+        return None
+    (only,) = found.epsilon_delta
+    return only if only.times <= _MOST_IN_CLOSED_FORM and only.epsilon < _STEEPEST_RESPONSE else None
+
+
+def _sampled_alone(found: Releases) -> SampledGaussian | None:
+    """The one sampled Gaussian release, if there is nothing else: a closed form."""
+    if found.kinds != ("sampled",) or len(found.sampled) > 1:
+        return None
+    (only,) = found.sampled
+    return only if only.times == 1 and only.rate < 1.0 and 1.0 / only.noise <= MAX_SHIFT else None
+
+
+def closed_epsilon(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
+    """Epsilon of repeated randomised response, or of one sampled Gaussian, in closed form; None for anything else."""
+    response, sampled = _response_alone(found), _sampled_alone(found)
+    if sampled is not None:
+        return min(_sampled_epsilon(sampled.rate, sampled.noise, delta, replace_one), simple.epsilon_at(delta))
+    if response is None:
+        return None
+    left = (delta - simple.revealed * (1.0 + _ROUNDING)) / (1.0 - simple.revealed) * (1.0 - _ROUNDING)
+    return randomised_response_epsilon(response.epsilon, response.times, left) if left > 0.0 else math.inf
+
+
+def closed_delta(found: Releases, simple: Simple, epsilon: float, replace_one: bool) -> float | None:
+    """Delta of the same; None for anything else."""
+    response, sampled = _response_alone(found), _sampled_alone(found)
+    if sampled is not None:
+        return min(_sampled_delta(sampled.rate, sampled.noise, epsilon, replace_one), simple.delta_at(epsilon))
+    if response is None:
+        return None
+    rest = randomised_response_delta(response.epsilon, response.times, epsilon)
+    return min(1.0, (simple.revealed + (1.0 - simple.revealed) * rest) * (1.0 + _ROUNDING))

@@ -14,21 +14,17 @@ import numpy as np
 from ..formulas.gaussian import gaussian_delta, gaussian_epsilon
 from ..formulas.selection_law import NumberOfTries
 from ..releases import Releases, Runs
-from .bounded import AnyPair, LaplacePair, ResponsePair
 from .closed_forms import MAX_SHIFT, Simple
-from .curves import Curve, compose_curve
-from .discrete import atoms_pairs
-from .pairs import Pair
+from .pairs import AnyPair, Directed, LaplacePair, Pair, ResponsePair, atoms_pairs
 from .profiles import Profile, ProfilePair, select_best
+from .reading import Curve, compose_curve
 
-__all__ = ["Directed", "directions", "whole_profile"]
+__all__ = ["directions", "profile_pair"]
 
 _LOOKS = 12 << 20  # work of all looks at the tries of a selection
 _ROUGH = 5e-4  # accuracy from which on a profile has few points
 _POINTS = (250, 1000)
 _LEAST_EPSILON = 1e-9  # shortest profile
-
-Directed = list[tuple[AnyPair, ...]]
 
 
 def _curve(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
@@ -60,9 +56,24 @@ def _selected_profile(
     return profile if tries is None else select_best(profile, tries)
 
 
-def whole_profile(found: Releases, replace_one: bool, log_floor: float, accuracy: float) -> Profile:
-    """Profile of a composition, the larger of both directions, as one of a try of one kind."""
-    return _selected_profile((found,), None, replace_one, log_floor, accuracy)
+def profile_pair(found: Releases, replace_one: bool, log_floor: float, accuracy: float = 1e-5) -> ProfilePair:
+    """The profile of a composition, convex: the larger of both directions.
+
+    Parameters
+    ----------
+    found : Releases
+    replace_one : bool
+        Whether neighbours replace a record.
+    log_floor : float
+        Log of the delta down to which it is followed.
+    accuracy : float
+        Relative error of epsilon aimed at.
+
+    Returns
+    -------
+    ProfilePair
+    """
+    return ProfilePair.of(_selected_profile((found,), None, replace_one, log_floor, accuracy), 1)
 
 
 def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, accuracy: float = 1e-6) -> Directed:

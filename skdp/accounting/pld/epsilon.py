@@ -1,7 +1,7 @@
 """Epsilon and delta of a composition by privacy loss distributions: tight upper bounds.
 
-What can be said without composing is said by `simple`; `directions` makes pairs of what is left, and `reading` composes
-them and reads off the figure.
+What can be said without composing is said by `closed_forms`; `directions` makes pairs of what is left, and `reading`
+composes them and reads off the figure. Of groups of several records, the profile of one is read.
 """
 
 from __future__ import annotations
@@ -11,22 +11,28 @@ import math
 from ..events.kinds import FORMS
 from ..events.noise_events import ExponentialMechanismDpEvent
 from ..formulas.numeric import least_delta
-from ..formulas.response import randomised_response_delta, randomised_response_epsilon
-from ..rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
-from ..releases import Releases, SampledGaussian, Statement
-from .bounded import AnyPair
-from .closed_forms import MAX_SHIFT, Simple
-from .directions import Directed, directions
-from .discrete import AtomsPair
-from .profiles import ProfilePair
-from .reading import ROUGH, is_negligible, read_delta, read_epsilon, total_variation
-from .single import single_delta, single_epsilon
+from ..rdp.rdp import rdp_refusal, renyi_delta, renyi_epsilon
+from ..releases import Releases
+from .closed_forms import Simple, closed_delta, closed_epsilon
+from .directions import directions, profile_pair
+from .pairs import AnyPair, AtomsPair, Directed
+from .profiles import ProfilePair, group_profile
+from .reading import (
+    ROUGH,
+    delta_of_atoms,
+    epsilon_of_atoms,
+    is_negligible,
+    read_delta,
+    read_epsilon,
+    total_variation,
+)
 from .tilting import find_tilt
 
 __all__ = [
     "FINE",
     "check_kinds",
-    "closed_epsilon",
+    "group_delta",
+    "group_epsilon",
     "least_with_renyi",
     "pld_delta",
     "pld_epsilon",
@@ -43,25 +49,25 @@ _FAR_BELOW, _NOTHING = (
 )  # what is read off at the delta that was found, of what was asked for: then it is looked for
 _LEAST_DELTA, _MOST_DELTA, _FIRST_DELTA = 1e-300, 1.0 - 1e-9, 1e-6  # within which a grid is laid; a first guess
 _LOOKS, _CLOSE = 12, 0.02  # for delta, at most; between the logs of a guess and of what was read where it is good
-_ROUNDING = 1e-14
-_MOST_IN_CLOSED_FORM, _STEEPEST_RESPONSE = 10**4, 300.0  # randomised responses; more round more
 _MANY = 10**9  # releases from which on the grid is so coarse that Rényi divergences may be the better bound
+_DEEPEST = -690.0  # log of the delta down to which profiles of groups are followed, at most
 _MANY_SELECTED = 10**7  # the same within a selection, which is looked at in many places on smaller grids
 
 
-def _by_renyi(found: Releases, replace_one: bool) -> bool:
+def _is_by_renyi(found: Releases) -> bool:
     """Whether Rényi divergences are asked too: a bound of their own.
 
     The pair of a bounded range has another worst case at every epsilon, Rényi's bound one for each order.
     """
     many = found.most > (_MANY_SELECTED if found.selected else _MANY)
-    ranges = any(isinstance(each.event, ExponentialMechanismDpEvent) for each in found.others)
-    return (many or ranges) and rdp_refusal(found, replace_one=replace_one) is None
+    return many or any(isinstance(each.event, ExponentialMechanismDpEvent) for each in found.others)
 
 
 def least_with_renyi(value: float, found: Releases, delta: float, replace_one: bool) -> float:
     """An epsilon read off a grid, or that by Rényi divergences where the grid is coarse and they say less."""
-    return min(value, rdp_epsilon(found, delta, replace_one=replace_one)) if _by_renyi(found, replace_one) else value
+    if not _is_by_renyi(found) or rdp_refusal(found, replace_one=replace_one) is not None:
+        return value
+    return min(value, renyi_epsilon(found, delta, replace_one=replace_one))
 
 
 def check_kinds(found: Releases) -> None:
@@ -119,37 +125,10 @@ def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, acc
     return least_with_renyi(_grid_epsilon(found, delta, replace_one, accuracy), found, delta, replace_one)
 
 
-def _response_alone(found: Releases) -> Statement | None:
-    """The one kind of (epsilon, delta) event if there is nothing else: a binomial sum, without a grid."""
-    if found.kinds != ("epsilon_delta",) or len(found.epsilon_delta) > 1:
-        return None
-    (only,) = found.epsilon_delta
-    return only if only.times <= _MOST_IN_CLOSED_FORM and only.epsilon < _STEEPEST_RESPONSE else None
-
-
-def _sampled_alone(found: Releases) -> SampledGaussian | None:
-    """The one sampled Gaussian release, if there is nothing else: a closed form."""
-    if found.kinds != ("sampled",) or len(found.sampled) > 1:
-        return None
-    (only,) = found.sampled
-    return only if only.times == 1 and only.rate < 1.0 and 1.0 / only.noise <= MAX_SHIFT else None
-
-
 def _weighted_alone(directed: Directed) -> list[AtomsPair] | None:
     """The pair of weighted losses of each direction, if it is of one release and there is nothing else: a sum."""
     alone = [pairs[0] for pairs in directed if len(pairs) == 1 and isinstance(pairs[0], AtomsPair)]
     return alone if len(alone) == len(directed) and all(pair.count == 1 for pair in alone) else None
-
-
-def closed_epsilon(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
-    """Epsilon of repeated randomised response, or of one sampled Gaussian, in closed form; None for anything else."""
-    response, sampled = _response_alone(found), _sampled_alone(found)
-    if sampled is not None:
-        return min(single_epsilon(sampled.rate, sampled.noise, delta, replace_one), simple.epsilon_at(delta))
-    if response is None:
-        return None
-    left = (delta - simple.revealed * (1.0 + _ROUNDING)) / (1.0 - simple.revealed) * (1.0 - _ROUNDING)
-    return randomised_response_epsilon(response.epsilon, response.times, left) if left > 0.0 else math.inf
 
 
 def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: float) -> float:
@@ -167,7 +146,7 @@ def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: fl
         return 0.0 if is_negligible(directed, delta) else simple.epsilon_at(delta)
     weighted = _weighted_alone(directed)
     if weighted is not None:
-        return max(pair.epsilon_at(delta) for pair in weighted)
+        return max(epsilon_of_atoms(pair, delta) for pair in weighted)
     return min(simple.epsilon_at(delta), read_epsilon(directed, simple.revealed, delta, accuracy))
 
 
@@ -205,26 +184,21 @@ def _known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | 
         return simple.closed_delta(epsilon)
     if epsilon >= simple.pure and simple.mu == 0.0:
         return min(1.0, simple.revealed * (1.0 + 1e-12))
-    response, sampled = _response_alone(found), _sampled_alone(found)
-    if response is not None:
-        rest = randomised_response_delta(response.epsilon, response.times, epsilon)
-        return min(1.0, (simple.revealed + (1.0 - simple.revealed) * rest) * (1.0 + _ROUNDING))
-    if sampled is not None:
-        return min(single_delta(sampled.rate, sampled.noise, epsilon, replace_one), simple.delta_at(epsilon))
+    closed = closed_delta(found, simple, epsilon, replace_one)
+    if closed is not None:
+        return closed
     directed = directions(found, replace_one)
     if simple.steep:
         return min(simple.delta_at(epsilon), total_variation(directed[0]))
     weighted = _weighted_alone(directed)
-    return None if weighted is None else max(pair.delta_at(epsilon) for pair in weighted)
+    return None if weighted is None else max(delta_of_atoms(pair, epsilon) for pair in weighted)
 
 
 def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
     """Delta where `epsilon` is what is read off at it: from a guess, on coarse grids first."""
     revealed = Simple.of(found, replace_one).revealed
-    by_renyi = _by_renyi(found, replace_one) or (
-        bool(found.selected) and rdp_refusal(found, replace_one=replace_one) is None
-    )
-    best = rdp_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
+    by_renyi = (_is_by_renyi(found) or found.selected) and rdp_refusal(found, replace_one=replace_one) is None
+    best = renyi_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
     fine = max(accuracy, _PROFILE) if found.selected else accuracy  # that of profiles is no better
     rough = max(ROUGH, accuracy)
     delta = min(best, _FIRST_DELTA) if found.selected else _guess(found, epsilon, replace_one)
@@ -260,3 +234,35 @@ def _guess(found: Releases, epsilon: float, replace_one: bool) -> float:
     """About delta at `epsilon`."""
     directed = directions(found, replace_one)
     return math.exp(max(find_tilt(pairs, None, epsilon).log_delta for pairs in directed))
+
+
+def group_epsilon(found: Releases, delta: float, k: int, replace_one: bool) -> float:
+    """Epsilon at `delta` for groups of k records.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    k : int
+    replace_one : bool
+
+    Returns
+    -------
+    float
+        In nats; inf where the profile is not followed far enough.
+    """
+    floor = max(math.log(delta) - _NEGLIGIBLE, _DEEPEST)
+    while True:
+        epsilon = group_profile(profile_pair(found, replace_one, floor), k).epsilon_at(delta)
+        # what is left of a profile at its end counts e^epsilon times at most
+        needed = max(math.log(delta) - _NEGLIGIBLE - min(epsilon, 2.0 * k * abs(floor)), _DEEPEST)
+        if floor <= needed:
+            return epsilon
+        floor = max(2.0 * floor, needed, _DEEPEST) if epsilon == math.inf else needed
+
+
+def group_delta(found: Releases, epsilon: float, k: int, replace_one: bool) -> float:
+    """Delta at `epsilon` for groups of k records; the arguments are those of `group_epsilon`."""
+    floor = max(-40.0 - epsilon, _DEEPEST)
+    return group_profile(profile_pair(found, replace_one, floor), k).delta_at(epsilon)

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from skdp._typing import Doubles
 
-from .bounded import AnyPair, LaplacePair, ResponsePair
-from .tilting import OUTSIDE, Tilt, centres, deviation, width_for, window
+from .pairs import AnyPair
+from .tilting import GridPlan, Tilt
 
-__all__ = ["WORK", "Composed", "GridRelease", "compose_on_grid", "deltas_of", "finest", "release_moment", "solve"]
+__all__ = ["Composed", "GridRelease", "compose_on_grid", "deltas_of", "release_moment"]
 
 Spectrum = NDArray[np.complex128]
 
@@ -126,14 +126,14 @@ class Composed(NamedTuple):
         Number of labels from the first up to where `untilt` is more.
     doubt : float
         Bound on the rounding of one tilted mass.
-    log_scale, log_outside : float
-        Log of the scale; log of the mass above the window.
+    log_scale : float
+        Log of the scale.
     lost : float
         Mass sent to infinite loss.
     slack : float
         Relative error of the masses.
-    releases, width, order : tuple of GridRelease, float, float
-        What was composed, the grid width, and Chernoff's order for what lies above.
+    releases, plan : tuple of GridRelease, GridPlan
+        What was composed, and on which grid: the mass above the window is there.
     floor : float
         Least epsilon that may be read: below the window, and where tilting back was capped, masses are too small.
     """
@@ -144,13 +144,21 @@ class Composed(NamedTuple):
     last: int
     doubt: float
     log_scale: float
-    log_outside: float
     lost: float
     slack: float
     releases: tuple[GridRelease, ...]
-    width: float
-    order: float
+    plan: GridPlan
     floor: float
+
+    @property
+    def width(self) -> float:
+        """Of a cell of the grid, in nats."""
+        return self.plan.width
+
+    @property
+    def log_outside(self) -> float:
+        """Log of a bound on the mass above the window."""
+        return self.plan.log_outside
 
 
 def _lost(tilt: Tilt, releases: tuple[GridRelease, ...]) -> float:
@@ -165,25 +173,19 @@ def _good_size(least: float) -> int:
     return next((part for part in (size * 5 // 8, size * 3 // 4) if part >= least), size)
 
 
-def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Composed:
+def compose_on_grid(plan: GridPlan) -> Composed:
     """FFT powers of the tilted grid distributions on a window below the upper bound.
 
     Parameters
     ----------
-    tilt : Tilt
-    h : float
-        Grid width, in nats.
-    extent : float
-        Width of the window, in nats.
-    order : float
-        Order of Chernoff's bound on what lies above the window.
+    plan : GridPlan
 
     Returns
     -------
     Composed
     """
+    tilt, h, extent, order, log_outside, offsets = plan
     size = _good_size(extent / h + 32.0)
-    offsets = centres(tilt)
     releases = tuple(_on_grid(p, span, h, o) for p, span, o in zip(tilt.pairs, tilt.spans, offsets, strict=True))
     counts = [pair.count for pair in tilt.pairs]
     base = math.fsum(count * release.offset for count, release in zip(counts, releases, strict=True))
@@ -192,7 +194,6 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
     above = math.fsum(
         count * release_moment(release, order, h) for count, release in zip(counts, releases, strict=True)
     )
-    log_outside = tilt.log_delta + OUTSIDE
     top = math.ceil((above - log_outside) / order / h)
     power = np.ones(size // 2 + 1, dtype=complex)
     start, apart = top - size + 1, 1.0
@@ -224,12 +225,10 @@ def compose_on_grid(tilt: Tilt, h: float, extent: float, order: float) -> Compos
         int(np.count_nonzero(exponent > -_DEEPEST)),
         doubt,
         log_total - tilt.theta * middle,
-        log_outside,
         _lost(tilt, releases),
         math.expm1(min(slack, 50.0)),
         releases,
-        h,
-        order,
+        plan,
         float(loss[int(np.argmax(exponent <= _DEEPEST))]),
     )
 
@@ -310,61 +309,3 @@ def deltas_of(found: Composed, epsilons: Doubles) -> Doubles:
         main = np.exp(np.minimum(found.log_scale + np.log(total * (1.0 + found.slack)), 0.0))
     result = np.minimum(main + math.exp(min(found.log_outside, 0.0)) + found.lost, 1.0)
     return np.where(epsilons < found.floor, 1.0, result)
-
-
-_COARSE = 3e-5  # relative error of epsilon accepted before the grid grows further
-_PREFERRED = 1 << 18  # grid points
-# Work is counted in grid points times Fourier transforms, one of which each kind of release takes, and one leads back.
-WORK, _LARGEST = 5 << 20, 1 << 21  # in one grid, and its points
-_REACH = 1 << 20  # grid points within the losses of one release: each is some nodes of a quadrature
-
-
-def _most_points(tilt: Tilt, work: int) -> int:
-    """Grid points that may be laid; the rest is for rounding up to a size that suits the transform."""
-    return min(work // (len(tilt.pairs) + 1), _LARGEST) - 64
-
-
-def finest(tilt: Tilt, extent: float, work: int) -> float:
-    """Least width of a grid on a window of `extent` nats that takes at most `work`."""
-    reach = max(float(np.ptp(atoms.loss)) for atoms in tilt.atoms)
-    return max(extent / _most_points(tilt, work), reach / _REACH)
-
-
-def solve(tilt: Tilt, least: float, error: float, widest: float = math.inf, work: int = WORK) -> Composed:
-    """Choose grid and window for one direction, and compose it.
-
-    A grid coarser than `error` asks for, because the work is bounded, gives a looser bound, never a lower one.
-
-    Parameters
-    ----------
-    tilt : Tilt
-    least : float
-        Loss below which nothing will be read, in nats.
-    error : float
-        Error of epsilon aimed at.
-    widest : float
-        Bound on the grid's width.
-    work : int
-        Bound on its number of points times Fourier transforms.
-    """
-    bottom, top, order = window(tilt, least)
-    extent = max(top - bottom, deviation(tilt)) * 1.01  # what is read may lie above the window
-    h = max(width_for(tilt, error), 1e-290)
-    if extent / h > _PREFERRED:
-        h = max(width_for(tilt, max(error, _COARSE * tilt.epsilon)), min(h, extent / _PREFERRED))
-    h = min(h, 0.01 * tilt.epsilon if tilt.epsilon > 0.0 else h)
-    # grid positions must stay exact in doubles
-    highest = max(float(np.abs(atoms.loss[[0, -1]]).max()) for atoms in tilt.atoms)
-    allowed = finest(tilt, extent, work)
-    h = max(min(h, max(widest, extent / _LARGEST)), allowed, 1e-11 * highest)
-    bounded = (pair for pair in tilt.pairs if isinstance(pair, (LaplacePair, ResponsePair)))
-    sizes = {pair.size for pair in bounded if pair.size > 0.0}
-    if len(sizes) == 1 and allowed < max(sizes):
-        # both ends of a bounded loss on grid points: they have masses of their own. A loss too small for that
-        # lies in one cell below the point on which its upper end is, and costs more than it does, never less.
-        (size,) = sizes
-        cells = max(1, math.ceil(2.0 * size / h))
-        if cells * allowed > 2.0 * size:
-            cells -= 1  # to stay within the work
-        h = 2.0 * size / max(1, cells)
-    return compose_on_grid(tilt, max(h, 1e-300), extent, order)

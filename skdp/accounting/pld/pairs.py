@@ -1,6 +1,6 @@
-"""Dominating pairs of the (Poisson-sampled) Gaussian and their privacy loss on a quadrature.
+"""Dominating pairs of releases and their privacy loss, as what is composed asks for it: `AnyPair`.
 
-Everything is in units of the noise: z = x / sigma, m = 1 / sigma, and the pairs are
+The pairs of the (Poisson-sampled) Gaussian are in units of the noise: z = x / sigma, m = 1 / sigma, and
 
     remove   P = (1-q) N(0,1) + q N(m,1)   Q = N(0,1)
     add      P = N(0,1)                    Q = (1-q) N(0,1) + q N(-m,1)   (z mirrored: the loss rises)
@@ -16,25 +16,45 @@ N(x, I)(A) <= Phi(t + |x|) and N(y, I)(A) >= Phi(t - |y|). Hence, for every tau 
     P'(A) - tau Q'(A) <= (1-q) (1-tau) Phi(t) + q Phi(t + |x|) - tau q Phi(t - |y|),
 
 which rises with |x| and |y|, and with both at their bounds is P - tau Q of the half-line above -t in the pair.
+
+Of all others the loss itself is the place:
+
+- Laplace of scale b for a shift of 1 (Dong, Roth & Su 2022, Section 2; e = 1/b): under P the loss is e
+  with probability 1/2, -e with e^{-e}/2, and has density e^{(l - e)/2} / 4 between.
+- (epsilon, delta): the most revealing mechanism with that promise has loss infinite with probability
+  delta, otherwise epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon (Kairouz, Oh &
+  Viswanath 2017, who found it). Its composition bounds that of every such mechanism.
+- Weighted losses: whatever has a pair in `dominating`.
+
+Proof for (epsilon, delta). Let H(tau) = sup over A of P(A) - tau Q(A) for a pair that is (epsilon, delta)-private both
+ways, and R(tau) the same of the pair above. Beyond e^epsilon, H falls and is at most delta = R. As H(tau) = 1 - tau +
+tau H'(1 / tau), H' that of the exchanged pair, H(tau) <= 1 - tau + tau delta = R(tau) up to e^-epsilon. Between the two
+H is convex, so below its chord, and R is straight, as no loss lies there. So H <= R: the pair dominates.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtr
 
 from skdp._typing import Doubles
 
+from ..dominating.atoms import LossAtoms
+from ..dominating.pairs import Directions, dominating, fixed_gaussian
 from ..formulas.gaussian import mixture_loss
-from ..formulas.quadrature import ERROR, lifted, nodes, rounding
+from ..formulas.quadrature import ERROR, lifted, nodes, rounding, rule
+from ..releases import Releases
 
-__all__ = ["Atoms", "Pair"]
+__all__ = ["AnyPair", "Atoms", "AtomsPair", "Directed", "LaplacePair", "Pair", "ResponsePair", "atoms_pairs", "paired"]
 
 _CELLS = 64  # at least, in a quadrature
+_DEEP = 160.0  # losses this far below the top of bounded ones have a density below e^-80 and are taken together
+_SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
@@ -58,6 +78,56 @@ class Atoms(NamedTuple):
         return Atoms(
             lifted(self.loss, room, rate), self.log_weight + math.log1p(room), self.low, self.lost, self.room + room
         )
+
+
+class AnyPair(Protocol):
+    """A pair of distributions P and Q, one direction of one release.
+
+    A *place* is where a loss lies: z of a Gaussian, the loss itself of all others. A *span* is a range of places.
+    """
+
+    @property
+    def count(self) -> int:
+        """How often the release is made."""
+
+    @property
+    def rate(self) -> float:
+        """Probability with which the record takes part, or a bound on the loss; 1 where neither is known."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions of neighbours have this pair."""
+
+    @property
+    def size(self) -> float:
+        """Largest loss, of which and of its opposite P has masses of their own; 0 where there is none."""
+
+    @property
+    def infinite(self) -> float:
+        """Mass of P at infinite loss."""
+
+    @property
+    def variation(self) -> float:
+        """Bound on the total variation of the pair."""
+
+    def span(self, log_low: float, log_lost: float, log_other: float) -> tuple[float, float]:
+        """Range outside which P has at most e^{log_low} below; above it P has e^{log_lost} or Q has e^{log_other}."""
+
+    def above(self, span: tuple[float, float]) -> tuple[float, float]:
+        """Finite mass of P above the span, and a bound on that of Q."""
+
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+        """`span` without the places whose loss is below `loss`, where that saves something."""
+
+    def atoms(self, low: float, high: float) -> Atoms:
+        """The pair on a span as weighted losses: for moments, not for bounds."""
+
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same for bounds: nothing that is integrated crosses a loss of `offset` and a multiple of `width`."""
+
+
+Directed = list[tuple[AnyPair, ...]]
+"""The pairs to compose, for each direction of neighbours; one if both are the same."""
 
 
 def _mixture_place(q: float, m: float, loss: Doubles) -> Doubles:
@@ -95,6 +165,7 @@ class Pair:
     q: float
     m: float
     count: int
+    size = 0.0
 
     def loss(self, z: Doubles) -> Doubles:
         """Privacy loss at `z`, rising."""
@@ -123,11 +194,6 @@ class Pair:
     def rate(self) -> float:
         """Probability with which the record takes part."""
         return self.q
-
-    @property
-    def plain(self) -> bool:
-        """Whether this is a Gaussian mechanism without sampling."""
-        return self.q == 1.0
 
     @property
     def symmetric(self) -> bool:
@@ -161,7 +227,7 @@ class Pair:
     def above(self, span: tuple[float, float]) -> tuple[float, float]:
         """Mass of P above the span, and a bound on that of Q."""
         high = span[1]
-        other = high + self.m if self.kind == "replace" and self.plain else high
+        other = high + self.m if self.kind == "replace" and self.q == 1.0 else high
         return self.tails(*span)[1], float(ndtr(-other))
 
     def span(self, log_low: float, log_lost: float, log_other: float) -> tuple[float, float]:
@@ -174,7 +240,7 @@ class Pair:
         def reach(log_share: float, log_mass: float) -> float:
             return math.sqrt(2.0 * max(0.0, log_share + math.log(2.0) - log_mass))
 
-        other = reach(0.0, log_other) - (self.m if self.kind == "replace" and self.plain else 0.0)
+        other = reach(0.0, log_other) - (self.m if self.kind == "replace" and self.q == 1.0 else 0.0)
         if self.kind == "add":
             return -reach(0.0, log_low), min(reach(0.0, log_lost), other)
         low = min(-reach(rest, log_low) if rest > log_low else self.m, self.m - reach(math.log(self.q), log_low))
@@ -236,3 +302,228 @@ class Pair:
         size = self.m * (max(abs(low), abs(high)) + self.m)
         least, loss = float(atoms.log_weight.min()), float(np.abs(atoms.loss).max())
         return atoms.lift(ERROR + rounding(least, loss, size), self.q)
+
+
+class _Bounded:
+    """Losses from -size to size, which are followed as a whole; both directions are the same."""
+
+    size: float
+    symmetric = True
+
+    @property
+    def rate(self) -> float:
+        """No loss is larger."""
+        return self.size
+
+    def span(self, log_low: float, log_lost: float, log_other: float) -> tuple[float, float]:
+        """Range of the finite loss."""
+        return -self.size, self.size
+
+    def above(self, span: tuple[float, float]) -> tuple[float, float]:
+        """Nothing lies above the span."""
+        return 0.0, 0.0
+
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+        """`span` as it is: there is little to be saved."""
+        return span
+
+
+@dataclass(frozen=True)
+class LaplacePair(_Bounded):
+    """Laplace noise.
+
+    Attributes
+    ----------
+    size : float
+        Largest loss: shift divided by the noise's scale, above 0.
+    count : int
+        How often the release is made.
+    """
+
+    size: float
+    count: int
+    infinite = 0.0
+
+    @property
+    def error(self) -> float:
+        """Of its atoms."""
+        return ERROR + rounding(-min(self.size, _DEEP) - 40.0, self.size)
+
+    @property
+    def variation(self) -> float:
+        """Total variation of the pair."""
+        return -math.expm1(-0.5 * self.size) * (1.0 + 1e-13)
+
+    def _atoms(self, knots: Doubles) -> Atoms:
+        half = 0.5 * np.diff(knots)[:, None]
+        # of densities e^{l/2} and e^{-l/2} in cells of up to a quarter: far below `ERROR`, and below that times `size`
+        node, weight = rule(5)
+        loss = (knots[:-1, None] + half * (node + 1.0)).ravel()
+        with np.errstate(divide="ignore"):
+            log_weight = np.log((half * weight).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
+        keep = log_weight > -math.inf
+        loss, log_weight = loss[keep], log_weight[keep]
+        low = 0.0
+        if knots[0] > -self.size:
+            low = 0.5 * math.exp(0.5 * (float(knots[0]) - self.size))
+        else:
+            loss = np.concatenate([[-self.size], loss])
+            log_weight = np.concatenate([[-self.size - math.log(2.0)], log_weight])
+        top, half_mass = np.array([self.size]), np.array([-math.log(2.0)])
+        loss, log_weight = np.concatenate([loss, top]), np.concatenate([log_weight, half_mass])
+        return Atoms(loss, log_weight, low, 0.0).lift(self.error, self.rate)
+
+    def _knots(self) -> Doubles:
+        bottom = max(-self.size, self.size - _DEEP)
+        return np.linspace(bottom, self.size, max(8, math.ceil((self.size - bottom) * 4.0)) + 1)
+
+    def atoms(self, low: float, high: float) -> Atoms:
+        """The pair as weighted losses, for moments."""
+        return self._atoms(self._knots())
+
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same, with knots also where the loss is `offset` and a multiple of `width`."""
+        knots = self._knots()
+        ends = (knots[[0, -1]] - offset) / width
+        grid = np.arange(math.floor(ends[0]) + 1, math.ceil(ends[1])) * width + offset
+        return self._atoms(np.union1d(knots, grid[(grid > knots[0]) & (grid < knots[-1])]))
+
+
+@dataclass(frozen=True)
+class ResponsePair(_Bounded):
+    """Randomised response with a chance to reveal all.
+
+    Attributes
+    ----------
+    size : float
+        Epsilon, at least 0.
+    infinite : float
+        Delta: mass of P at infinite loss, in [0, 1).
+    count : int
+        How often the release is made.
+    """
+
+    size: float
+    infinite: float
+    count: int
+
+    @property
+    def error(self) -> float:
+        """Of its atoms."""
+        return rounding(-self.size, self.size)
+
+    @property
+    def variation(self) -> float:
+        """Total variation of the pair."""
+        return (self.infinite + (1.0 - self.infinite) * math.tanh(0.5 * self.size)) * (1.0 + 1e-13)
+
+    def atoms(self, low: float, high: float) -> Atoms:
+        """Both finite losses."""
+        rest = math.log1p(-self.infinite)
+        if self.size == 0.0:
+            return Atoms(np.zeros(1), np.array([rest]), 0.0, self.infinite)
+        upper = rest - math.log1p(math.exp(-self.size))
+        loss, log_weight = np.array([-self.size, self.size]), np.array([upper - self.size, upper])
+        return Atoms(loss, log_weight, 0.0, self.infinite).lift(self.error, self.rate)
+
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same, as there is nothing to integrate."""
+        return self.atoms(low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class AtomsPair:
+    """A pair of weighted losses, one direction of one release.
+
+    Attributes
+    ----------
+    pair : LossAtoms
+    count : int
+        How often the release is made.
+    symmetric : bool
+        Whether both directions of neighbours have this pair.
+    """
+
+    pair: LossAtoms
+    count: int
+    symmetric: bool
+    rate = 1.0
+    size = 0.0
+
+    @property
+    def infinite(self) -> float:
+        """Mass of P at infinite loss."""
+        return self.pair.infinite
+
+    @property
+    def variation(self) -> float:
+        """Total variation of the pair."""
+        return min(self.pair.profile(0.0) * _SAFE, 1.0)
+
+    @cached_property
+    def raised(self) -> tuple[Doubles, Doubles]:
+        """Losses and masses, raised by as much as makes up for rounding."""
+        atoms = self.atoms(float(self.pair.loss[0]), float(self.pair.loss[-1]))
+        return atoms.loss, np.exp(atoms.log_weight)
+
+    @cached_property
+    def _log_tails(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Log of the mass of P below each loss and above it, and of that of Q above it."""
+        log_p, log_q = self.pair.log_weight, self.pair.log_weight - self.pair.loss
+        below = np.logaddexp.accumulate(log_p)
+        above, other = (np.logaddexp.accumulate(logs[::-1])[::-1] for logs in (log_p, log_q))
+        nothing = -math.inf
+        return np.append(nothing, below[:-1]), np.append(above[1:], nothing), np.append(other[1:], nothing)
+
+    def span(self, log_low: float, log_lost: float, log_other: float = -math.inf) -> tuple[float, float]:
+        """Range of the loss outside which P has e^{log_low} below, and above P has e^{log_lost} or Q e^{log_other}."""
+        below, above, other = self._log_tails
+        first = int(np.searchsorted(below, log_low, side="right")) - 1
+        last = min(
+            int(np.searchsorted(-above, -log_lost, side="left")), int(np.searchsorted(-other, -log_other, side="left"))
+        )
+        first, last = max(first, 0), min(last, above.size - 1)
+        return float(self.pair.loss[first]), float(self.pair.loss[max(first, last)])
+
+    def above(self, span: tuple[float, float]) -> tuple[float, float]:
+        """Finite mass of P above the span, and that of Q."""
+        last = int(np.searchsorted(self.pair.loss, span[1], side="right")) - 1
+        _, above, other = self._log_tails
+        return math.exp(float(above[last])), math.exp(float(other[last]))
+
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+        """`span` without losses below the last that is at most `loss`, to which those are raised."""
+        last = int(np.searchsorted(self.pair.loss, loss, side="right")) - 1
+        return max(span[0], min(float(self.pair.loss[max(last, 0)]), span[1])), span[1]
+
+    def atoms(self, low: float, high: float) -> Atoms:
+        """The losses from `low` to `high`; those below are raised to the first."""
+        first = int(np.searchsorted(self.pair.loss, low, side="left"))
+        last = int(np.searchsorted(self.pair.loss, high, side="right"))
+        first = min(first, last - 1)
+        below, above, _ = self._log_tails
+        lost = self.pair.infinite + math.exp(float(above[last - 1]))
+        weight = self.pair.log_weight[first:last].copy()
+        weight[0] = np.logaddexp(weight[0], below[first])
+        loss = self.pair.loss[first:last]
+        error = ERROR + rounding(float(weight.min()), float(np.abs(loss).max()))
+        return Atoms(loss, weight, 0.0, lost).lift(error, self.rate)
+
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same, as there is nothing to integrate."""
+        return self.atoms(low, high)
+
+
+def paired(found: Releases, replace_one: bool) -> list[tuple[Directions, int]]:
+    """Pairs of the releases that are priced by their weighted losses, and how often each is made."""
+    every = [(dominating(each.event, replace_one), each.times) for each in found.paired]
+    return every + [(fixed_gaussian(share, noise), count) for share, noise, count in found.without_replacement]
+
+
+def atoms_pairs(found: Releases, replace_one: bool) -> tuple[list[AtomsPair], list[AtomsPair]]:
+    """The same as pairs to compose, for each direction of neighbours."""
+    directed: tuple[list[AtomsPair], list[AtomsPair]] = ([], [])
+    for pairs, count in paired(found, replace_one):
+        for direction in (0, 1):
+            directed[direction].append(AtomsPair(pairs[direction % len(pairs)], count, len(pairs) == 1))
+    return directed

@@ -1,4 +1,4 @@
-"""Privacy profiles: what selection makes of one, and the dominating pair of one on a grid.
+"""Privacy profiles: what selection and groups make of one, and the dominating pair of one on a grid.
 
 A profile is delta(epsilon); with tau = e^epsilon, H(tau) = sup over events of P - tau Q, which is convex, falls, and is
 1 - tau + tau H'(1/tau) with H' that of the exchanged pair. Here every profile is the larger of both directions.
@@ -21,6 +21,13 @@ w = 1 - u' the profile allows w <= e^epsilon t + delta(epsilon) for all epsilon 
 
 *A pair.* Between points of the grid a convex H lies below its chords, so the lower convex hull of upper bounds is one
 itself (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022); its slopes rise at each point by the mass of Q' there.
+
+*Groups.* With D_k the profile for groups of k, and a chain of neighbours P, R, Q, of which R differs from P in i
+records and from Q in j,
+
+    P - e^x Q = (P - e^a R) + e^a (R - e^{x-a} Q)  gives  D_{i+j}(x) <= D_i(a) + e^a D_j(x - a)
+
+for every a. The least over a from 0 to x is taken.
 """
 
 from __future__ import annotations
@@ -36,10 +43,11 @@ from skdp._typing import Doubles
 from ..formulas.selection_law import NumberOfTries
 from .pairs import Atoms
 
-__all__ = ["Profile", "ProfilePair", "select_best"]
+__all__ = ["Profile", "ProfilePair", "group_profile", "select_best"]
 
 _SAFE = 1.0 + 1e-10  # covers rounding
 _ERROR = 1e-12  # of masses, which are differences of slopes: of what lies above them
+_POINTS = 400  # of the profile of a chain
 _LONGEST = 4  # most that selection may move a profile, in lengths of its grid, before a simpler bound is taken
 
 
@@ -200,8 +208,8 @@ class ProfilePair:
 
     profile: Profile
     count: int
-    plain = False
     rate = 1.0
+    size = 0.0
     symmetric = True
 
     @classmethod
@@ -279,3 +287,48 @@ class ProfilePair:
         step = float(loss[b] - loss[b - 1])
         share = math.expm1(epsilon - loss[b - 1]) / math.expm1(step) if step < 600.0 else 0.0
         return float(delta[b - 1] + share * (delta[b] - delta[b - 1])) * _SAFE
+
+
+def _read(pair: ProfilePair, at: Doubles) -> Doubles:
+    """Delta at many epsilons of at least 0."""
+    return np.array([pair.delta_at(float(x)) for x in at])
+
+
+def _join(first: ProfilePair, second: ProfilePair) -> ProfilePair:
+    """The profile of a chain of two."""
+    top = float(first.profile.loss[-1] + second.profile.loss[-1])
+    grid = np.linspace(0.0, top, _POINTS + 1)
+    a = np.linspace(0.0, float(first.profile.loss[-1]), _POINTS + 1)
+    own = _read(first, a)
+    best = np.ones(grid.size)
+    for k, x in enumerate(grid):
+        kept = a <= x
+        # the delta at the point below is no smaller
+        point = np.searchsorted(second.profile.loss, x - a[kept], side="right") - 1
+        other = second.profile.delta[point]
+        with np.errstate(over="ignore"):
+            best[k] = min(1.0, float((own[kept] + np.exp(np.minimum(a[kept], 700.0)) * other).min()))
+    return ProfilePair.of(Profile(grid, best), 1)
+
+
+def group_profile(pair: ProfilePair, k: int) -> ProfilePair:
+    """The profile for groups of k records, from that for one.
+
+    Parameters
+    ----------
+    pair : ProfilePair
+    k : int
+        1 or more.
+
+    Returns
+    -------
+    ProfilePair
+    """
+    result, power, left = None, pair, k
+    while left:
+        if left & 1:
+            result = power if result is None else _join(result, power)
+        left >>= 1
+        power = _join(power, power) if left else power
+    assert result is not None
+    return result

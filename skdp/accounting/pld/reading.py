@@ -1,27 +1,139 @@
-"""Epsilon and delta of pairs that are composed: upper bounds, direction by direction."""
+"""What is read off weighted losses and grids: epsilon and delta of composed pairs, and whole profiles. Upper bounds.
+
+A composition is looked at where delta is decided, direction by direction; where a guess of that place was not good,
+it is looked at again.
+"""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from .bounded import AnyPair
-from .directions import Directed
-from .grid import WORK, Composed, deltas_of, solve
-from .stick import epsilon_of, hockey_stick
-from .tilting import Tilt, find_tilt
+from skdp._typing import Doubles
 
-__all__ = ["ROUGH", "Solved", "is_negligible", "read_delta", "read_epsilon", "solve_directions", "total_variation"]
+from .grid import Composed, compose_on_grid, deltas_of
+from .pairs import AnyPair, AtomsPair, Directed
+from .tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
 
+__all__ = [
+    "ROUGH",
+    "Curve",
+    "Solved",
+    "compose_curve",
+    "delta_of_atoms",
+    "epsilon_of",
+    "epsilon_of_atoms",
+    "hockey_stick",
+    "is_negligible",
+    "read_delta",
+    "read_epsilon",
+    "solve_directions",
+    "total_variation",
+]
+
+_ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached
+_SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 ROUGH = 1e-3  # accuracy at which the second direction is first looked at
 _FAR = 10.0  # from where a grid is centred, in units of 1 / theta, up to which it is read
 _NEAR = 2.0  # the same for a guess that was good
 _LOOKS = 5  # at most, after the first
 _BENT = 3e-5  # share of epsilon that the width of the grid may cost before a finer one is tried
 _LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
+_LEAST_LOOK = 1 << 18  # work of one look at a profile, if there are many
+_SHORTEST = 1e-9  # profile
+_STRIDE = 2.8  # between looks at one profile, in standard deviations: rounding spoils what is further off
+
+
+# --- sums of weighted losses ---
+
+
+def hockey_stick(loss: Doubles, mass: Doubles, epsilon: float) -> float:
+    """Sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
+
+    Parameters
+    ----------
+    loss, mass : array
+    epsilon : float
+
+    Returns
+    -------
+    float
+    """
+    above = int(np.searchsorted(loss, epsilon, side="right"))
+    return float(mass[above:] @ -np.expm1(epsilon - loss[above:]))
+
+
+def epsilon_of(loss: Doubles, mass: Doubles, goal: float) -> float:
+    """Smallest epsilon at which the masses have a hockey-stick sum of at most `goal`.
+
+    Parameters
+    ----------
+    loss, mass : array
+        Labels, rising, and their masses.
+    goal : float
+        Above 0.
+
+    Returns
+    -------
+    float
+        Solution of the linear equation in e^epsilon within one grid cell; an end of `loss` if it lies
+        beyond.
+    """
+    tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)  # mass at and above each point: delta(epsilon) is below it
+    high = int(np.searchsorted(-tail[:-1], -goal, side="left"))
+    if high == 0:
+        return float(loss[0])
+    if high == loss.size:
+        return float(loss[-1])
+    # delta(e) >= (1 - e^{e - l}) tail(l) for every l, so no solution lies below the largest l + log(1 - goal / tail(l))
+    near = slice(max(int(np.searchsorted(-tail[:high], -goal * _ABOVE, side="right")) - 1, 0), high)
+    least = float((loss[near] + np.log1p(-goal / tail[near])).max())
+    low = max(int(np.searchsorted(loss, least)) - 1, 0)
+    if loss[high] - loss[low] > 500.0:
+        return float(loss[high])
+    origin = loss[low]
+    weighted = np.append(np.cumsum((mass[low:] * np.exp(origin - loss[low:]))[::-1])[::-1], 0.0)
+    growth = np.exp(loss[low : high + 1] - origin)
+    # delta at a point is what the masses above it say: its own, which may be far larger, has no part in it
+    at_point = tail[low + 1 : high + 2] - growth * weighted[1 : high + 2 - low]
+    cell = int(np.searchsorted(-at_point, -goal, side="left"))
+    if cell == 0:
+        return float(loss[low])
+    below, above = float(loss[low + cell - 1]), float(loss[low + cell])
+    part = float(growth[cell] * weighted[cell])
+    if not 0.0 < part < math.inf:
+        return above
+    share = float(tail[low + cell] - goal) / part
+    if share <= 0.0:
+        return below
+    return min(max(above + math.log(share), below), above)
+
+
+def delta_of_atoms(pair: AtomsPair, epsilon: float) -> float:
+    """Delta of one release, a sum."""
+    return min(1.0, hockey_stick(*pair.raised, epsilon) * _SAFE + pair.infinite * _SAFE)
+
+
+def epsilon_of_atoms(pair: AtomsPair, delta: float) -> float:
+    """Epsilon of one release."""
+    left = (delta - pair.infinite * _SAFE) / _SAFE
+    if left <= 0.0:
+        return math.inf
+    if delta_of_atoms(pair, 0.0) <= delta:
+        return 0.0
+    epsilon = max(0.0, epsilon_of(*pair.raised, left))
+    for step in (1e-14, 1e-12, 1e-10):  # no rounding in finding it puts it too low
+        if delta_of_atoms(pair, epsilon) <= delta:
+            return epsilon
+        epsilon += step * max(epsilon, 1.0)
+    return float(pair.raised[0][np.searchsorted(pair.raised[0], epsilon)])
+
+
+# --- epsilon at delta, and delta at epsilon ---
 
 
 class Solved(NamedTuple):
@@ -75,7 +187,7 @@ class _Look(NamedTuple):
 def _look(tilt: Tilt, delta: float, error: float, work: int, widest: float = math.inf) -> _Look:
     """Epsilon at `delta` on one grid."""
     least = max(tilt.epsilon - _FAR / tilt.theta, 0.0)
-    composed = solve(tilt, least, error, widest, work)
+    composed = compose_on_grid(choose_grid(tilt, least, error, widest, work))
     epsilon = _upper(composed, delta)
     solved = Solved(tilt, composed, epsilon)
     if not least <= max(epsilon, 0.0) < composed.loss[-1] or abs(epsilon - tilt.epsilon) * tilt.order > _NEAR:
@@ -157,7 +269,7 @@ def solve_directions(
     accuracy : float
         Relative error of epsilon aimed at.
     work : int
-        Bound on one grid, as in `solve`.
+        Bound on one grid, as in `choose_grid`.
 
     Returns
     -------
@@ -217,3 +329,58 @@ def read_delta(
             beyond = solved.tilt.order * (solved.epsilon - epsilon)
             worst, guess = found, found if found < 1.0 else delta * math.exp(min(beyond, 30.0))
     return worst, min(guess, worst)
+
+
+# --- profiles ---
+
+Curve = tuple[float, Callable[[Doubles], Doubles]]  # the epsilon to read it up to, and delta at epsilons
+
+
+def _kept_look(tilt: Tilt, least: float, error: float, work: int) -> Composed:
+    """One of several looks that are kept: without what only a lower bound needs."""
+    look = compose_on_grid(choose_grid(tilt, least, error, work=work))
+    return look._replace(untilt=look.untilt[:0], releases=())
+
+
+def compose_curve(directed: Directed, log_floor: float, accuracy: float, work: int) -> Curve:
+    """Profile of a composition, from looks at several places: every one is a bound everywhere.
+
+    Parameters
+    ----------
+    directed : list of tuple of pairs
+        One tuple for each direction.
+    log_floor : float
+        Log of the delta down to which the profile is followed.
+    accuracy : float
+        Relative error of epsilon aimed at.
+    work : int
+        Bound on all looks together, as in `choose_grid`.
+
+    Returns
+    -------
+    tuple of float and callable
+        The epsilon up to which to read the profile, and delta at an array of epsilons.
+    """
+    by_direction: list[list[Composed]] = []
+    reach = math.sqrt(-2.0 * log_floor)
+    steps, top = max(2, math.ceil(reach / _STRIDE)), 0.0
+    each = min(WORK, max(work // (steps * len(directed)), _LEAST_LOOK))
+    for pairs in directed:
+        if any(pair.infinite >= 1.0 for pair in pairs):
+            return 0.0, lambda at: np.ones(at.shape)
+        tilt, last = find_tilt(pairs, None, 0.0), 0.0
+        looks = [_kept_look(tilt, 0.0, accuracy * deviation(tilt), each)]
+        for k in range(2, steps + 1):
+            tilt = find_tilt(pairs, -0.5 * (reach * k / steps) ** 2)
+            looks.append(_kept_look(tilt, 0.8 * last, accuracy * max(tilt.epsilon, _SHORTEST), each))
+            last = max(tilt.epsilon, 0.0)
+        last = max(last, min(ceiling(tilt), 2.0 * last))
+        by_direction.append(looks)
+        top = max(top, last)
+
+    def read(epsilons: Doubles) -> Doubles:
+        lowest = [np.min([deltas_of(look, epsilons) for look in part], axis=0) for part in by_direction]
+        result: Doubles = np.max(lowest, axis=0)
+        return result
+
+    return top, read

@@ -32,18 +32,19 @@ import numpy as np
 
 from skdp._typing import Doubles
 
-from .bounded import AnyPair, LaplacePair, ResponsePair
-from .pairs import Atoms
+from .pairs import AnyPair, Atoms
 
 __all__ = [
     "LEAST_LOG_DELTA",
-    "OUTSIDE",
+    "WORK",
+    "GridPlan",
     "Tilt",
     "ceiling",
-    "centres",
+    "choose_grid",
     "cumulants",
     "deviation",
     "find_tilt",
+    "finest",
     "log_moment",
     "lost_above",
     "orders_for",
@@ -56,7 +57,7 @@ __all__ = [
 _CLOSE = 0.02  # between the logs of two numbers that are as good as one
 _FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
 LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid
-OUTSIDE = -18.5  # log of the share of delta that may lie above the window
+_OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 
 
 class Tilt(NamedTuple):
@@ -197,7 +198,7 @@ def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
     at the upper end, where tilting back shrinks it; from above it lands below `least`, where it does not
     count, unless it lies a whole window above. Either way it only adds to delta, and little.
     """
-    log_outside = tilt.log_delta + OUTSIDE
+    log_outside = tilt.log_delta + _OUTSIDE
     order = _order_of_tail(tilt, log_outside)
     top = (total(tilt, order)[0] - log_outside) / order
     above = tilt.theta * max(0.0, top - tilt.epsilon)
@@ -219,7 +220,7 @@ def centres(tilt: Tilt) -> tuple[float, ...]:
     """
     found = []
     for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True):
-        if isinstance(pair, (LaplacePair, ResponsePair)):
+        if pair.size > 0.0:
             found.append(float(atoms.loss[-1]))
             continue
         weights = _tilt(atoms, tilt.theta)[2]
@@ -390,3 +391,88 @@ def _look_at(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float
         # what is left out because it is small says nothing about delta
         target = min(max((guess if lost < target - 12.0 else reached) - 4.0, LEAST_LOG_DELTA), -4.0)
     return Tilt(pairs, spans, all_atoms, theta, reached, epsilon, theta)
+
+
+_COARSE = 3e-5  # relative error of epsilon accepted before the grid grows further
+_PREFERRED = 1 << 18  # grid points
+# Work is counted in grid points times Fourier transforms, one of which each kind of release takes, and one leads back.
+WORK, _LARGEST = 5 << 20, 1 << 21  # in one grid, and its points
+_REACH = 1 << 20  # grid points within the losses of one release: each is some nodes of a quadrature
+
+
+class GridPlan(NamedTuple):
+    """A grid for a tilted composition.
+
+    Attributes
+    ----------
+    tilt : Tilt
+    width, extent : float
+        Of a cell, and of the window, in nats.
+    order : float
+        Order of Chernoff's bound on what lies above the window.
+    log_outside : float
+        Log of that bound.
+    centres : tuple of float
+        The loss of each release on which a grid point lies.
+    """
+
+    tilt: Tilt
+    width: float
+    extent: float
+    order: float
+    log_outside: float
+    centres: tuple[float, ...]
+
+
+def _most_points(tilt: Tilt, work: int) -> int:
+    """Grid points that may be laid; the rest is for rounding up to a size that suits the transform."""
+    return min(work // (len(tilt.pairs) + 1), _LARGEST) - 64
+
+
+def finest(tilt: Tilt, extent: float, work: int) -> float:
+    """Least width of a grid on a window of `extent` nats that takes at most `work`."""
+    reach = max(float(np.ptp(atoms.loss)) for atoms in tilt.atoms)
+    return max(extent / _most_points(tilt, work), reach / _REACH)
+
+
+def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf, work: int = WORK) -> GridPlan:
+    """Choose grid and window for one direction.
+
+    A grid coarser than `error` asks for, because the work is bounded, gives a looser bound, never a lower one.
+
+    Parameters
+    ----------
+    tilt : Tilt
+    least : float
+        Loss below which nothing will be read, in nats.
+    error : float
+        Error of epsilon aimed at.
+    widest : float
+        Bound on the grid's width.
+    work : int
+        Bound on its number of points times Fourier transforms.
+
+    Returns
+    -------
+    GridPlan
+    """
+    bottom, top, order = window(tilt, least)
+    extent = max(top - bottom, deviation(tilt)) * 1.01  # what is read may lie above the window
+    h = max(width_for(tilt, error), 1e-290)
+    if extent / h > _PREFERRED:
+        h = max(width_for(tilt, max(error, _COARSE * tilt.epsilon)), min(h, extent / _PREFERRED))
+    h = min(h, 0.01 * tilt.epsilon if tilt.epsilon > 0.0 else h)
+    # grid positions must stay exact in doubles
+    highest = max(float(np.abs(atoms.loss[[0, -1]]).max()) for atoms in tilt.atoms)
+    allowed = finest(tilt, extent, work)
+    h = max(min(h, max(widest, extent / _LARGEST)), allowed, 1e-11 * highest)
+    sizes = {pair.size for pair in tilt.pairs if pair.size > 0.0}
+    if len(sizes) == 1 and allowed < max(sizes):
+        # both ends of a bounded loss on grid points: they have masses of their own. A loss too small for that
+        # lies in one cell below the point on which its upper end is, and costs more than it does, never less.
+        (size,) = sizes
+        cells = max(1, math.ceil(2.0 * size / h))
+        if cells * allowed > 2.0 * size:
+            cells -= 1  # to stay within the work
+        h = 2.0 * size / max(1, cells)
+    return GridPlan(tilt, max(h, 1e-300), extent, order, tilt.log_delta + _OUTSIDE, centres(tilt))

@@ -42,19 +42,18 @@ from skdp._typing import Doubles
 from ..dominating.atoms import LossAtoms
 from ..dominating.pairs import (
     COPIES_TAIL,
-    adjacency_refusal,
     copies,
     cut_share,
     dominating,
-    name_of,
     pair_refusal,
-    sampled_form,
 )
+from ..events.kinds import adjacency_refusal, name_of, sampled_form
 from ..events.noise_events import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
     ExponentialMechanismDpEvent,
     MixtureOfGaussiansDpEvent,
+    RandomizedResponseDpEvent,
 )
 from ..events.sampling_events import (
     RandomAllocationDpEvent,
@@ -65,21 +64,29 @@ from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEven
 from .allocation import allocation_rdp
 from .sampled import log1p_exp, log_excess, log_moment
 
-__all__ = ["event_refusal", "other_rdp", "other_refusal"]
+__all__ = ["other_rdp", "other_refusal"]
 
 _FARTHEST = 128.0  # standard deviations that an order moves a loss by, at most
 _OUTSIDE = 1.001e-300  # mass of noise that is left out, at most
 _ONE_BY_ONE = 1000  # numbers of copies; more are taken together
 _UP = 1.0 + 1e-10
 
+_BOUNDED = (
+    LaplaceDpEvent,
+    DiscreteLaplaceDpEvent,
+    EpsilonDeltaDpEvent,
+    ExponentialMechanismDpEvent,
+    RandomizedResponseDpEvent,
+)
+
 
 def other_refusal(event: DpEvent, replace_one: bool) -> Exception | None:
     """Why an event has no Rényi divergence here, without a remedy; None if it has one."""
     reason = adjacency_refusal(event, replace_one)
-    return event_refusal(event) if reason is None else ValueError(f"{name_of(event)} has a price {reason}")
+    return _event_refusal(event) or (None if reason is None else ValueError(f"{name_of(event)} has a price {reason}"))
 
 
-def event_refusal(event: DpEvent) -> Exception | None:
+def _event_refusal(event: DpEvent) -> Exception | None:
     """The same, whatever the adjacency."""
     inner = sampled_form(event)[2]
     if isinstance(inner, EpsilonDeltaDpEvent) and inner.delta > 0.0:
@@ -132,7 +139,10 @@ def _of_more_copies(event: SampledWithReplacementDpEvent, alpha: float) -> float
 
 
 def _shift(event: DpEvent) -> float:
-    """How far one order moves the loss of an unbounded release, in standard deviations of noise; 0 if bounded."""
+    """How far one order moves the loss of a release, in standard deviations of noise; 0 of those with bounded loss.
+
+    Of any other, whose losses nobody has said how to follow, inf: it has no divergence, and none that is too small.
+    """
     if isinstance(event, SampledWithReplacementDpEvent):
         return 2.0 * event.sample_size * _shift(event.event)
     inner = sampled_form(event)[2]
@@ -142,7 +152,7 @@ def _shift(event: DpEvent) -> float:
         return 2.0 * max(inner.sensitivities) / inner.standard_deviation
     if isinstance(inner, DiscreteGaussianDpEvent):
         return 2.0 * inner.sensitivity / inner.standard_deviation
-    return 0.0
+    return 0.0 if isinstance(inner, _BOUNDED) else math.inf
 
 
 @lru_cache(maxsize=1 << 13)

@@ -19,16 +19,26 @@ from functools import lru_cache
 import numpy as np
 
 from ..formulas.selection_law import NumberOfTries
-from ..releases import Releases, Runs
+from ..releases import Releases, Runs, without_failures
 from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
 from .others import other_rdp, other_refusal
 from .sampled import log_moment
 from .selection import largest_gain
 
-__all__ = ["ORDERS", "rdp", "rdp_delta", "rdp_epsilon", "rdp_refusal", "renyi_epsilon_at"]
+__all__ = [
+    "ORDERS",
+    "rdp",
+    "rdp_delta",
+    "rdp_epsilon",
+    "rdp_refusal",
+    "renyi_delta",
+    "renyi_epsilon",
+    "renyi_epsilon_at",
+]
 
 
 _UP = 1.0 + 1e-11
+_ROUNDED = 1.0 + 1e-12  # of sums of positive terms
 _FEW_UNITS = 9e-16
 ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
 
@@ -204,8 +214,8 @@ def _least(objective: Callable[[float], float], floor: Callable[[float], float])
     return best
 
 
-def rdp_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` from the best Rényi order.
+def renyi_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` from the best Rényi order, of a composition without failure probability.
 
     Parameters
     ----------
@@ -229,7 +239,7 @@ def rdp_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> 
     )
 
 
-def rdp_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
+def renyi_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
     """Delta at `epsilon` from the best Rényi order: the same conversion, solved for delta.
 
     Parameters
@@ -256,3 +266,28 @@ def rdp_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> 
 
     least = _least(log_delta, floor)
     return min(1.0, max(math.exp(min(least, 0.0)) * _UP, sys.float_info.min))
+
+
+def _apart(found: Releases) -> tuple[Releases, float]:
+    """A composition with its (epsilon, delta) events made pure, and the delta that this takes.
+
+    An (epsilon, delta)-private release is dominated by one that tells all with probability delta and is
+    epsilon-private otherwise (Kairouz, Oh & Viswanath 2017).
+    """
+    if not found.epsilon_delta:
+        return found, 0.0
+    taken = -math.expm1(math.fsum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta)) * _ROUNDED
+    return without_failures(found), taken
+
+
+def rdp_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """`renyi_epsilon`, of delta what the failures of (epsilon, delta) events leave."""
+    pure, taken = _apart(found)
+    left = (delta - taken) / (1.0 - taken) / _ROUNDED
+    return renyi_epsilon(pure, left, replace_one=replace_one) if left > 0.0 else math.inf
+
+
+def rdp_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
+    """`renyi_delta`, with the failures of (epsilon, delta) events."""
+    pure, taken = _apart(found)
+    return taken + (1.0 - taken) * renyi_delta(pure, epsilon, replace_one=replace_one)

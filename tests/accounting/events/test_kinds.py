@@ -1,17 +1,18 @@
 """One table of kinds: every event of the library has a row, and what reads the table agrees with what computes."""
 
 import dataclasses
+import math
 
 import pytest
 
 import skdp.accounting
 from skdp.accounting import METHODS, GaussianDpEvent, get_epsilon
-from skdp.accounting.dominating.pairs import adjacency_refusal, is_priced
 from skdp.accounting.events import noise_events, sampling_events, specifications
 from skdp.accounting.events.composition import group_event
-from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, kind_of
+from skdp.accounting.events.kinds import EVENT_KINDS, FORMS, Kind, adjacency_refusal, is_priced, kind_of
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.methods import APPROXIMATIONS
+from skdp.accounting.rdp.others import _shift
 from skdp.accounting.releases import Releases
 
 EXAMPLES = {
@@ -81,6 +82,17 @@ def test_more_noise_costs_less_and_a_group_no_less_than_one(name):
         assert get_epsilon(kind.scaled(event, 2.0), 1e-5, **terms) < price
     if (group := group_event(event, 2)) is not None:
         assert get_epsilon(group, 1e-5, **terms) > price
+
+
+def test_the_renyi_divergence_of_losses_that_nobody_follows_is_infinite():
+    @dataclasses.dataclass(frozen=True)
+    class Stranger(DpEvent):
+        """Of a pair, as of an event that was added to the library."""
+
+    # at high orders a grid that ends where low ones need no more would make it too small
+    assert _shift(Stranger()) == math.inf
+    assert _shift(skdp.accounting.PoissonSampledDpEvent(0.1, GaussianDpEvent(2.0))) == 1.0
+    assert _shift(skdp.accounting.LaplaceDpEvent(2.0)) == 0.0
 
 
 def test_an_event_without_a_row_is_taken_for_nothing_that_is_known():

@@ -27,8 +27,8 @@ from skdp.accounting import (
 from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.lower_bounds import lower_epsilon
+from skdp.accounting.pld.reading import epsilon_of as epsilon_of_masses
 from skdp.accounting.pld.reading import solve_directions
-from skdp.accounting.pld.stick import epsilon_of as epsilon_of_masses
 from skdp.accounting.releases import releases
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-5

@@ -24,7 +24,7 @@ from skdp.accounting import (
 from skdp.accounting.formulas.quadrature import ERROR, MOST, lifted, nodes, rule
 from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
 from skdp.accounting.pld.pairs import Pair
-from skdp.accounting.pld.stick import hockey_stick
+from skdp.accounting.pld.reading import hockey_stick
 
 RNG = np.random.default_rng(12)
 

@@ -29,12 +29,12 @@ from skdp.accounting import methods as _methods
 from skdp.accounting.events.composition import MOST_RELEASES
 from skdp.accounting.formulas.gaussian import gaussian_epsilon
 from skdp.accounting.pld import directions as _directions
-from skdp.accounting.pld import grid as _resolution
-from skdp.accounting.pld import interval as _interval
+from skdp.accounting.pld import lower_bounds as _lower_bounds
+from skdp.accounting.pld import reading as _reading
 from skdp.accounting.pld.directions import directions
 from skdp.accounting.pld.grid import compose_on_grid, deltas_of
 from skdp.accounting.pld.reading import _upper
-from skdp.accounting.pld.tilting import find_tilt, window
+from skdp.accounting.pld.tilting import choose_grid, find_tilt
 from skdp.accounting.releases import releases
 
 # --- the cap of counts ---------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def test_more_than_the_cap_is_refused_however_it_is_nested():
 def test_below_the_window_only_the_safe_bound_is_read():
     pairs = directions(releases(dpsgd(0.01, 1.0, 2_000)), False)[0]
     tilt = find_tilt(pairs, math.log(1e-9))
-    found = compose_on_grid(tilt, 1e-3, 2.0, window(tilt, 5.0)[2])
+    found = compose_on_grid(choose_grid(tilt, 5.0, 1e-4)._replace(width=1e-3, extent=2.0))
     assert found.floor > 2.0
     assert deltas_of(found, np.array([found.floor + found.width]))[0] < 1.0
     below = deltas_of(found, np.linspace(0.0, found.floor - 1e-6, 20))
@@ -273,14 +273,14 @@ def test_the_work_and_the_memory_of_a_price_are_bounded(monkeypatch, case, ask):
     event, delta, epsilon, adjacency = HEAVY[case]
     work = []
 
-    def counted(tilt, *grid):
-        found = compose_on_grid(tilt, *grid)
-        work.append(found.loss.size * (len(tilt.pairs) + 1))
+    def counted(plan):
+        found = compose_on_grid(plan)
+        work.append(found.loss.size * (len(plan.tilt.pairs) + 1))
         return found
 
-    for module in (_resolution, _interval):
+    for module in (_reading, _lower_bounds):
         monkeypatch.setattr(module, "compose_on_grid", counted)
-    for cached in (_methods._epsilon, _methods._delta, _interval.pld_bounds, _directions._selected_profile):
+    for cached in (_methods._epsilon, _methods._delta, _lower_bounds.pld_bounds, _directions._selected_profile):
         cached.cache_clear()
     tracemalloc.start()
     try:

@@ -5,15 +5,15 @@ from paths import (
     ALLOCATION,
     ATOMS,
     CELLS_OF_PAIRS,
-    DISCRETE_PAIRS,
     EVENT_CURVES,
     EVENT_KINDS,
-    GROUPED_PROFILES,
     GROUPS_OF_RECORDS,
     NOISE_EVENTS,
     NOISE_PAIRS,
     OTHER_RENYI,
+    PAIRS,
     PAIRS_OF_EVENTS,
+    PROFILES,
     STATEMENTS,
 )
 
@@ -172,6 +172,12 @@ MUTANTS = [
         select="bounded_range",
     ),
     mutant(
+        "losses that nobody follows taken for bounded ones",
+        (OTHER_RENYI, "return 0.0 if isinstance(inner, _BOUNDED) else math.inf", "return 0.0"),
+        tests="kinds",
+        select="nobody_follows",
+    ),
+    mutant(
         "the Rényi divergence of a range halved",
         (OTHER_RENYI, "0.125 * alpha * epsilon * epsilon", "0.0625 * alpha * epsilon * epsilon"),
         tests=DOMINATING,
@@ -205,7 +211,7 @@ MUTANTS = [
     ),
     mutant(
         "losses above the span left out",
-        (DISCRETE_PAIRS, "lost = self.pair.infinite + math.exp(float(above[last - 1]))", "lost = 0.0"),
+        (PAIRS, "lost = self.pair.infinite + math.exp(float(above[last - 1]))", "lost = 0.0"),
         tests=DOMINATING,
         select="statements",
     ),
@@ -248,7 +254,7 @@ MUTANTS = [
     ),
     mutant(
         "deltas of a chain of profiles added up",
-        (GROUPED_PROFILES, "(own[kept] + np.exp(np.minimum(a[kept], 700.0)) * other)", "(own[kept] + other)"),
+        (PROFILES, "(own[kept] + np.exp(np.minimum(a[kept], 700.0)) * other)", "(own[kept] + other)"),
         tests="curves",
         select="profile",
     ),

@@ -1,7 +1,7 @@
 """Mistakes in where privacy loss distributions are looked at, and in what is left out there."""
 
 from mutant import mutant
-from paths import GRID, LOWER_BOUNDS, PAIRS, PLD_EPSILON, QUADRATURE, READING, RESPONSE, SADDLE, SINGLE, STICK
+from paths import GRID, LOWER_BOUNDS, PAIRS, QUADRATURE, READING, RESPONSE, SADDLE, SIMPLE
 
 MUTANTS = [
     mutant(
@@ -57,13 +57,13 @@ MUTANTS = [
     ),
     mutant(
         "one sampled Gaussian priced as if it were sure to take part",
-        (SINGLE, "inner = gaussian_epsilon(delta / q * (1.0 - _SAFE), m)", "inner = gaussian_epsilon(delta, m)"),
+        (SIMPLE, "inner = gaussian_epsilon(delta / q * (1.0 - _SAFE), m)", "inner = gaussian_epsilon(delta, m)"),
         tests="grid",
         select="one_sampled_gaussian",
     ),
     mutant(
         "a replaced record that leaves its place empty, in closed form",
-        (SINGLE, "v * mills_drop(a, 2.0 * pair.m)", "v * mills_drop(a, pair.m)"),
+        (SIMPLE, "v * mills_drop(a, 2.0 * pair.m)", "v * mills_drop(a, pair.m)"),
         tests="grid",
         select="one_sampled_gaussian",
     ),
@@ -93,7 +93,7 @@ MUTANTS = [
     mutant(
         "delta just below a label with the label's own mass",
         (
-            STICK,
+            READING,
             "at_point = tail[low + 1 : high + 2] - growth * weighted[1 : high + 2 - low]",
             "at_point = tail[low : high + 1] - growth * weighted[: high + 1 - low]",
         ),
@@ -124,7 +124,7 @@ MUTANTS = [
     ),
     mutant(
         "randomised response in closed form that forgets what is revealed",
-        (PLD_EPSILON, "left = (delta - simple.revealed * (1.0 + _ROUNDING)) / (1.0 - simple.revealed)", "left = delta"),
+        (SIMPLE, "left = (delta - simple.revealed * (1.0 + _ROUNDING)) / (1.0 - simple.revealed)", "left = delta"),
         tests="exact_prices",
         select="bounded_or_rare",
     ),

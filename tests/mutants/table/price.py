@@ -86,8 +86,8 @@ MUTANTS = [
         "replace_one priced as add_remove",
         (
             METHODS,
-            'return max(_epsilon(found, delta, method, adjacency == "replace_one"), sys.float_info.min)',
-            "return max(_epsilon(found, delta, method, False), sys.float_info.min)",
+            'value = _epsilon(found, delta, method, adjacency == "replace_one", records=records)',
+            "value = _epsilon(found, delta, method, False, records=records)",
         ),
         tests="plan epsilon",
     ),
