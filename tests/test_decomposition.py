@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
+from combinations import combined
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -234,9 +235,7 @@ def test_rows_that_shift_are_summed_in_double_precision(released):
     assert np.linalg.norm(one - other) <= mechanism.sensitivity * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("radius", [0.0, 1e-30, 1.0, 1e30])
-@pytest.mark.parametrize("d", [1, 3, 64, 130])
+@combined(dtype=[np.float32, np.float64], radius=[0.0, 1e-30, 1.0, 1e30], d=[1, 3, 64, 130])
 def test_rows_of_any_length_end_in_the_ball(dtype, radius, d):
     """Property 6."""
     top = np.finfo(dtype).max
@@ -254,10 +253,9 @@ def test_rows_of_any_length_end_in_the_ball(dtype, radius, d):
         assert norms[1:6] == pytest.approx(np.ones(5), rel=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
-@pytest.mark.parametrize("weight", [0.0, 0.25])
-@pytest.mark.parametrize("by_position", [True, False])
-@pytest.mark.parametrize("n", [1, 512, 1029, 4101])
+@combined(
+    dtype=[np.float32, np.float64, np.uint8], weight=[0.0, 0.25], by_position=[True, False], n=[1, 512, 1029, 4101]
+)
 def test_sums_are_those_of_the_plain_reading(dtype, weight, by_position, n):
     X = (40 * np.random.default_rng(n).random((n, 5))).astype(dtype)
     center = np.arange(5.0)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from scipy import integrate, stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -103,11 +104,14 @@ def replayed(monkeypatch):
 ROWS = {"usual": [3.0] * D, "beyond": [1e30, -1e30] * 3, "corner": [10.0] * D, "edge": [0.0, 10.0] * 3}
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("with_labels", [False, True])
-@pytest.mark.parametrize("n_components", [1, 3])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("row", ROWS)
+@combined(
+    3,
+    row=ROWS,
+    adjacency=ADJACENCIES,
+    n_components=[1, 3],
+    with_labels=[False, True],
+    dtype=[np.float32, np.float64],
+)
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(
     replayed, row, adjacency, n_components, with_labels, dtype
 ):
