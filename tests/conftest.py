@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from ledger_files import THREE
 
 from skdp import PrivacyAccountant
+from skdp.mechanisms import GaussianMechanism
 
 # The same examples in every run, however long one of them takes.
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,6 +46,50 @@ def rows():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (60, 2))
     return X, (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """What went into each release, and the mechanism that made it."""
+    seen = []
+    release = GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        seen.append((np.array(value), mechanism))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    return seen
+
+
+class Replay:
+    """Outputs of the first run are those of all others; inputs of each run are kept."""
+
+    def __init__(self):
+        self.runs, self.outputs = [[]], []
+
+    def rewind(self):
+        if len(self.runs) < 2:
+            self.runs.append([])
+
+    def release(self, original):
+        def replay(mechanism, value, stream):
+            run = self.runs[-1]
+            run.append((np.array(value), mechanism))
+            if len(self.runs) == 1:
+                self.outputs.append(original(mechanism, value, stream))
+            return np.array(self.outputs[len(run) - 1])  # a loop divides it in place
+
+        return replay
+
+
+@pytest.fixture
+def replayed(monkeypatch):
+    """Releases of a fit and of a second one, which is handed the outputs of the first."""
+    found = Replay()
+    monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
+    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
+    return found
 
 
 @pytest.fixture

@@ -325,17 +325,17 @@ SENTENCES = {
         "and `random_state` is None.": [
             "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
-            "tests/test_naive_bayes.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
-            "tests/test_naive_bayes.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_naive_bayes.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/test_naive_bayes.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
@@ -372,7 +372,7 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
     },
     DPMarginalSynthesizer: {
@@ -381,22 +381,22 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
             "tests/synthesis/marginals/test_synthesizer.py::test_scores_move_by_at_most_their_sensitivity",
-            "tests/synthesis/marginals/test_synthesizer.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
-            "tests/synthesis/marginals/test_synthesizer.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of "
         "the columns, and the public number of rows.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/synthesis/marginals/test_synthesizer.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "Of categorical types the list of categories is not kept.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_a_pandas_frame_comes_back_as_one",
             "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "`accountant` is charged before the rows are counted, and what is refused is refused before any charge.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_charge_stands_before_the_rows_are_counted",
-            "tests/synthesis/marginals/test_synthesizer.py::test_nothing_is_counted_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/synthesis/marginals/test_synthesizer.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
@@ -409,7 +409,7 @@ SENTENCES = {
         "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are "
         "measured, and the iterations of the fit are decided by public numbers.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
-            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
         "The number of pairs that are selected, and which, is decided by noisy scores.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
@@ -445,7 +445,7 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
@@ -455,17 +455,17 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/class_mixture/test_class_generator.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/synthesis/class_mixture/test_class_generator.py::test_the_noise_is_as_priced",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy releases and of public quantities.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/synthesis/class_mixture/test_class_generator.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact sum.": [
@@ -478,7 +478,7 @@ SENTENCES = {
         ],
         "The numbers of components and of directions are decided by public numbers.": [
             "tests/synthesis/class_mixture/test_class_generator.py::test_rules_are_public",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
     },
     PairModel: {
@@ -514,8 +514,8 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/gan/test_wgan.py::test_the_price_is_that_of_counts_and_steps",
             "tests/synthesis/gan/test_wgan.py::test_the_noise_is_as_priced",
-            "tests/synthesis/gan/test_wgan.py::test_every_fit_draws_noise_of_its_own",
-            "tests/synthesis/gan/test_wgan.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "One row changes the sum of a step by at most `max_grad_norm`, rounding within a block included.": [
             "tests/synthesis/gan/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
@@ -536,8 +536,8 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
         "`accountant` is charged before training reads the rows, and what is refused is refused before any charge.": [
-            "tests/synthesis/gan/test_wgan.py::test_the_charge_stands_before_a_row_is_trained_on",
-            "tests/synthesis/gan/test_wgan.py::test_nothing_is_trained_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/synthesis/gan/test_wgan.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "An interrupted fit keeps its charge, and the generator of the steps done.": [
@@ -553,13 +553,13 @@ SENTENCES = {
         "None.": [
             "tests/test_decomposition.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_decomposition.py::test_no_pair_is_further_apart_than_the_sensitivity_says",
-            "tests/test_decomposition.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/test_decomposition.py::test_noise_of_the_moments_is_symmetric_and_as_priced",
-            "tests/test_decomposition.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_decomposition.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/test_decomposition.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 / "
         "sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.": [
@@ -569,7 +569,7 @@ SENTENCES = {
         "`accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are "
         "summed.": [
             "tests/test_decomposition.py::test_nothing_is_read_above_the_ceiling",
-            "tests/test_decomposition.py::test_rows_of_an_array_are_not_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_decomposition.py::test_the_charge_stands_before_the_first_block",
             "tests/test_decomposition.py::test_an_aborted_fit_keeps_its_charge_and_publishes_nothing",
         ],
@@ -588,17 +588,17 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/linear_model/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/linear_model/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/linear_model/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/linear_model/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/linear_model/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/linear_model/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
             "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
@@ -616,17 +616,17 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/linear_model/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/linear_model/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/linear_model/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/linear_model/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/linear_model/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/linear_model/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
             "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
