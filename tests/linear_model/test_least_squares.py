@@ -14,6 +14,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import combined
+from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -23,7 +24,6 @@ from skdp import (
     DPGridSearchCV,
     DPLinearRegression,
     DPRidge,
-    PrivacyAccountant,
     PrivacyLeakWarning,
     allocate_budget,
     check_pipeline,
@@ -341,17 +341,8 @@ BAD_INPUT = [
 
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=str)
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    accountant = PrivacyAccountant()
-    model = DPRidge(**{"y_bounds": BOUNDS, "accountant": accountant, **parameters})
-    with pytest.raises((ValueError, TypeError)) as refusal:
-        model.fit(**{"X": X_GOOD, "y": Y_GOOD, **given})
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert all(word in message for word in words), message
-    assert str(Y_GOOD[7]) not in message
-    assert refusal.value.__context__ is None
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-    assert not hasattr(model, "coef_")
+    parameters = {"y_bounds": BOUNDS, **parameters}
+    assert_refused(DPRidge, parameters, {"X": X_GOOD, "y": Y_GOOD, **given}, words, [str(Y_GOOD[7])])
 
 
 # --- the charge, and what is published --------------------------------------------------------------------------------

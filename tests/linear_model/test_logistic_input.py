@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from logistic import binary
+from refusals import assert_refused
 from sklearn.base import clone
 
 from skdp import (
@@ -142,19 +143,9 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("method", "changes", "fragments"), REFUSALS)
 def test_bad_input_is_refused_in_one_line_before_any_charge(method, changes, fragments):
-    accountant = PrivacyAccountant()
     parameters = {key: value for key, value in changes.items() if key not in "Xyw"}
-    X, y, weights = (changes.get(key, good) for key, good in (("X", X_GOOD), ("y", Y_GOOD), ("w", None)))
-    model = binary(accountant=accountant, **parameters)
-    with pytest.raises(ValueError) as caught:
-        getattr(model, method)(X, y, sample_weight=weights)
-    message = str(caught.value)
-    for fragment in fragments:
-        assert fragment in message
-    assert "\n" not in message
-    assert accountant.history == ()
-    assert not hasattr(model, "coef_")
-    assert not hasattr(model, "epsilon_")
+    given = {"X": changes.get("X", X_GOOD), "y": changes.get("y", Y_GOOD), "sample_weight": changes.get("w")}
+    assert_refused(binary, parameters, given, fragments, method=method, errors=(ValueError,))
 
 
 @pytest.mark.parametrize("accountant", [1.0, b"x", PrivacyAccountant], ids=str)
