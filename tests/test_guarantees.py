@@ -346,19 +346,19 @@ SENTENCES = {
     PrivateGenerator: {
         "``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it "
         "is called.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_samples_of_none_of_many_and_of_a_seed",
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/test_generator.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Noise of the fit is not drawn from that `random_state`.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never "
         "by exact counts.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
         "They are those of the fit, whatever becomes of the parameters.": [
-            f"tests/synthesis/{file}.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters"
-            for file in ("marginals/test_synthesizer", "class_mixture/test_class_generator", "gan/test_wgan")
+            "tests/synthesis/test_generator.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters",
         ],
     },
     TableSums: {
@@ -400,7 +400,7 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
             "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "Labels of samples are drawn by noisy or by public shares.": [
@@ -469,7 +469,7 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact sum.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
             "tests/synthesis/class_mixture/test_class_generator.py::test_a_saved_generator_holds_no_row_and_no_exact_sum",
         ],
         "Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.": [
@@ -544,7 +544,7 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_an_interrupted_fit_keeps_its_charge_and_what_it_learned",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
-            "tests/synthesis/gan/test_wgan.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/synthesis/test_generator.py::test_samples_of_none_of_many_and_of_a_seed",
             "tests/synthesis/gan/test_wgan.py::test_a_saved_generator_holds_no_row_and_no_critic",
         ],
     },

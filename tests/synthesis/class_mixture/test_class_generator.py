@@ -15,10 +15,7 @@ import scipy.sparse as sp
 from combinations import combined
 from refusals import assert_refused
 from scipy import integrate, stats
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
@@ -365,20 +362,6 @@ def test_clipped_columns_keep_mean_and_variance():
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-def test_samples_of_none_of_many_and_of_a_seed():
-    model = generator().fit(*rows_of(100))
-    X, y = model.sample(0)
-    assert (X.shape, y.shape) == ((0, D), (0,))
-    one, other = model.sample(200, random_state=5), model.sample(200, random_state=5)
-    np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_array_equal(one[1], other[1])
-    assert not np.array_equal(model.sample(200, random_state=6)[0], one[0])
-    blocks = list(model.sample_blocks(1000, 300, random_state=0))
-    assert [len(block) for block, _ in blocks] == [300, 300, 300, 100]
-    assert len(next(model.sample_blocks(10**12, 10))[0]) == 10
-    assert generator().fit(rows_of(100)[0]).sample(7).shape == (7, D)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
 def test_samples_lie_within_the_bounds_and_have_the_type_of_the_rows(dtype):
     bounds = [(0.1, 0.3), (-1e6, 7.7), (0, 255), (5, 5.5)]
@@ -402,15 +385,6 @@ def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     assert np.abs(np.subtract(found, expected)).max() < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
     if shares == "bought":
         assert not np.isclose(model.class_count_, [(y == name).sum() for name in CLASSES], atol=1e-6).any()
-
-
-def test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit(released):
-    X, y = rows_of(60)
-    model = generator(random_state=None).fit(X, y)
-    released.clear()
-    model.sample(10, random_state=0)
-    assert released == []
-    assert not np.allclose(model.mixture_.locations, clone(model).fit(X, y).mixture_.locations)
 
 
 # --- unusual rows -----------------------------------------------------------------------------------------------------
@@ -508,35 +482,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
     assert_refused(generator, parameters, {"X": GOOD, **given}, words, ["secret"])
 
 
-def test_a_single_row_is_refused_before_any_charge_behind_a_private_step():
-    accountant = PrivacyAccountant()
-    pipe = make_pipeline(DPPCA(2, accountant=accountant), generator(classes=None, accountant=accountant))
-    with pytest.raises(ValueError, match=r"1 sample.* 2 rows"):
-        allocate_budget(pipe, epsilon=1.0).fit(GOOD[:1])
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_classes_are_read_with_a_warning_only():
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model = generator(classes=None, random_state=None).fit(GOOD, GOOD_Y)
-    assert list(model.classes_) == CLASSES
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = generator(classes=None, random_state=None).fit(GOOD)
-    assert not hasattr(model, "classes_")
-
-
 # --- the charge, and what is published --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
-def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
-    model = generator(label_shares=shares).fit(*rows_of(300))
-    expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
-        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
 
 
 def test_a_saved_generator_holds_no_row_and_no_exact_sum(released):
@@ -584,13 +530,3 @@ def test_the_radius_is_that_of_most_rows(monkeypatch):
     distances = np.linalg.norm((X - X.mean(axis=0)) / 10, axis=1)
     assert (distances <= seen[0].radius).mean() == pytest.approx(0.9, abs=0.08)
     assert seen[0].of_classes == pytest.approx([5000], abs=1)
-
-
-def test_it_takes_its_place_in_a_pipeline_with_one_budget():
-    X = np.random.default_rng(0).normal(size=(500, 3))
-    pipe = make_pipeline(DPStandardScaler(bounds=(-4, 4)), DPClassMixtureGenerator(2, bounds=(-4, 4)))
-    pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-5).fit(X)
-    assert pipe.epsilon_ <= 2.0
-    assert pipe[-1].sample(10).shape == (10, 3)
-    report = str(generator(random_state=None).fit(GOOD, GOOD_Y).privacy_report())
-    assert "DPClassMixtureGenerator" in report

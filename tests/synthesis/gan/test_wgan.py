@@ -22,7 +22,6 @@ from skdp import (
     DPStandardScaler,
     DPTableVectorizer,
     PrivacyAccountant,
-    PrivacyLeakWarning,
     TableSchema,
     allocate_budget,
 )
@@ -306,20 +305,6 @@ def test_samples_lie_in_the_bounds_and_have_the_type_of_the_rows(dtype):
     np.testing.assert_array_equal(model.bounds_, bounds)
 
 
-def test_samples_of_none_of_many_and_of_a_seed():
-    X, y = rows_of()
-    model = wgan().fit(X, y)
-    assert model.sample(0)[0].shape == (0, 4)
-    one, other = (model.sample(20_000, random_state=3) for _ in range(2))
-    np.testing.assert_array_equal(one[0], other[0])
-    assert not np.array_equal(one[0], model.sample(20_000, random_state=4)[0])
-    blocks = list(model.sample_blocks(250, 100, random_state=0))
-    assert [len(X) for X, _ in blocks] == [100, 100, 50]
-    plain = wgan().fit(X)
-    assert plain.sample(5).shape == (5, 4)
-    assert not hasattr(plain, "classes_")
-
-
 def test_names_of_columns_are_kept_and_labels_of_any_type_come_back():
     X, y = rows_of()
     words = np.array(["a", "b", "c"])
@@ -390,24 +375,6 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, w
     assert_refused(wgan, parameters, {"X": GOOD, **given}, words)
 
 
-def test_a_single_row_is_refused_before_any_charge_behind_a_private_step():
-    accountant = PrivacyAccountant()
-    steps = DPPCA(2, accountant=accountant), wgan(accountant=accountant, sampling_rate=1.0)
-    with pytest.raises(ValueError, match="1 sample"):
-        allocate_budget(make_pipeline(*steps), epsilon=1.0).fit(GOOD[:1])
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_classes_are_read_with_a_warning_only():
-    X, y = rows_of()
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model = wgan(classes=None).fit(X, y)
-    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        wgan(classes=None, random_state=None, delta=1e-5).fit(X)
-
-
 def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
     from skdp.synthesis.gan.critic import CriticModel
 
@@ -434,16 +401,6 @@ def test_the_bar_shows_the_price_so_far(capsys):
     assert f"epsilon so far {model.epsilon_:.4g}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
-def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
-    model = wgan(label_shares=shares).fit(*rows_of())
-    expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
-        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
-
-
 def test_a_saved_generator_holds_no_row_and_no_critic():
     X, y = rows_of(300)
     model = wgan().fit(X, y)
@@ -452,16 +409,6 @@ def test_a_saved_generator_holds_no_row_and_no_critic():
     held = sum(each.size for each in [*model.coefs_, *model.intercepts_])
     assert held == (3 + 3 + 1) * 8 + (8 + 1) * 4  # the generator, and nothing of the critic
     assert len(pickle.dumps(model)) < X.nbytes
-
-
-def test_it_takes_its_place_in_a_pipeline_with_one_budget():
-    X, y = rows_of(400)
-    steps = make_pipeline(DPStandardScaler(bounds=(-2.0, 2.0)), DPWGAN((-3.0, 3.0), classes=[0, 1, 2], **FAST))
-    model = allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X, y)
-    assert 2.99 < model.epsilon_ <= 3.0
-    made, labels = model[-1].sample(10, random_state=0)
-    assert made.shape == (10, 4)
-    assert labels.shape == (10,)
 
 
 def test_a_table_goes_through_the_vectorizer():

@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
+from skdp import DPPCA, PrivacyAccountant, allocate_budget
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPTableVectorizer, TableSchema
@@ -668,31 +668,6 @@ def test_nothing_left_to_draw_is_said_in_one_line():
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-def test_samples_of_none_of_many_and_of_a_seed():
-    frame = people(100)
-    model = synthesizer().fit(frame, labels(frame))
-    X, y = model.sample(0)
-    assert X.shape == (0, 4)
-    assert (X.dtypes == frame.dtypes).all()
-    assert y.shape == (0,)
-    one, other = model.sample(200, random_state=5), model.sample(200, random_state=5)
-    pd.testing.assert_frame_equal(one[0], other[0])
-    np.testing.assert_array_equal(one[1], other[1])
-    assert not model.sample(200, random_state=6)[0].equals(one[0])
-    blocks = list(model.sample_blocks(1000, 300, random_state=0))
-    assert [len(block) for block, _ in blocks] == [len(each) for _, each in blocks] == [300, 300, 300, 100]
-    assert list(model.sample_blocks(0)) == []
-    endless = model.sample_blocks(10**12, 10)
-    assert len(next(endless)[0]) == 10
-    for bad in (-1, 1.5, "3", True):
-        with pytest.raises(ValueError, match="n_samples="):
-            model.sample(bad)
-    for state in (np.random.default_rng(0), np.random.RandomState(0), None):
-        assert len(model.sample(3, random_state=state)[0]) == 3
-    with pytest.raises(ValueError, match="random_state="):
-        model.sample(3, random_state="x")
-
-
 @pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1], (0, 1)])
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     frame = people(3000)
@@ -730,16 +705,6 @@ def test_mixtures_draw_as_they_say():
     expected = table[:, :, 2] / table[:, :, 2].sum()
     assert stats.chisquare(found.ravel(), 100_000 * expected.ravel()).pvalue > FALSE_ALARM
     assert (given[:, 2] == 2).all()
-
-
-def test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit(released):
-    frame = people(60)
-    model = synthesizer(random_state=None).fit(frame)
-    released.clear()
-    model.sample(10, random_state=0)
-    assert released == []
-    one = clone(model).fit(frame)
-    assert not np.allclose(model.components_, one.components_)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -823,29 +788,7 @@ def test_categories_that_are_not_listed_may_have_a_cell_of_their_own():
     assert set(made["job"]) == {"clerk", "elsewhere"}
 
 
-def test_classes_are_read_with_a_warning_only():
-    frame = people(60)
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model = synthesizer(classes=None, random_state=None).fit(frame, labels(frame))
-    assert list(model.classes_) == ["no", "yes"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = synthesizer(classes=None, random_state=None).fit(frame)
-    assert not hasattr(model, "classes_")
-
-
 # --- the charge, and what is published --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1]])
-def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
-    frame = people(60)
-    model = synthesizer(label_shares=shares).fit(frame, labels(frame))
-    expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
-        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
 
 
 def test_a_saved_generator_holds_no_row_and_no_exact_count():
@@ -910,16 +853,6 @@ def test_very_many_pairs_are_one_product():
     first.add_gradient(components, found)
     _ProductPerPair(levels, pairs).add_gradient(components, plain)
     np.testing.assert_allclose(found, plain, atol=1e-5)
-
-
-def test_it_takes_its_place_in_a_pipeline_with_one_budget():
-    X = np.random.default_rng(0).normal(size=(500, 3))
-    pipe = make_pipeline(DPStandardScaler(bounds=(-4, 4)), DPMarginalSynthesizer(bounds=(-4, 4), **FAST))
-    pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-5).fit(X)
-    assert pipe.epsilon_ <= 2.0
-    assert pipe[-1].sample(10).shape == (10, 3)
-    report = str(synthesizer(random_state=None).fit(people(60)).privacy_report())
-    assert "DPMarginalSynthesizer" in report
 
 
 @pytest.mark.parametrize("width", [25, 4])
