@@ -721,9 +721,7 @@ def test_there_is_no_partial_fit():
     assert skdp.decomposition.MEAN_SHARE < 2 / 3  # the proof for replace_one asks for a weight of at most sqrt(2)
 
 
-@pytest.mark.parametrize("where", ["along the first", "along the second", "anywhere"])
-@pytest.mark.parametrize("edge", [0.0, 2.5, 4.5, 100.0])
-@pytest.mark.parametrize("k", [1, 2, 5, 8])
+@combined(where=["along the first", "along the second", "anywhere"], edge=[0.0, 2.5, 4.5, 100.0], k=[1, 2, 5, 8])
 def test_one_decomposition_serves_mean_and_components(k, edge, where):
     """As by two: also where the variance along the mean falls behind that of a direction that was not kept."""
     rng, d = np.random.default_rng(3), 9
@@ -787,9 +785,7 @@ def by_lapack(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize("above", [1.1, np.inf])
-@pytest.mark.parametrize("least", [1, 3, 10])
-@pytest.mark.parametrize("n_signals", [0, 1, 4, 40])
+@combined(above=[1.1, np.inf], least=[1, 3, 10], n_signals=[0, 1, 4, 40])
 def test_few_eigenvectors_of_many_columns_are_those_of_lapack(n_signals, least, above, by_lanczos, by_lapack):
     gram = spectrum(600, np.geomspace(2.0, 30.0, n_signals))
     values, vectors = _spectrum.leading(gram, least, above)

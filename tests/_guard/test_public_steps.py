@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import combined
 from public_tables import CONSTANT, NUMERIC, ROWS, N, numbers, with_row
 from scipy import sparse
 from sklearn.base import clone
@@ -359,9 +360,7 @@ HOLDING_GAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("name", ["one hot", "ordinal", "imputer", "indicator"])
-@pytest.mark.parametrize("kind", HOLDING_GAPS)
+@combined(inside=[False, True], name=["one hot", "ordinal", "imputer", "indicator"], kind=HOLDING_GAPS)
 def test_a_gap_changes_no_name_and_no_type(kind, name, inside):
     """Of the columns of pandas that can hold one; a step may refuse the gap, which goes to the caller."""
     listed = [["0", "1", "2"] if "text" in kind else [0, 1, 2]]

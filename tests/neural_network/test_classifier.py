@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
@@ -107,9 +108,7 @@ def test_the_defaults_at_epsilon_one_beat_chance_clearly(adjacency):
     assert roc_auc_score(y[rest] == model.classes_[1], model.predict_proba(X[rest])[:, 1]) > 0.7
 
 
-@pytest.mark.parametrize("clipping", ["flat", "per_layer", "automatic"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("hidden", [(), (5,), (4, 3, 5)])
+@combined(clipping=["flat", "per_layer", "automatic"], kind=KINDS, hidden=[(), (5,), (4, 3, 5)])
 def test_one_step_is_the_clipped_mean_gradient(table, hidden, kind, clipping):
     """From the parameters of a first instalment, by the plain reading, at noise of a thousandth of C."""
     X, y, classes = table(kind)

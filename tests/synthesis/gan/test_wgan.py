@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from combinations import combined
 from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
@@ -61,10 +62,7 @@ def wgan(**parameters):
 CRITICS = {"dense": {}, "convolutional": {"image_shape": (2, 2), "capacity": 2}}
 
 
-@pytest.mark.parametrize("critic", CRITICS)
-@pytest.mark.parametrize("with_labels", [False, True])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("rate", [0.25, 1.0])
+@combined(3, critic=CRITICS, with_labels=[False, True], adjacency=ADJACENCIES, rate=[0.25, 1.0])
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed, rate, adjacency, with_labels, critic):
     """With the outputs of all mechanisms frozen. The row is the last: all others keep their places without it.
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
@@ -92,9 +93,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("row", ROWS)
+@combined(mode=MODES, adjacency=ADJACENCIES, row=ROWS)
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed, row, adjacency, mode):
     """With the outputs of all mechanisms frozen. A null row adds nothing, as one that is not there."""
     parameters, with_labels = MODES[mode]
