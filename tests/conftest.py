@@ -10,6 +10,7 @@ from ledger_files import THREE
 
 from skdp import PrivacyAccountant
 from skdp._training.recipe import Recipe
+from skdp.mechanisms import GaussianMechanism
 
 # The same examples in every run, however long one of them takes.
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,6 +53,50 @@ def rows():
 def steps_alone(monkeypatch):
     """Models as their last step leaves them: what is bought after it is paid for, and corrects nothing."""
     monkeypatch.setattr(Recipe, "correct", lambda *given: None)
+
+
+@pytest.fixture
+def released(monkeypatch):
+    """What went into each release, and the mechanism that made it."""
+    seen = []
+    release = GaussianMechanism.release
+
+    def recorded(mechanism, value, stream):
+        seen.append((np.array(value), mechanism))
+        return release(mechanism, value, stream)
+
+    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+    return seen
+
+
+class Replay:
+    """Outputs of the first run are those of all others; inputs of each run are kept."""
+
+    def __init__(self):
+        self.runs, self.outputs = [[]], []
+
+    def rewind(self):
+        if len(self.runs) < 2:
+            self.runs.append([])
+
+    def release(self, original):
+        def replay(mechanism, value, stream):
+            run = self.runs[-1]
+            run.append((np.array(value), mechanism))
+            if len(self.runs) == 1:
+                self.outputs.append(original(mechanism, value, stream))
+            return np.array(self.outputs[len(run) - 1])  # a loop divides it in place
+
+        return replay
+
+
+@pytest.fixture
+def replayed(monkeypatch):
+    """Releases of a fit and of a second one, which is handed the outputs of the first."""
+    found = Replay()
+    monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
+    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
+    return found
 
 
 @pytest.fixture

@@ -8,9 +8,16 @@ import pickle
 import numpy as np
 
 from skdp import (
+    DPPCA,
+    DPWGAN,
+    DPClassMixtureGenerator,
+    DPGaussianNB,
+    DPLinearRegression,
     DPLogisticRegression,
+    DPMarginalSynthesizer,
     DPMLPClassifier,
     DPMLPRegressor,
+    DPRidge,
 )
 from skdp._training.models.linear import LinearModel
 from skdp._training.models.network import NetworkModel
@@ -88,14 +95,22 @@ def assert_only_releases_differ(one, other, bound):
 
 
 # The allow-list. A new attribute needs a line here and a reason why it may be seen.
-ALL_PUBLISH = {
+EACH_PUBLISHES = {
     "n_features_in_": "the schema is public",
     "feature_names_in_": "the schema is public",
     "epsilon_": "function of the plan",
     "delta_": "the parameter `delta`",
     "adjacency_": "the parameter `adjacency`",
     "privacy_event_": "the plan",
-    "noise_multiplier_": "solved from epsilon, delta, sampling and steps",
+    "noise_multiplier_": "solved from epsilon, delta, accounting and adjacency, sampling and steps",
+}
+EACH_KEEPS = {
+    "_fitted_leaks": "what was read without payment, by kind; no value of it",
+    "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
+    "_fitted_releases": "the plans, each with a random name",
+}
+ALL_PUBLISH = {
+    **EACH_PUBLISHES,
     "sampling_rate_": "from public n",
     "max_grad_norm_": "rule in public n, d, epsilon, delta",
     "data_norm_": "the parameter `data_norm`, the norm that rows bring along, or sqrt(n_features)",
@@ -104,11 +119,9 @@ ALL_PUBLISH = {
     "n_steps_": "the plan's; fewer only after an interrupt from outside",
 }
 ALL_KEEP = {
+    **EACH_KEEPS,
     "_fitted_noise_falls": "the plan",
     "_fitted_before": "`n_steps_` and `n_iter_` of earlier runs",
-    "_fitted_leaks": "what was read without payment, by kind; no value of it",
-    "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
-    "_fitted_releases": "the plans, each with a random name",
     "_fitted_row_norm": "of rows from DPTableVectorizer: a function of its schema",
 }
 CLASSES = {"classes_": "the parameter `classes`; read from y only with a warning"}
@@ -133,6 +146,23 @@ TREES_PUBLISH = {
     "feature_importances_": "a property: function of `coef_`, `coef_noise_` and `embedding_`",
     "learning_rate_": "rule in public n, epsilon, delta",
 }
+LEAST_SQUARES = {
+    **EACH_PUBLISHES,
+    "coef_": "post-processing of the release",
+    "intercept_": "post-processing of the release, or of `y_bounds` and `fit_intercept`",
+    "coef_std_": "post-processing of the release",
+    "intercept_std_": "post-processing of the release",
+    "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
+    "data_norm_": "the parameter `data_norm`, the norm that came with the rows, or sqrt(n_features)",
+    "weight_bound_": "the parameter `weight_bound`, or a release that is part of the event",
+}
+GENERATORS = {
+    **EACH_PUBLISHES,
+    **CLASSES,
+    "label_shares_": "public shares, or post-processing of a release",
+    "n_samples_": "public n",
+}
+GENERATORS_KEEP = {**EACH_KEEPS, "_fitted_with_labels": "whether y was given is public"}
 OF_TARGETS = {
     "_fitted_scale": "function of `y_bounds`, `loss` and `fit_intercept`",
     "_fitted_loss": "the parameter `loss`",
@@ -154,6 +184,21 @@ UNDOCUMENTED = {
         "_fitted_with_intercept": "the parameter `fit_intercept`",
     },
     DPMLPRegressor: {**ALL_KEEP, **OF_TARGETS},
+    DPGaussianNB: EACH_KEEPS,
+    DPLinearRegression: EACH_KEEPS,
+    DPRidge: EACH_KEEPS,
+    DPPCA: {
+        **EACH_KEEPS,
+        "_fitted_ball": "the parameters `center`, `data_norm` and `normalize` as they were at the fit",
+    },
+    DPClassMixtureGenerator: {**GENERATORS_KEEP, "_fitted_dtype": "the type of the rows is public"},
+    DPWGAN: {**GENERATORS_KEEP, "_fitted_dtype": "the type of the rows is public"},
+    DPMarginalSynthesizer: {
+        **GENERATORS_KEEP,
+        "_fitted_form": "schema, names and types of the columns",
+        "_fitted_levels": "numbers of levels of the schema and of the classes",
+        "_fitted_exclusions": "the schema",
+    },
 }
 PUBLISHED = {
     DPLogisticRegression: {
@@ -184,5 +229,56 @@ PUBLISHED = {
         "n_outputs_": "one",
         "out_activation_": "the parameter `loss`",
         "y_bounds_": "the parameter `y_bounds`; read from y only with a warning",
+    },
+    DPGaussianNB: {
+        **EACH_PUBLISHES,
+        **CLASSES,
+        "class_count_": "post-processing of the release",
+        "class_prior_": "post-processing of the release",
+        "theta_": "post-processing of the release",
+        "var_": "post-processing of the release",
+        "bounds_": "the parameter `bounds`",
+        "weight_bound_": "the parameter `weight_bound`, or post-processing of a release",
+    },
+    DPLinearRegression: LEAST_SQUARES,
+    DPRidge: {**LEAST_SQUARES, "alpha_": "the parameter `alpha`, or from the noise and the width"},
+    DPPCA: {
+        **EACH_PUBLISHES,
+        "components_": "post-processing of the release",
+        "explained_variance_": "post-processing of the release",
+        "explained_variance_ratio_": "post-processing of the release",
+        "singular_values_": "post-processing of the release",
+        "mean_": "post-processing of the release, or the parameter `center`",
+        "noise_variance_": "post-processing of the release",
+        "n_components_": "the parameter `n_components`, or post-processing of the release",
+        "noise_scale_": "from sigma, the public n, R, dtype and width",
+        "n_samples_": "the public n",
+        "data_norm_": "the parameter `data_norm`, sqrt(n_features), or 1 with `normalize`",
+    },
+    DPClassMixtureGenerator: {
+        **GENERATORS,
+        "class_count_": "post-processing of the releases",
+        "mixture_": "post-processing of the releases",
+        "bounds_": "the parameter `bounds`",
+        "n_components_": "the parameter, or a rule in public numbers",
+        "n_directions_": "the parameter, or a rule in public numbers",
+    },
+    DPWGAN: {
+        **GENERATORS,
+        "coefs_": "post-processing of the releases",
+        "intercepts_": "post-processing of the releases",
+        "bounds_": "the parameter `bounds`",
+        "sampling_rate_": "a rule in public numbers",
+        "critic_steps_": "a rule in public numbers",
+        "n_steps_": "the plan, or where the user interrupted it",
+        "n_iter_": "the plan, or where the user interrupted it",
+    },
+    DPMarginalSynthesizer: {
+        **GENERATORS,
+        "schema_": "the parameter `schema` or `bounds`",
+        "marginals_": "post-processing of the releases",
+        "pairs_": "all of them, or post-processing of the releases",
+        "components_": "post-processing of the releases",
+        "has_triples_": "a rule in public numbers",
     },
 }

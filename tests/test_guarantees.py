@@ -337,17 +337,17 @@ SENTENCES = {
         "and `random_state` is None.": [
             "tests/test_naive_bayes.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
-            "tests/test_naive_bayes.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/test_naive_bayes.py::test_the_noise_is_as_priced",
-            "tests/test_naive_bayes.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_naive_bayes.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/test_naive_bayes.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/test_naive_bayes.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/test_naive_bayes.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_naive_bayes.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
@@ -358,19 +358,19 @@ SENTENCES = {
     PrivateGenerator: {
         "``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it "
         "is called.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_samples_of_none_of_many_and_of_a_seed",
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/test_generator.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Noise of the fit is not drawn from that `random_state`.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
         ],
         "Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never "
         "by exact counts.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_labels_are_drawn_by_noisy_or_public_shares",
         ],
         "They are those of the fit, whatever becomes of the parameters.": [
-            f"tests/synthesis/{file}.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters"
-            for file in ("marginals/test_synthesizer", "class_mixture/test_class_generator", "gan/test_wgan")
+            "tests/synthesis/test_generator.py::test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters",
         ],
     },
     TableSums: {
@@ -384,7 +384,7 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
     },
     DPMarginalSynthesizer: {
@@ -397,26 +397,26 @@ SENTENCES = {
             "tests/synthesis/marginals/test_synthesizer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/marginals/test_synthesizer.py::test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it",
             "tests/synthesis/marginals/test_synthesizer.py::test_scores_move_by_at_most_their_sensitivity",
-            "tests/synthesis/marginals/test_synthesizer.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/synthesis/marginals/test_synthesizer.py::test_the_noise_is_as_priced",
-            "tests/synthesis/marginals/test_synthesizer.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of "
         "the columns, and the public number of rows.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/synthesis/marginals/test_synthesizer.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "Of categorical types the list of categories is not kept.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_a_pandas_frame_comes_back_as_one",
             "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "`accountant` is charged before the rows are counted, and what is refused is refused before any charge.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_charge_stands_before_the_rows_are_counted",
-            "tests/synthesis/marginals/test_synthesizer.py::test_nothing_is_counted_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/synthesis/marginals/test_synthesizer.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
-            "tests/synthesis/marginals/test_synthesizer.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
             "tests/synthesis/marginals/test_synthesizer.py::test_a_saved_generator_holds_no_row_and_no_exact_count",
         ],
         "Labels of samples are drawn by noisy or by public shares.": [
@@ -425,7 +425,7 @@ SENTENCES = {
         "Whether pairs are selected, how many rounds and which share of the budget they take, whether triples are "
         "measured, and the iterations of the fit are decided by public numbers.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_rules_are_public",
-            "tests/synthesis/marginals/test_synthesizer.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
         "The number of pairs that are selected, and which, is decided by noisy scores.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_pairs_are_selected_by_noisy_scores_alone",
@@ -461,7 +461,7 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
         ],
         "All that it returns is a function of these releases and of public numbers.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
     },
@@ -471,21 +471,21 @@ SENTENCES = {
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/class_mixture/test_class_generator.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
             "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/synthesis/class_mixture/test_class_generator.py::test_the_noise_is_as_priced",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of noisy releases and of public quantities.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed, and what is refused is refused before any charge.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_the_charge_stands_before_the_rows_are_summed",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/synthesis/class_mixture/test_class_generator.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact sum.": [
-            "tests/synthesis/class_mixture/test_class_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
+            "tests/synthesis/test_generator.py::test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit",
             "tests/synthesis/class_mixture/test_class_generator.py::test_a_saved_generator_holds_no_row_and_no_exact_sum",
         ],
         "Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.": [
@@ -494,7 +494,7 @@ SENTENCES = {
         ],
         "The numbers of components and of directions are decided by public numbers.": [
             "tests/synthesis/class_mixture/test_class_generator.py::test_rules_are_public",
-            "tests/synthesis/class_mixture/test_class_generator.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
         ],
     },
     PairModel: {
@@ -530,8 +530,8 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/synthesis/gan/test_wgan.py::test_the_price_is_that_of_counts_and_steps",
             "tests/synthesis/gan/test_wgan.py::test_the_noise_is_as_priced",
-            "tests/synthesis/gan/test_wgan.py::test_every_fit_draws_noise_of_its_own",
-            "tests/synthesis/gan/test_wgan.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "One row changes the sum of a step by at most `max_grad_norm`, rounding within a block included.": [
             "tests/synthesis/gan/test_critic.py::test_a_row_that_is_exchanged_moves_the_sum_by_two_clips_and_one_that_is_muted_by_one",
@@ -552,15 +552,15 @@ SENTENCES = {
             "tests/synthesis/gan/test_wgan.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
         ],
         "`accountant` is charged before training reads the rows, and what is refused is refused before any charge.": [
-            "tests/synthesis/gan/test_wgan.py::test_the_charge_stands_before_a_row_is_trained_on",
-            "tests/synthesis/gan/test_wgan.py::test_nothing_is_trained_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/synthesis/gan/test_wgan.py::test_bad_input_is_refused_in_one_line_before_any_charge",
         ],
         "An interrupted fit keeps its charge, and the generator of the steps done.": [
             "tests/synthesis/gan/test_wgan.py::test_an_interrupted_fit_keeps_its_charge_and_what_it_learned",
         ],
         "``sample`` costs nothing, and a saved generator holds no row and no exact count.": [
-            "tests/synthesis/gan/test_wgan.py::test_samples_of_none_of_many_and_of_a_seed",
+            "tests/synthesis/test_generator.py::test_samples_of_none_of_many_and_of_a_seed",
             "tests/synthesis/gan/test_wgan.py::test_a_saved_generator_holds_no_row_and_no_critic",
         ],
     },
@@ -573,13 +573,13 @@ SENTENCES = {
         "None.": [
             "tests/test_decomposition.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/test_decomposition.py::test_no_pair_is_further_apart_than_the_sensitivity_says",
-            "tests/test_decomposition.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/test_decomposition.py::test_noise_of_the_moments_is_symmetric_and_as_priced",
-            "tests/test_decomposition.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/test_decomposition.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/test_decomposition.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 / "
         "sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.": [
@@ -589,7 +589,7 @@ SENTENCES = {
         "`accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are "
         "summed.": [
             "tests/test_decomposition.py::test_nothing_is_read_above_the_ceiling",
-            "tests/test_decomposition.py::test_rows_of_an_array_are_not_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
             "tests/test_decomposition.py::test_the_charge_stands_before_the_first_block",
             "tests/test_decomposition.py::test_an_aborted_fit_keeps_its_charge_and_publishes_nothing",
         ],
@@ -608,17 +608,17 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/linear_model/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/linear_model/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/linear_model/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/linear_model/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/linear_model/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/linear_model/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
             "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "
@@ -636,17 +636,17 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
             "tests/linear_model/test_least_squares.py::test_the_worst_row_reaches_the_sensitivity",
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity",
-            "tests/linear_model/test_least_squares.py::test_replace_one_is_priced_at_twice_the_sensitivity",
+            "tests/test_contract_fits.py::test_replace_one_is_priced_at_twice_the_sensitivity",
             "tests/linear_model/test_least_squares.py::test_the_noise_is_as_priced",
-            "tests/linear_model/test_least_squares.py::test_every_fit_draws_noise_of_its_own",
+            "tests/test_contract_fits.py::test_every_release_of_every_fit_has_noise_of_its_own",
         ],
         "All that is fitted is a function of one noisy release and of public quantities.": [
-            "tests/linear_model/test_least_squares.py::test_all_that_is_fitted_follows_from_the_release",
-            "tests/linear_model/test_least_squares.py::test_fit_publishes_what_is_on_the_list",
+            "tests/test_contract_fits.py::test_all_that_is_fitted_follows_from_the_releases",
+            "tests/test_contract_fits.py::test_fit_publishes_what_is_on_the_list",
         ],
         "`accountant` is charged before the rows are summed.": [
-            "tests/linear_model/test_least_squares.py::test_nothing_is_summed_above_the_ceiling",
-            "tests/linear_model/test_least_squares.py::test_the_charge_stands_before_the_rows_are_summed",
+            "tests/test_contract_fits.py::test_nothing_is_summed_above_the_ceiling",
+            "tests/test_contract_fits.py::test_the_charge_stands_before_the_rows_are_summed",
             "tests/_training/streamed/test_streaming.py::test_the_charge_precedes_the_first_block",
         ],
         "What is refused is refused before any charge, or after it in the block that holds it if the rows are not in "

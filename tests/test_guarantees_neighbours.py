@@ -254,9 +254,11 @@ def test_muting_a_row_in_single_precision(draw, replay, kind, parameters):
     assert_only_releases_differ(one, other, bound=clip * (1 + rounding))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("parameters", [{"clipping": "flat"}, {"clipping": "per_layer", **POISSON}], ids=str)
-@pytest.mark.parametrize("estimator", ["network", "regression"])
+@combined(
+    kind=KINDS,
+    parameters=[{"clipping": "flat"}, {"clipping": "per_layer", **POISSON}],
+    estimator=["network", "regression"],
+)
 def test_muting_a_row_in_single_precision_in_a_network(draw, replay, kind, parameters, estimator):
     """Whose sums are rounded, and whose clip leaves room for it: C is C here."""
     X, y = draw(60)
@@ -278,15 +280,14 @@ def test_muting_a_row_of_several_labels(draw, replay):
         assert max(moves) > 0.01 * one.attributes["max_grad_norm_"]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(
-    ("estimator", "to_X"),
-    [(estimator, np.asarray) for estimator in ESTIMATORS]
-    + [("linear", sp.csr_array), ("network", sp.csr_array), ("linear", embedded)],
-)
-def test_removing_a_row_moves_releases_by_the_clip_and_nothing_else(draw, replay, kind, n_classes, to_X, estimator):
+ROWS_OF = [(estimator, np.asarray) for estimator in ESTIMATORS]
+ROWS_OF += [("linear", sp.csr_array), ("network", sp.csr_array), ("linear", embedded)]
+
+
+@combined(kind=KINDS, n_classes=[2, 3], rows_of=ROWS_OF)
+def test_removing_a_row_moves_releases_by_the_clip_and_nothing_else(draw, replay, kind, n_classes, rows_of):
     """Properties 13 and 21 for add_remove, where the number of rows is private too."""
+    estimator, to_X = rows_of
     X, y = draw(60, n_classes=n_classes)
     case = kind(X, y)
     kept = np.arange(60) != case.row

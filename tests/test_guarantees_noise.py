@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from combinations import combined
 from guarantee_cases import FALSE_ALARM, seeded
 from scipy import stats
 
@@ -52,9 +53,7 @@ NULL_RUNS = {
 
 
 @pytest.mark.usefixtures("steps_alone")
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("run", NULL_RUNS)
+@combined(n_classes=[2, 3], dtype=[np.float32, np.float64], run=NULL_RUNS)
 def test_spread_of_the_release_on_null_records_is_that_of_the_price(draw, run, n_classes, dtype):
     """Without signal theta is the sum of T noises, each divided by L: p numbers of variance T (eta sigma C / L)^2."""
     n_public, parameters = NULL_RUNS[run]

@@ -66,11 +66,11 @@ def column(*cells):
 
 
 @pytest.mark.parametrize("cell", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("public", SCHEMAS, ids=str)
-def test_every_cell_is_read(cell, public):
-    rows = DPTableVectorizer({"x0": public}, sparse_output=False).fit_transform(column("a", cell, None))
-    assert np.isfinite(rows).all()
-    assert (rows != 0).sum(axis=1).tolist() == [1, 1, 1]
+def test_every_cell_is_read(cell):
+    for public in SCHEMAS:
+        rows = DPTableVectorizer({"x0": public}, sparse_output=False).fit_transform(column("a", cell, None))
+        assert np.isfinite(rows).all()
+        assert (rows != 0).sum(axis=1).tolist() == [1, 1, 1]
 
 
 FATAL = ("large integer", "before the first day", "broken number", "moment of pandas far away")

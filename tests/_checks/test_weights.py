@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import combined
 from interrupts import interrupt_after
 from replay import assert_all_else_is_equal, moves, recording, replay, run
 from sklearn.base import clone
@@ -131,8 +132,7 @@ def test_a_share_depends_on_no_other_weight():
         np.testing.assert_array_equal(np.delete(reader(changed, 50), 7), np.delete(shares, 7))
 
 
-@pytest.mark.parametrize("bound", [0, -1.0, np.inf, np.nan, 1e31, "largest", True, [1.0]])
-@pytest.mark.parametrize("kind", KINDS)
+@combined(1, kind=KINDS, bound=[0, -1.0, np.inf, np.nan, 1e31, "largest", True, [1.0]])
 def test_unusable_bounds_are_refused_before_any_charge(kind, bound):
     table, ledger = people(kind), PrivacyAccountant()
     for weight in (None, table.weight):
@@ -142,8 +142,7 @@ def test_unusable_bounds_are_refused_before_any_charge(kind, bound):
     assert not ledger.history
 
 
-@pytest.mark.parametrize("weight", [np.inf, np.nan, -1.0])
-@pytest.mark.parametrize("kind", KINDS)
+@combined(1, kind=KINDS, weight=[np.inf, np.nan, -1.0])
 def test_weights_that_are_none_are_refused_before_any_charge(kind, weight):
     table, ledger = people(kind), PrivacyAccountant()
     table.weight[ROW] = weight

@@ -338,11 +338,6 @@ def test_each_estimator_of_scikit_learn_passes_only_if_it_is_listed(name, cls):
     assert (faults == []) == (name in PASS_AS_MADE)
     if faults:
         assert faults[0].remedy
-
-
-@pytest.mark.parametrize(("name", "cls"), all_estimators(), ids=[name for name, _ in all_estimators()])
-def test_nothing_that_predicts_passes(name, cls):
-    step = made(cls)
     if hasattr(cls, "predict") or is_classifier(step) or is_regressor(step) or hasattr(cls, "fit_predict"):
         for wrapped in (step, make_pipeline(Normalizer(), step), FeatureUnion([("a", step)])):
             assert list(find_faults(wrapped, "s"))

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import combined
 from public_tables import CONSTANT, NUMERIC, ROWS, N, numbers, with_row
 from scipy import sparse
 from sklearn.base import clone
@@ -228,13 +229,14 @@ ENCODERS = {
 }  # fmt: skip
 
 
+WORDS = [(kind, False) for kind in ("object", "text", "frame", "category", "number", "whole")]
+WORDS += [(kind, True) for kind in ("object", "frame", "category", "number")]  # the others have no gaps
+
+
 @pytest.mark.parametrize("name", ENCODERS)
-@pytest.mark.parametrize("kind", ["object", "text", "frame", "category", "number", "whole"])
-@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize(("kind", "gap"), WORDS)
 def test_an_encoder_with_given_lists(name, kind, gap):
     cls, parameters, takes_unknown = ENCODERS[name]
-    if gap and kind in ("text", "whole"):
-        return  # has no gaps
     step = cls(categories=listed(kind, gap=gap), **parameters)
     assert list(find_faults(step, "step")) == []
     table = words(kind)
@@ -358,9 +360,7 @@ HOLDING_GAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("name", ["one hot", "ordinal", "imputer", "indicator"])
-@pytest.mark.parametrize("kind", HOLDING_GAPS)
+@combined(inside=[False, True], name=["one hot", "ordinal", "imputer", "indicator"], kind=HOLDING_GAPS)
 def test_a_gap_changes_no_name_and_no_type(kind, name, inside):
     """Of the columns of pandas that can hold one; a step may refuse the gap, which goes to the caller."""
     listed = [["0", "1", "2"] if "text" in kind else [0, 1, 2]]

@@ -109,8 +109,7 @@ FILLING = {
 }
 
 
-@pytest.mark.parametrize("filling", FILLING)
-@pytest.mark.parametrize("kind", COLUMNS)
+@combined(filling=FILLING, kind=COLUMNS)
 def test_gaps_filled_in_from_other_rows_are_found_out(kind, filling):
     with pytest.raises(ValueError, match="looks at more than one row"):
         row_wise(FILLING[filling])(pd.DataFrame({"a": COLUMNS[kind]}))

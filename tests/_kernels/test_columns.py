@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from combinations import combined
 
 from skdp._training.models.columns import ColumnModel
 from skdp._training.models.linear import LinearGeometry
@@ -26,11 +27,14 @@ def people(n, d, n_outputs, dtype, *, fit_intercept=True, seed=0):
     return X, rng.integers(0, max(2, n_outputs), n), weights, theta
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (511, 4), (512, 4), (1030, 11)])
-def test_sums_are_those_of_the_plain_reading(n, d, dtype, n_outputs, fit_intercept):
+@combined(
+    fit_intercept=[True, False],
+    n_outputs=[1, 3],
+    dtype=[np.float64, np.float32],
+    shape=[(1, 1), (511, 4), (512, 4), (1030, 11)],
+)
+def test_sums_are_those_of_the_plain_reading(shape, dtype, n_outputs, fit_intercept):
+    n, d = shape
     X, labels, weights, theta = people(n, d, n_outputs, dtype, fit_intercept=fit_intercept)
     geometry = LinearGeometry(1.5, fit_intercept)
     scaling = reference.Scaling(1.5, fit_intercept)
@@ -87,9 +91,7 @@ def test_a_row_that_overflows_is_a_null_row():
     np.testing.assert_allclose(found, sum_of(X, labels, without, theta, 0.1, 1, geometry), rtol=1e-12)
 
 
-@pytest.mark.parametrize("place", [0, 511, 512, 1029])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@combined(place=[0, 511, 512, 1029], value=[np.nan, np.inf, -np.inf], dtype=[np.float64, np.float32])
 def test_cells_that_are_no_numbers_are_refused(dtype, value, place):
     """Also in rows of weight 0, and whatever the radius."""
     X, labels, weights, theta = people(1030, 4, 1, dtype)

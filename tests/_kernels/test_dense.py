@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import dense as _dense
@@ -128,10 +129,7 @@ def test_factors_by_hand():
         assert not muted
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lost", [np.inf, np.nan])
-@pytest.mark.parametrize("layer", [0, 1])
-@pytest.mark.parametrize("side", [0, 1])
+@combined(kind=KINDS, lost=[np.inf, np.nan], layer=[0, 1], side=[0, 1])
 def test_a_row_that_is_not_finite_is_muted_in_every_layer(kind, lost, layer, side):
     """Infinity times 0, which is NaN, included; rows beside it keep their factors."""
     for others in (1.0, 0.0):

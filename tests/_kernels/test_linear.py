@@ -6,6 +6,7 @@ What is measured here is the noiseless sum, the input of the mechanism: properti
 from __future__ import annotations
 
 import ast
+import itertools
 import pathlib
 
 import numpy as np
@@ -30,7 +31,17 @@ def layout(request):
     """Sums over all dense rows are over columns of them where these are few, and else over the rows as they are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(skdp._training.models.linear, "_FEW_COLUMNS", {"columns": 10_000, "rows": 0}[request.param])
-        yield
+        yield request.param
+
+
+# Lots and sparse rows have no layout of columns.
+in_all_ways = pytest.mark.parametrize(
+    ("layout", "lots", "sparse"),
+    [("columns", False, False), *(("rows", lots, sparse) for lots in (False, True) for sparse in (False, True))],
+    indirect=["layout"],
+)
+by_rows = pytest.mark.parametrize("layout", ["rows"], indirect=True)
+WAYS = {"columns": [(False, False)], "rows": [(False, False), (True, False), (False, True)]}  # of lots and sparse rows
 
 
 def model_of(X, labels, weights=1.0, n_outputs=1, scaling=None, *, lots=False, sparse=False, n_threads=1):
@@ -63,9 +74,8 @@ def assert_agrees(X, labels, weights, theta, max_norm, n_outputs, fit_intercept,
 # --- two readings of one kernel ---
 
 
-@combined(
-    dtype=DTYPES, sparse=[False, True], lots=[False, True], n_outputs=[1, 3, 5], n=[0, 1, 3, 4, 5, 511, 512, 513, 1030]
-)
+@combined(dtype=DTYPES, n_outputs=[1, 3, 5], n=[0, 1, 3, 4, 5, 511, 512, 513, 1030])
+@in_all_ways
 def test_sums_are_those_of_the_plain_reading(n, n_outputs, lots, sparse, dtype):
     """At sizes around the edges of a block, and of the four rows that go together."""
     X, labels, weights, theta = people(n, 7, n_outputs, dtype=dtype)
@@ -98,6 +108,7 @@ def test_a_lot_may_repeat_and_skip_rows():
         assert_agrees(X, labels, weights, theta, 0.4, 1, True, rows=rows, sparse=sparse)
 
 
+@by_rows
 def test_sparse_layouts_give_one_sum():
     """Index arrays of 64 bits, stored zeros and empty rows are the same rows."""
     X, labels, weights, theta = people(30, 7)
@@ -136,6 +147,7 @@ def test_unclipped_sum_is_the_gradient_of_the_loss(n_outputs, fit_intercept):
     np.testing.assert_allclose(found, slopes, rtol=0, atol=25 * 1e-8)
 
 
+@by_rows
 def test_geometry_brings_rows_into_the_unit_ball():
     """The public scaling: (x, 1) / sqrt(radius**2 + 1), or x / radius."""
     assert LinearGeometry(2.0, False).unit == 0.5
@@ -146,8 +158,7 @@ def test_geometry_brings_rows_into_the_unit_ball():
 # --- property 3: threads and chunks change nothing ---
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("lots", [False, True])
+@in_all_ways
 def test_thread_count_changes_no_bit(sparse, lots):
     """At 20,011 rows, some segments long; float32, where another order would show at once."""
     X, labels, weights, theta = people(20_011, 9, dtype=np.float32)
@@ -209,21 +220,19 @@ CASES = [(dtype, length) for dtype in DTYPES for length in LENGTHS[dtype]]
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("weight", [1.0, 0.3, 1e-30])
 @pytest.mark.parametrize(("dtype", "length"), CASES)
-def test_one_row_adds_at_most_the_clip(dtype, length, weight, fit_intercept, n_outputs):
+def test_one_row_adds_at_most_the_clip(layout, dtype, length, n_outputs):
     """Any length and weight, small and huge parameters, in all kernels: finite, and at most C (1 + 4 ulp)."""
-    d, scaling = 5, LinearGeometry(1.0, fit_intercept)
-    direction = np.random.default_rng(3).normal(size=d)
+    direction = np.random.default_rng(3).normal(size=5)
     x = (direction / np.linalg.norm(direction) * length).astype(dtype)
-    start = np.random.default_rng(4).normal(size=n_outputs * (d + fit_intercept))
-    for theta in (0.0 * start, start, 1e30 * start, 1e37 * start):
-        for max_norm in (0.25, 1e-3):
-            for label in range(max(2, n_outputs)):
-                for lots, sparse in ((False, False), (True, False), (False, True)):
-                    g = contribution(x, label, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
-                    assert_within_clip(g, max_norm)
+    weights, clips, labels = (1.0, 0.3, 1e-30), (0.25, 1e-3), range(max(2, n_outputs))
+    for fit_intercept in (False, True):
+        scaling = LinearGeometry(1.0, fit_intercept)
+        start = np.random.default_rng(4).normal(size=n_outputs * (5 + fit_intercept))
+        for size, weight, max_norm, label in itertools.product((0.0, 1.0, 1e30, 1e37), weights, clips, labels):
+            for lots, sparse in WAYS[layout]:
+                row = x, label, weight, size * start, max_norm, n_outputs, scaling
+                assert_within_clip(contribution(*row, lots=lots, sparse=sparse), max_norm)
 
 
 @pytest.mark.compiled  # NumPy takes float32 with a Python float for float32, the compiler for float64
@@ -257,7 +266,7 @@ def test_one_row_reaches_the_clip():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_outputs", [1, 3, 40])
-def test_wide_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
+def test_wide_rows_at_extreme_scales_add_at_most_the_clip(layout, n_outputs, dtype):
     """Property 6, as `float32_length_rounding.py` has it: lengths, weights, bounds and clips over the dtype's range."""
     rng = np.random.default_rng(8)
     low, high = (-44, 36) if dtype == np.float32 else (-300, 306)
@@ -270,7 +279,7 @@ def test_wide_rows_at_extreme_scales_add_at_most_the_clip(n_outputs, dtype):
             theta = rng.normal(size=n_outputs * scaling.width(d)) * 10.0 ** rng.uniform(-3, 30)
             max_norm = 10.0 ** (rng.uniform(-30, 30) if trial % 3 == 0 else rng.uniform(-4, 0))
             label = int(rng.integers(max(2, n_outputs)))
-            for lots, sparse in ((False, False), (True, False), (False, True)):
+            for lots, sparse in WAYS[layout]:
                 g = contribution(x, label, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
                 assert_within_clip(g, max_norm)
 
@@ -294,7 +303,7 @@ finite = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(data=st.data())
-def test_no_row_is_found_that_adds_more(dtype, data):
+def test_no_row_is_found_that_adds_more(layout, dtype, data):
     """Hypothesis looks for a row, weight and parameters that pass the clip, over the whole range of the dtype."""
     number = finite[dtype]
     x = np.array(data.draw(st.lists(number, min_size=3, max_size=3)), dtype)
@@ -304,7 +313,7 @@ def test_no_row_is_found_that_adds_more(dtype, data):
     theta = np.array(data.draw(st.lists(number, min_size=p, max_size=p)))
     max_norm = data.draw(st.floats(1e-3, 1e3))
     scaling = LinearGeometry(data.draw(st.floats(1e-3, 1e3)), fit_intercept)
-    for lots, sparse in ((False, False), (True, False), (False, True)):
+    for lots, sparse in WAYS[layout]:
         g = contribution(x, 0, weight, theta, max_norm, n_outputs, scaling, lots=lots, sparse=sparse)
         assert_within_clip(g, max_norm)
 
@@ -417,8 +426,7 @@ def test_a_row_with_nan_scores_adds_exactly_zero(dtype, sparse):
 ROWS_WITH_LOST = [(0,), (2,), (0, 1), (0, 1, 2, 3, 4)]
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("lots", [False, True])
+@in_all_ways
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_row_that_holds_nan_or_infinity_is_the_null_record(dtype, n_outputs, lots, sparse):
@@ -459,8 +467,7 @@ def test_the_plain_reading_leaves_them_out_too(sparse):
 # --- property 5: weights act after the clip ---
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("lots", [False, True])
+@in_all_ways
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_weight_zero_is_the_null_record(dtype, n_outputs, lots, sparse):
@@ -540,6 +547,7 @@ def test_a_long_row_acts_as_the_same_row_at_the_bound(fit_intercept, n_outputs, 
 KERNELS = sorted(pathlib.Path(skdp._kernels.__file__).parent.glob("*.py"))
 
 
+@by_rows
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.name)
 def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_call(path):
     """No fastmath (it let NaN past a guard), no parallel order of sums, and no stale cache of another file's kernel."""
@@ -567,6 +575,7 @@ def test_kernels_keep_ieee_arithmetic_and_hold_the_texts_of_others_that_they_cal
     assert called - {"caching"} == held
 
 
+@by_rows
 @pytest.mark.compiled
 def test_compiled_kernels_have_no_fastmath():
     kernels = [
@@ -603,8 +612,7 @@ def peak_above(work):
 
 @pytest.mark.compiled  # 200,000 rows
 @pytest.mark.skipif(not pathlib.Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("lots", [False, True])
+@in_all_ways
 def test_no_array_of_the_size_of_the_rows_is_made(lots, sparse):
     """A sum over 200,000 x 50 float32, 40 MB, takes less than 5 MB beside it."""
     X = np.zeros((200_000, 50), np.float32)

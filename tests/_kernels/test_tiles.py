@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import reference
+from combinations import combined
 from numba.core.registry import CPUDispatcher
 
 from skdp._kernels import tiles
@@ -41,8 +42,7 @@ def test_products_are_those_of_the_plain_reading(m, depth, width, dtype):
         assert np.all(np.abs(out[:m, :width] - reference.product(rows[:m, :depth], table)) <= bound)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("transposed", [False, True])
+@combined(dtype=DTYPES, transposed=[False, True])
 @pytest.mark.parametrize(("m", "height", "width"), SHAPES)
 def test_sums_of_outer_products_are_those_of_the_plain_reading(m, height, width, transposed, dtype):
     """All of the table at once and cut into rectangles, added to what was there."""

@@ -18,6 +18,7 @@ import time
 
 import numpy as np
 import pytest
+from combinations import combined
 from interrupts import StopAfter
 
 import skdp._training.estimator
@@ -72,9 +73,7 @@ def stopped(model, n_steps, error, monkeypatch, **keywords):
     return model
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemError("killed")], ids=["interrupted", "killed"])
-@pytest.mark.parametrize("n_steps", [1, 17])
+@combined(name=MODELS, error=[KeyboardInterrupt(), SystemError("killed")], n_steps=[1, 17])
 def test_a_seeded_run_ends_where_it_would_have(name, error, n_steps, tmp_path, monkeypatch):
     path, accountant = tmp_path / "run.npz", PrivacyAccountant()
     whole = make(name).fit(X, Y)

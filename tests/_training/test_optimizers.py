@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import reference
+from combinations import combined
 
 from skdp._training.optimizers import adam, constant, cosine_decay, linear_decay, momentum_sgd
 
@@ -133,8 +134,7 @@ ADAMS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ADAMS)
+@combined(dtype=[np.float32, np.float64], kind=ADAMS)
 @pytest.mark.parametrize(("beta_1", "beta_2"), [(0.9, 0.999), (0.0, 0.5), (0.5, 0.0)])
 def test_adam_is_that_of_the_plain_formulas(beta_1, beta_2, kind, dtype):
     """Every iterate, with a schedule; in float32 to 40 steps of a few roundings of numbers below 10."""

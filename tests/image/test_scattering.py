@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
+from combinations import combined
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -528,9 +529,11 @@ def test_images_in_lists_are_those_of_the_array(kind):
         np.testing.assert_array_equal(by_type.fit_transform(listed), by_type.fit_transform(images))
 
 
-@pytest.mark.parametrize("pixel", [0, 1, True, np.float32(0.5), np.float64(0.5), np.int64(1), np.bool_(True)], ids=repr)
-@pytest.mark.parametrize("kind", [int, float, np.float32, np.uint8])
-@pytest.mark.parametrize("value_range", [None, (0, 200)])
+@combined(
+    pixel=[0, 1, True, np.float32(0.5), np.float64(0.5), np.int64(1), np.bool_(True)],
+    kind=[int, float, np.float32, np.uint8],
+    value_range=[None, (0, 200)],
+)
 def test_a_pixel_of_another_type_changes_no_other_image(value_range, kind, pixel):
     rows = [[kind(value) for value in row] for row in (GREY % 2).reshape(len(GREY), -1)]
     model = plain(image_shape=GREY.shape[1:], value_range=value_range)

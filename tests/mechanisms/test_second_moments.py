@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from combinations import combined
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdp import _threads as threads
@@ -20,11 +21,8 @@ def sums_of(X, ball, weight):
     return sums
 
 
-@pytest.mark.compiled  # whose arithmetic sets no flags of NumPy's
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("radius", [0.0, 1.5])
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("d", [1, 4, 70])
+@combined(dtype=[np.float32, np.float64], radius=[0.0, 1.5], centred=[False, True], d=[1, 4, 70])
+@pytest.mark.compiled
 def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centred, radius, dtype):
     """As if the center, which is nothing, stood in its place: no bit of the sums is another."""
     rng = np.random.default_rng(0)

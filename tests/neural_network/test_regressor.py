@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from refusals import assert_refused
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
@@ -230,17 +231,9 @@ REFUSALS = {
 def test_bad_input_is_refused_in_one_line_before_any_charge(case):
     """And without a value of the data: 7.25 is in none of the messages."""
     parameters, change, message = REFUSALS[case]
-    X, y = draw()
-    accountant = PrivacyAccountant()
-    model = seeded(accountant=accountant, **parameters)
-    with pytest.raises(ValueError) as refusal:
-        model.fit(*((X, y) if change is None else change(X, y)))
-    text = str(refusal.value)
-    assert message in text
-    assert "\n" not in text
-    assert ".25" not in text
-    assert len(accountant.history) == 0
-    assert not hasattr(model, "coefs_")
+    given = draw() if change is None else change(*draw())
+    given = dict(zip(("X", "y", "sample_weight"), given, strict=False))
+    assert_refused(seeded, parameters, given, [message], [".25"], errors=(ValueError,))
 
 
 # --- noise and budget -------------------------------------------------------------------------------------------------

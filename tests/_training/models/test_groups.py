@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
 
 import skdp._training.models.equal_rows
 from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
@@ -66,10 +67,7 @@ def assert_groups(groups, keys):
     assert groups.copies.tolist() == copies
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("targets", ["classes", "numbers", "labels"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [1, 700])
+@combined(form=FORMS, targets=["classes", "numbers", "labels"], weighted=[False, True], n=[1, 700])
 def test_groups_are_those_of_the_plain_reading(form, targets, weighted, n):
     X, rng = table(form, n), np.random.default_rng(1)
     values = {
@@ -116,9 +114,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("change", PAIRS)
+@combined(sparse=[False, True], dtype=[np.float32, np.float64], change=PAIRS)
 def test_rows_that_differ_in_one_thing_are_two_groups(change, dtype, sparse):
     X, y, w = np.full((3, 4), 0.25, dtype), np.zeros(3, np.int64), np.ones(3, dtype)
     X[:, 1] = 0.0

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from combinations import combined
 
 from skdp._training.models import linear
 from skdp._training.models.linear import LinearGeometry, LinearModel
@@ -84,8 +85,7 @@ def test_close_ends_the_threads():
 # --- records: features and facts of a row in its own cache lines ---
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 2, 4, 5, 11, 12, 13, 20, 28, 29, 60])
+@combined(dtype=[np.float32, np.float64], d=[1, 2, 4, 5, 11, 12, 13, 20, 28, 29, 60])
 def test_rows_of_lots_lie_in_cache_lines_of_their_own(d, dtype, monkeypatch):
     """Two lines at most; wider rows are left where they are. The sum has the very bits of rows and facts apart."""
     monkeypatch.setattr(linear, "_FEW_COLUMNS", 0)  # full batches by rows, too

@@ -216,9 +216,7 @@ def test_threads_change_no_bit(dtype, activation, monkeypatch):
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@combined(dtype=DTYPES, kind=CLIPPINGS, activation=ACTIVATIONS)
 def test_what_a_row_adds_does_not_depend_on_its_place(activation, kind, dtype):
     """Bit by bit, and whoever is beside it, so that a row that is missing changes no other row's gradient."""
     net = network((6, 4), activation=activation)
@@ -459,9 +457,7 @@ def test_weight_zero_is_the_null_record(kind, dtype, sparse):
         np.testing.assert_array_equal(total(changed, relabelled, weights), before)
 
 
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("loss", OUTPUTS)
+@combined(kind=CLIPPINGS, dtype=DTYPES, loss=OUTPUTS)
 def test_toggling_a_weight_moves_the_sum_by_at_most_the_clip(loss, dtype, kind):
     """The neighbour of every property, among others: a record, of any weight, made void or exchanged."""
     net = network((6, 4), loss=loss)
@@ -506,9 +502,7 @@ def test_a_weight_multiplies_the_gradient_after_the_clip(dtype, kind):
         np.testing.assert_allclose(less, 0.25 * once, rtol=0, atol=100 * eps * np.abs(once).max())
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@combined(dtype=DTYPES, kind=CLIPPINGS, activation=ACTIVATIONS)
 def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
     """Property 6: a row whose values in a deep layer are beyond range adds exactly zero."""
     net = network((4, 3), activation=activation)
@@ -535,10 +529,7 @@ def test_a_row_that_overflows_leaves_the_others_alone(activation, kind, dtype):
         np.testing.assert_array_equal(whole, others)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("loss", OUTPUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", CLIPPINGS)
+@combined(3, sparse=[False, True], loss=OUTPUTS, dtype=DTYPES, kind=CLIPPINGS)
 def test_a_row_that_holds_nan_or_infinity_is_the_null_record(kind, dtype, loss, sparse):
     """No bit of the others' sum is another, whatever else the row holds."""
     net = network(loss=loss)
@@ -692,10 +683,7 @@ def test_a_long_row_acts_as_the_same_row_at_the_bound(sparse, dtype):
 # --- scores ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("hidden", [(), (6,), (4, 1, 7)])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@combined(dtype=DTYPES, sparse=[False, True], hidden=[(), (6,), (4, 1, 7)], activation=ACTIVATIONS)
 def test_scores_are_those_of_the_plain_reading(activation, hidden, sparse, dtype):
     """Rows longer than the radius are scaled down to it, as in training."""
     net = network(hidden, activation=activation)

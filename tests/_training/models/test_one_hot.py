@@ -104,9 +104,7 @@ def test_sums_are_those_of_the_plain_reading(form, name, intercept, lots):
     assert np.abs(found).max() > 0.1
 
 
-@pytest.mark.parametrize("n", [0, 1, 2047, 2048, 2049, 9000])
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("name", ["logistic", "multinomial"])
+@combined(n=[0, 1, 2047, 2048, 2049, 9000], n_threads=[1, 2], name=["logistic", "multinomial"])
 def test_blocks_of_rows_and_threads_change_nothing(n, n_threads, name):
     widths = (16,) * 5 + (3, 300)
     geometry, levels, targets = geometry_of(widths), levels_of(widths, 9000), targets_of(name, 9000)
@@ -249,8 +247,7 @@ def test_a_long_gradient_adds_exactly_the_share_of_the_clip_that_its_weight_says
         assert max(math.hypot(*each) for each in found) == pytest.approx(max_norm * weight, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("form", FORMS)
+@combined(name=LOSSES, form=FORMS)
 def test_one_changed_row_moves_the_sum_by_its_own_gradients(name, form):
     """One row muted, or exchanged, among many: by C, or twice that, and by nothing that the projection removes."""
     widths, n, max_norm = FORMS[form], 60, 0.2

@@ -18,6 +18,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+from combinations import combined
 from joblib import Parallel, delayed
 from scipy.stats import chi2
 from sklearn.base import clone
@@ -181,9 +182,11 @@ def least_squares(estimator=DPRidge, **changes):
     return estimator(**{"y_bounds": (-3.0, 5.0), "random_state": 3, "data_norm": 1.2} | changes)
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
-@pytest.mark.parametrize("kind", ["parquet", "dataset", "table", "map"])
+@combined(
+    adjacency=["zero_out", "replace_one", "add_remove"],
+    dtype=[np.float64, np.float32, np.int8],
+    kind=["parquet", "dataset", "table", "map"],
+)
 def test_least_squares_equal_those_in_memory(tmp_path, dtype, kind, adjacency):
     X, _, w = arrays(dtype)
     y, changes = targets(), {"adjacency": adjacency, "n_samples_public": N}
@@ -218,10 +221,13 @@ def released(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("place", [0, 255, 256, 1700, N - 1])
+@combined(
+    3,
+    adjacency=["zero_out", "replace_one", "add_remove"],
+    weighted=[True, False],
+    dtype=[np.float64, np.float32],
+    place=[0, 255, 256, 1700, N - 1],
+)
 def test_a_row_moves_what_least_squares_release_by_at_most_the_sensitivity(
     tmp_path, released, place, dtype, weighted, adjacency
 ):

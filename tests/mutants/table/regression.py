@@ -15,7 +15,7 @@ MUTANTS = [
     mutant(
         "regression: an exchanged row's sensitivity under every adjacency",
         (LEAST_SQUARES, "sensitivity(0.0, self.adjacency), self", 'sensitivity(0.0, "replace_one"), self'),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -33,7 +33,7 @@ MUTANTS = [
 
 class SumOfRows:""",
         ),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
@@ -52,13 +52,13 @@ class SumOfRows:""",
 
 class SumOfRows:""",
         ),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: rows longer than their bound as they came",
         (LEAST_SQUARES, "self._ball.bring_in(block, inside)", "np.divide(block, self._ball.radius, out=inside)"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
     ),
     mutant(
         "regression: weights of a file are not used",
@@ -85,55 +85,55 @@ class SumOfRows:""",
     mutant(
         "regression: targets beyond their bounds as they came",
         (BOUNDED_TARGETS, "return np.clip(targets, *bounds), bounds", "return targets, bounds"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: released without noise",
         (LEAST_SQUARES, "sums.moments(plan.release(sums.isometric))", "sums.moments(sums.isometric)"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: a private n under add_remove",
         (LEAST_SQUARES, "n, radius = self._public_n_samples(rows.shape[0]), self", "n, radius = rows.shape[0], self"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: bounds read from y in silence",
         (BOUNDED_TARGETS, "    note_leaks(estimator, Y_BOUNDS_READ)\n", ""),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: a search whose tries read bounds",
         (SEARCH, "        _check_bounds_are_given(made)\n", ""),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: eigenvalues of the noise kept",
         (LEAST_SQUARES, "(vectors * np.maximum(values, least)) @ vectors.T", "(vectors * values) @ vectors.T"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: standard errors of sampling alone",
         (LEAST_SQUARES, "variances += (noise.product**2 +", "variances += 0.0 * (noise.product**2 +"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: standard errors of the noise alone",
         (LEAST_SQUARES, "variances = residual * np.einsum(", "variances = 0.0 * np.einsum("),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     mutant(
         "regression: predictions beyond the bounds",
         (LEAST_SQUARES, "return np.clip(scores + self.intercept_, *self.y_bounds_)", "return scores + self.intercept_"),
-        tests="least_squares",
+        tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),
     # --- by gradient descent ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 import pickle
@@ -13,12 +12,11 @@ import pandas as pd
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
+from refusals import assert_refused
 from scipy import integrate, stats
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, BudgetExceededError, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
-from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
 from skdp.synthesis.class_mixture import noisy_moments as class_measurement
@@ -69,45 +67,19 @@ def released(monkeypatch):
     return seen
 
 
-class Replay:
-    """Outputs of the first run are those of all others; inputs of each run are kept."""
-
-    def __init__(self):
-        self.runs, self.outputs = [[]], []
-
-    def rewind(self):
-        if len(self.runs) < 2:
-            self.runs.append([])
-
-    def release(self, original):
-        def replay(mechanism, value, stream):
-            run = self.runs[-1]
-            run.append((np.array(value), mechanism))
-            if len(self.runs) == 1:
-                self.outputs.append(original(mechanism, value, stream))
-            return self.outputs[len(run) - 1]
-
-        return replay
-
-
-@pytest.fixture
-def replayed(monkeypatch):
-    found = Replay()
-    monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
-    return found
-
-
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 ROWS = {"usual": [3.0] * D, "beyond": [1e30, -1e30] * 3, "corner": [10.0] * D, "edge": [0.0, 10.0] * 3}
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("with_labels", [False, True])
-@pytest.mark.parametrize("n_components", [1, 3])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("row", ROWS)
+@combined(
+    3,
+    row=ROWS,
+    adjacency=ADJACENCIES,
+    n_components=[1, 3],
+    with_labels=[False, True],
+    dtype=[np.float32, np.float64],
+)
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(
     replayed, row, adjacency, n_components, with_labels, dtype
 ):
@@ -199,15 +171,6 @@ def test_counts_and_totals_reach_their_sensitivity(adjacency):
 
 
 @pytest.mark.parametrize("n_components", [1, 2])
-def test_replace_one_is_priced_at_twice_the_sensitivity(n_components):
-    X, y = rows_of(60)
-    model = generator(n_components, adjacency="replace_one", delta=1e-5).fit(X, y)
-    expected = get_epsilon(GaussianDpEvent(model.noise_multiplier_ / 2), 1e-5)
-    assert model.epsilon_ == pytest.approx(expected, rel=1e-6)
-    assert model.epsilon_ <= 1.0
-
-
-@pytest.mark.parametrize("n_components", [1, 2])
 def test_the_noise_is_as_priced(monkeypatch, n_components):
     """Each release has the noise of its share, all shares together are one, and no noise is used twice."""
     noise, multipliers = [], []
@@ -233,13 +196,6 @@ def test_the_noise_is_as_priced(monkeypatch, n_components):
     for one, other in itertools.combinations(noise, 2):
         m = min(len(one), len(other))
         assert not np.allclose(one[:m], other[:m], atol=1e-6)
-
-
-def test_every_fit_draws_noise_of_its_own():
-    X, y = rows_of(60)
-    one, other = (generator(random_state=None).fit(X, y) for _ in range(2))
-    assert not np.allclose(one.mixture_.locations, other.mixture_.locations)
-    assert not np.allclose(one.class_count_, other.class_count_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -382,17 +338,6 @@ def test_blocks_are_shrunk_by_what_all_rows_show():
     np.testing.assert_array_equal(shrunk_by_blocks(signal, np.full(3, 1e-9), 10)[:, :10], signal[:, :10])
 
 
-@pytest.mark.parametrize("n_components", [1, 2])
-def test_all_that_is_fitted_follows_from_the_releases(monkeypatch, n_components):
-    """Other rows with the same releases make the same generator."""
-    monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, stream: 90 * np.cos(np.arange(value.size)))
-    models = [generator(n_components, epsilon=50.0).fit(*rows_of(300, seed=seed)) for seed in (0, 1)]
-    for name in vars(models[0]).keys() - {"_fitted_releases"}:
-        assert pickle.dumps(vars(models[0])[name]) == pickle.dumps(vars(models[1])[name]), name
-    one, two = (model.sample(50, random_state=3) for model in models)
-    np.testing.assert_array_equal(one[0], two[0])
-
-
 @pytest.mark.parametrize("n_components", [1, 3])
 def test_without_noise_samples_have_the_moments_of_the_rows(n_components):
     X, y = rows_of(20_000)
@@ -415,20 +360,6 @@ def test_clipped_columns_keep_mean_and_variance():
 
 
 # --- samples ----------------------------------------------------------------------------------------------------------
-
-
-def test_samples_of_none_of_many_and_of_a_seed():
-    model = generator().fit(*rows_of(100))
-    X, y = model.sample(0)
-    assert (X.shape, y.shape) == ((0, D), (0,))
-    one, other = model.sample(200, random_state=5), model.sample(200, random_state=5)
-    np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_array_equal(one[1], other[1])
-    assert not np.array_equal(model.sample(200, random_state=6)[0], one[0])
-    blocks = list(model.sample_blocks(1000, 300, random_state=0))
-    assert [len(block) for block, _ in blocks] == [300, 300, 300, 100]
-    assert len(next(model.sample_blocks(10**12, 10))[0]) == 10
-    assert generator().fit(rows_of(100)[0]).sample(7).shape == (7, D)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
@@ -454,15 +385,6 @@ def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     assert np.abs(np.subtract(found, expected)).max() < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
     if shares == "bought":
         assert not np.isclose(model.class_count_, [(y == name).sum() for name in CLASSES], atol=1e-6).any()
-
-
-def test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit(released):
-    X, y = rows_of(60)
-    model = generator(random_state=None).fit(X, y)
-    released.clear()
-    model.sample(10, random_state=0)
-    assert released == []
-    assert not np.allclose(model.mixture_.locations, clone(model).fit(X, y).mixture_.locations)
 
 
 # --- unusual rows -----------------------------------------------------------------------------------------------------
@@ -557,103 +479,10 @@ BAD_INPUT = [
 
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    accountant = PrivacyAccountant()
-    model = generator(**{"accountant": accountant, **parameters})
-    with pytest.raises((ValueError, TypeError)) as refusal:
-        model.fit(**{"X": GOOD, **given})
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert all(word in message for word in words), message
-    assert "secret" not in message
-    assert refusal.value.__context__ is None
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-    assert not hasattr(model, "mixture_")
-
-
-def test_a_single_row_is_refused_before_any_charge_behind_a_private_step():
-    accountant = PrivacyAccountant()
-    pipe = make_pipeline(DPPCA(2, accountant=accountant), generator(classes=None, accountant=accountant))
-    with pytest.raises(ValueError, match=r"1 sample.* 2 rows"):
-        allocate_budget(pipe, epsilon=1.0).fit(GOOD[:1])
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_classes_are_read_with_a_warning_only():
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model = generator(classes=None, random_state=None).fit(GOOD, GOOD_Y)
-    assert list(model.classes_) == CLASSES
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = generator(classes=None, random_state=None).fit(GOOD)
-    assert not hasattr(model, "classes_")
+    assert_refused(generator, parameters, {"X": GOOD, **given}, words, ["secret"])
 
 
 # --- the charge, and what is published --------------------------------------------------------------------------------
-
-
-def test_nothing_is_summed_above_the_ceiling(released):
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-    with pytest.raises(BudgetExceededError):
-        generator(accountant=accountant, delta=1e-5).fit(GOOD)
-    assert released == []
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_the_charge_stands_before_the_rows_are_summed(monkeypatch):
-    accountant = PrivacyAccountant()
-
-    def fail(*args, **kwargs):
-        raise RuntimeError("a fault in the middle")
-
-    monkeypatch.setattr("skdp.synthesis.class_mixture.row_blocks.Box.scale", fail)
-    model = generator(accountant=accountant)
-    with pytest.raises(RuntimeError, match="in the middle"):
-        model.fit(GOOD)
-    assert [entry.label for entry in accountant.history] == ["DPClassMixtureGenerator"]
-    assert not hasattr(model, "mixture_")
-
-
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
-def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
-    model = generator(label_shares=shares).fit(*rows_of(300))
-    expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
-        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
-
-
-# The allow-list. A new attribute needs a line here and a reason why it may be seen.
-PUBLISHED = {
-    "classes_": "the parameter `classes`; read from the labels only with a warning",
-    "label_shares_": "public shares, or post-processing of a release",
-    "class_count_": "post-processing of the releases",
-    "mixture_": "post-processing of the releases",
-    "bounds_": "the parameter `bounds`",
-    "n_components_": "the parameter, or a rule in public numbers",
-    "n_directions_": "the parameter, or a rule in public numbers",
-    "noise_multiplier_": "solved from epsilon and delta",
-    "n_samples_": "public n",
-    "n_features_in_": "the shape is public",
-    "feature_names_in_": "names are public",
-    "epsilon_": "function of the plan",
-    "delta_": "the parameter `delta`",
-    "adjacency_": "the parameter `adjacency`",
-    "privacy_event_": "the plan",
-    "_fitted_dtype": "the type of the rows is public",
-    "_fitted_leaks": "what was read without payment, by kind; no value of it",
-    "_fitted_n_public": "public n",
-    "_fitted_releases": "the plan, with a random name",
-    "_fitted_with_labels": "whether y was given is public",
-}
-
-
-def test_fit_publishes_what_is_on_the_list():
-    frame = pd.DataFrame(GOOD, columns=[f"c{j}" for j in range(D)])
-    model = generator().fit(frame, GOOD_Y)
-    assert {name for name in vars(model) if name.endswith("_") or name.startswith("_fitted")} == PUBLISHED.keys()
-    documented = inspect.getdoc(DPClassMixtureGenerator)
-    assert all(f"{name} :" in documented for name in PUBLISHED if not name.startswith("_"))
 
 
 def test_a_saved_generator_holds_no_row_and_no_exact_sum(released):
@@ -701,13 +530,3 @@ def test_the_radius_is_that_of_most_rows(monkeypatch):
     distances = np.linalg.norm((X - X.mean(axis=0)) / 10, axis=1)
     assert (distances <= seen[0].radius).mean() == pytest.approx(0.9, abs=0.08)
     assert seen[0].of_classes == pytest.approx([5000], abs=1)
-
-
-def test_it_takes_its_place_in_a_pipeline_with_one_budget():
-    X = np.random.default_rng(0).normal(size=(500, 3))
-    pipe = make_pipeline(DPStandardScaler(bounds=(-4, 4)), DPClassMixtureGenerator(2, bounds=(-4, 4)))
-    pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-5).fit(X)
-    assert pipe.epsilon_ <= 2.0
-    assert pipe[-1].sample(10).shape == (10, 3)
-    report = str(generator(random_state=None).fit(GOOD, GOOD_Y).privacy_report())
-    assert "DPClassMixtureGenerator" in report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import pickle
 import warnings
@@ -11,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from combinations import combined
+from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -18,12 +19,10 @@ from sklearn.preprocessing import Normalizer
 
 from skdp import (
     DPPCA,
-    BudgetExceededError,
     DPOneHotEncoder,
     DPStandardScaler,
     DPTableVectorizer,
     PrivacyAccountant,
-    PrivacyLeakWarning,
     TableSchema,
     allocate_budget,
 )
@@ -57,41 +56,13 @@ def wgan(**parameters):
     return DPWGAN(**{**given, **FAST, **parameters})
 
 
-class Replay:
-    """Outputs of the first run are those of all others; inputs of each run are kept."""
-
-    def __init__(self):
-        self.runs, self.outputs = [[]], []
-
-    def release(self, original):
-        def replay(mechanism, value, stream):
-            run = self.runs[-1]
-            run.append((np.array(value), mechanism))
-            if len(self.runs) == 1:
-                self.outputs.append(original(mechanism, value, stream))
-            return np.array(self.outputs[len(run) - 1])  # the loop divides it in place
-
-        return replay
-
-
-@pytest.fixture
-def replayed(monkeypatch):
-    found = Replay()
-    monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
-    return found
-
-
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 
 CRITICS = {"dense": {}, "convolutional": {"image_shape": (2, 2), "capacity": 2}}
 
 
-@pytest.mark.parametrize("critic", CRITICS)
-@pytest.mark.parametrize("with_labels", [False, True])
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("rate", [0.25, 1.0])
+@combined(3, critic=CRITICS, with_labels=[False, True], adjacency=ADJACENCIES, rate=[0.25, 1.0])
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed, rate, adjacency, with_labels, critic):
     """With the outputs of all mechanisms frozen. The row is the last: all others keep their places without it.
 
@@ -110,9 +81,9 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed
             model = wgan(adjacency=adjacency, n_samples_public=80, sampling_rate=rate, **CRITICS[critic])
             models.append(model.fit(rows, labels if with_labels else None))
         said.append([(each.category, str(each.message)) for each in caught])
-        replayed.runs.append([])
+        replayed.rewind()
     assert said[0] == said[1]
-    first, second, _ = replayed.runs
+    first, second = replayed.runs
     assert len(first) == len(second) == math.ceil(3 / rate) + with_labels
     factor, room = 2.0 if adjacency == "replace_one" else 1.0, 1e-5 if adjacency == "zero_out" else 1e-12
     moved = []
@@ -225,15 +196,6 @@ def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency
     assert set(seen) == {(dtype, dtype)}
 
 
-def test_every_fit_draws_noise_of_its_own():
-    X, y = rows_of()
-    first, second = (wgan(random_state=None).fit(X, y) for _ in range(2))
-    assert not np.isclose(first.coefs_[-1], second.coefs_[-1]).any()
-    seeded = wgan()
-    again = [seeded.fit(X, y).coefs_[-1].copy() for _ in range(2)]
-    np.testing.assert_array_equal(*again)
-
-
 def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
     """They draw labels by the shares that samples are drawn by."""
     seen = []
@@ -341,20 +303,6 @@ def test_samples_lie_in_the_bounds_and_have_the_type_of_the_rows(dtype):
     np.testing.assert_array_equal(model.bounds_, bounds)
 
 
-def test_samples_of_none_of_many_and_of_a_seed():
-    X, y = rows_of()
-    model = wgan().fit(X, y)
-    assert model.sample(0)[0].shape == (0, 4)
-    one, other = (model.sample(20_000, random_state=3) for _ in range(2))
-    np.testing.assert_array_equal(one[0], other[0])
-    assert not np.array_equal(one[0], model.sample(20_000, random_state=4)[0])
-    blocks = list(model.sample_blocks(250, 100, random_state=0))
-    assert [len(X) for X, _ in blocks] == [100, 100, 50]
-    plain = wgan().fit(X)
-    assert plain.sample(5).shape == (5, 4)
-    assert not hasattr(plain, "classes_")
-
-
 def test_names_of_columns_are_kept_and_labels_of_any_type_come_back():
     X, y = rows_of()
     words = np.array(["a", "b", "c"])
@@ -422,56 +370,7 @@ BAD_INPUT = [
 
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    accountant = PrivacyAccountant()
-    model = wgan(**{"accountant": accountant, **parameters})
-    with pytest.raises((ValueError, TypeError)) as refusal:
-        model.fit(**{"X": GOOD, **given})
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert all(word in message for word in words), message
-    assert refusal.value.__context__ is None
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-    assert not hasattr(model, "coefs_")
-
-
-def test_a_single_row_is_refused_before_any_charge_behind_a_private_step():
-    accountant = PrivacyAccountant()
-    steps = DPPCA(2, accountant=accountant), wgan(accountant=accountant, sampling_rate=1.0)
-    with pytest.raises(ValueError, match="1 sample"):
-        allocate_budget(make_pipeline(*steps), epsilon=1.0).fit(GOOD[:1])
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_classes_are_read_with_a_warning_only():
-    X, y = rows_of()
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model = wgan(classes=None).fit(X, y)
-    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        wgan(classes=None, random_state=None, delta=1e-5).fit(X)
-
-
-def test_nothing_is_trained_above_the_ceiling(monkeypatch):
-    monkeypatch.setattr(GaussianMechanism, "release", None)
-    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
-    with pytest.raises(BudgetExceededError):
-        wgan(accountant=accountant).fit(*rows_of())
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_the_charge_stands_before_a_row_is_trained_on(monkeypatch):
-    accountant = PrivacyAccountant()
-
-    def fail(*args, **kwargs):
-        raise RuntimeError("a fault in the middle")
-
-    monkeypatch.setattr("skdp.synthesis.gan.critic.CriticModel.clipped_gradient_sum", fail)
-    model = wgan(accountant=accountant)
-    with pytest.raises(RuntimeError, match="in the middle"):
-        model.fit(*rows_of())
-    assert [entry.label for entry in accountant.history] == ["DPWGAN"]
-    assert not hasattr(model, "coefs_")
+    assert_refused(wgan, parameters, {"X": GOOD, **given}, words)
 
 
 def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
@@ -500,49 +399,6 @@ def test_the_bar_shows_the_price_so_far(capsys):
     assert f"epsilon so far {model.epsilon_:.4g}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
-def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
-    model = wgan(label_shares=shares).fit(*rows_of())
-    expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
-        model.set_params(label_shares=changed, classes=[7])
-        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
-
-
-# The allow-list. A new attribute needs a line here and a reason why it may be seen.
-PUBLISHED = {
-    "coefs_": "post-processing of the releases",
-    "intercepts_": "post-processing of the releases",
-    "bounds_": "the parameter `bounds`",
-    "classes_": "the parameter `classes`; read from the labels only with a warning",
-    "label_shares_": "public shares, or post-processing of a release",
-    "noise_multiplier_": "solved from epsilon and delta",
-    "sampling_rate_": "a rule in public numbers",
-    "critic_steps_": "a rule in public numbers",
-    "n_samples_": "public n",
-    "n_steps_": "the plan, or where the user interrupted it",
-    "n_iter_": "the plan, or where the user interrupted it",
-    "n_features_in_": "the schema is public",
-    "epsilon_": "function of the plan",
-    "delta_": "the parameter `delta`",
-    "adjacency_": "the parameter `adjacency`",
-    "privacy_event_": "the plan",
-    "_fitted_dtype": "the type of the rows is public",
-    "_fitted_leaks": "what was read without payment, by kind; no value of it",
-    "_fitted_n_public": "public n",
-    "_fitted_releases": "the plan, with a random name",
-    "_fitted_with_labels": "whether y was given is public",
-}
-
-
-def test_fit_publishes_what_is_on_the_list():
-    model = wgan().fit(*rows_of())
-    assert {name for name in vars(model) if name.endswith("_") or name.startswith("_fitted")} == PUBLISHED.keys()
-    documented = inspect.getdoc(DPWGAN)
-    assert all(f"{name} :" in documented for name in PUBLISHED if not name.startswith("_"))
-
-
 def test_a_saved_generator_holds_no_row_and_no_critic():
     X, y = rows_of(300)
     model = wgan().fit(X, y)
@@ -551,16 +407,6 @@ def test_a_saved_generator_holds_no_row_and_no_critic():
     held = sum(each.size for each in [*model.coefs_, *model.intercepts_])
     assert held == (3 + 3 + 1) * 8 + (8 + 1) * 4  # the generator, and nothing of the critic
     assert len(pickle.dumps(model)) < X.nbytes
-
-
-def test_it_takes_its_place_in_a_pipeline_with_one_budget():
-    X, y = rows_of(400)
-    steps = make_pipeline(DPStandardScaler(bounds=(-2.0, 2.0)), DPWGAN((-3.0, 3.0), classes=[0, 1, 2], **FAST))
-    model = allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X, y)
-    assert 2.99 < model.epsilon_ <= 3.0
-    made, labels = model[-1].sample(10, random_state=0)
-    assert made.shape == (10, 4)
-    assert labels.shape == (10,)
 
 
 def test_a_table_goes_through_the_vectorizer():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 import itertools
 import math
 import pickle
@@ -16,12 +15,14 @@ import pyarrow as pa
 import pytest
 import reference
 import scipy.sparse as sp
+from combinations import combined
+from refusals import assert_refused
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPPCA, BudgetExceededError, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
-from skdp.accounting import GaussianDpEvent, get_epsilon
+from skdp import DPPCA, PrivacyAccountant, allocate_budget
+from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
@@ -76,49 +77,6 @@ def precise(**parameters):
     return synthesizer(epsilon=None, noise_multiplier=1e-3, **{**many, "n_samples_public": None, **parameters})
 
 
-@pytest.fixture
-def released(monkeypatch):
-    """What went into each release, and the mechanism that made it; the noise is frozen by the seed."""
-    seen = []
-    release = GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        seen.append((np.array(value), mechanism))
-        return release(mechanism, value, stream)
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
-    return seen
-
-
-class Replay:
-    """Outputs of the first run are those of all others; inputs of each run are kept."""
-
-    def __init__(self):
-        self.runs, self.outputs = [[]], []
-
-    def rewind(self):
-        if len(self.runs) < 2:
-            self.runs.append([])
-
-    def release(self, original):
-        def replay(mechanism, value, stream):
-            run = self.runs[-1]
-            run.append((np.array(value), mechanism))
-            if len(self.runs) == 1:
-                self.outputs.append(original(mechanism, value, stream))
-            return self.outputs[len(run) - 1]
-
-        return replay
-
-
-@pytest.fixture
-def replayed(monkeypatch):
-    found = Replay()
-    monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
-    return found
-
-
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 ROWS = {
@@ -135,9 +93,7 @@ MODES = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("row", ROWS)
+@combined(mode=MODES, adjacency=ADJACENCIES, row=ROWS)
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(replayed, row, adjacency, mode):
     """With the outputs of all mechanisms frozen. A null row adds nothing, as one that is not there."""
     parameters, with_labels = MODES[mode]
@@ -248,14 +204,6 @@ def test_scores_move_by_at_most_their_sensitivity(exchange):
     assert np.linalg.norm(one - none) == pytest.approx(selection.sensitivity(len(pairs)))
 
 
-@pytest.mark.parametrize("pairs", ["all", "select"])
-def test_replace_one_is_priced_at_twice_the_sensitivity(pairs):
-    model = synthesizer(adjacency="replace_one", delta=1e-5, pairs=pairs).fit(people(60))
-    expected = get_epsilon(GaussianDpEvent(model.noise_multiplier_ / 2), 1e-5)
-    assert model.epsilon_ == pytest.approx(expected, rel=1e-6)
-    assert model.epsilon_ <= 1.0
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_the_noise_is_as_priced(released, monkeypatch, mode):
     """Each release has the noise of one part of the event, in its order, and nothing else is released."""
@@ -284,12 +232,6 @@ def test_the_noise_is_as_priced(released, monkeypatch, mode):
     for one, other in itertools.combinations(scaled, 2):
         k = min(len(one), len(other))
         assert not np.allclose(one[:k], other[:k], atol=1e-6)
-
-
-def test_every_fit_draws_noise_of_its_own():
-    frame = people(60)
-    one, other = (synthesizer(random_state=None).fit(frame) for _ in range(2))
-    assert not np.allclose(one.components_, other.components_)
 
 
 # --- the plain reading ------------------------------------------------------------------------------------------------
@@ -434,22 +376,6 @@ def test_pairs_are_selected_by_noisy_scores_alone(monkeypatch):
     monkeypatch.setattr(GaussianMechanism, "release", chosen_by_noise)
     model = synthesizer(pairs="select", epsilon=50.0).fit(people(5000))
     assert model.pairs_ == [("age", "member")]
-
-
-def test_all_that_is_fitted_follows_from_the_releases(monkeypatch):
-    """Other rows with the same releases make the same generator, selected pairs included."""
-    monkeypatch.setattr(GaussianMechanism, "release", lambda self, value, stream: 90 * np.cos(np.arange(value.size)))
-    frame, other = people(300), people(300, seed=1)
-    other["job"] = frame["job"].sample(frac=1, random_state=0).to_numpy()  # which depends on nothing
-    for parameters, with_labels in MODES.values():
-        made = [
-            synthesizer(epsilon=50.0, **parameters).fit(rows, labels(rows) if with_labels else None)
-            for rows in (frame, other)
-        ]
-        for name in vars(made[0]).keys() - {"_fitted_releases"}:
-            assert_same_value(name, *made)
-        one, two = (model.sample(50, random_state=3) for model in made)
-        assert str(one) == str(two)
 
 
 def test_without_noise_samples_have_the_tables_of_the_rows():
@@ -758,31 +684,6 @@ def test_nothing_left_to_draw_is_said_in_one_line():
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-def test_samples_of_none_of_many_and_of_a_seed():
-    frame = people(100)
-    model = synthesizer().fit(frame, labels(frame))
-    X, y = model.sample(0)
-    assert X.shape == (0, 4)
-    assert (X.dtypes == frame.dtypes).all()
-    assert y.shape == (0,)
-    one, other = model.sample(200, random_state=5), model.sample(200, random_state=5)
-    pd.testing.assert_frame_equal(one[0], other[0])
-    np.testing.assert_array_equal(one[1], other[1])
-    assert not model.sample(200, random_state=6)[0].equals(one[0])
-    blocks = list(model.sample_blocks(1000, 300, random_state=0))
-    assert [len(block) for block, _ in blocks] == [len(each) for _, each in blocks] == [300, 300, 300, 100]
-    assert list(model.sample_blocks(0)) == []
-    endless = model.sample_blocks(10**12, 10)
-    assert len(next(endless)[0]) == 10
-    for bad in (-1, 1.5, "3", True):
-        with pytest.raises(ValueError, match="n_samples="):
-            model.sample(bad)
-    for state in (np.random.default_rng(0), np.random.RandomState(0), None):
-        assert len(model.sample(3, random_state=state)[0]) == 3
-    with pytest.raises(ValueError, match="random_state="):
-        model.sample(3, random_state="x")
-
-
 @pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1], (0, 1)])
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     frame = people(3000)
@@ -820,16 +721,6 @@ def test_mixtures_draw_as_they_say():
     expected = table[:, :, 2] / table[:, :, 2].sum()
     assert stats.chisquare(found.ravel(), 100_000 * expected.ravel()).pvalue > FALSE_ALARM
     assert (given[:, 2] == 2).all()
-
-
-def test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit(released):
-    frame = people(60)
-    model = synthesizer(random_state=None).fit(frame)
-    released.clear()
-    model.sample(10, random_state=0)
-    assert released == []
-    one = clone(model).fit(frame)
-    assert not np.allclose(model.components_, one.components_)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -902,18 +793,7 @@ BAD_INPUT = [
 
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    accountant = PrivacyAccountant()
-    model = synthesizer(**{"accountant": accountant, **parameters})
-    with pytest.raises((ValueError, TypeError)) as refusal:
-        model.fit(**{"X": GOOD, **given})
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert all(word in message for word in words), message
-    assert "secret" not in message
-    assert "12.5w" not in message
-    assert refusal.value.__context__ is None
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-    assert not hasattr(model, "components_")
+    assert_refused(synthesizer, parameters, {"X": GOOD, **given}, words, ["secret", "12.5w"])
 
 
 def test_categories_that_are_not_listed_may_have_a_cell_of_their_own():
@@ -924,40 +804,7 @@ def test_categories_that_are_not_listed_may_have_a_cell_of_their_own():
     assert set(made["job"]) == {"clerk", "elsewhere"}
 
 
-def test_classes_are_read_with_a_warning_only():
-    frame = people(60)
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
-        model = synthesizer(classes=None, random_state=None).fit(frame, labels(frame))
-    assert list(model.classes_) == ["no", "yes"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = synthesizer(classes=None, random_state=None).fit(frame)
-    assert not hasattr(model, "classes_")
-
-
 # --- the charge, and what is published --------------------------------------------------------------------------------
-
-
-def test_nothing_is_counted_above_the_ceiling(released):
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-5)
-    with pytest.raises(BudgetExceededError):
-        synthesizer(accountant=accountant, delta=1e-5).fit(people(60))
-    assert released == []
-    assert [entry for entry in accountant.history if entry.kind == "charge"] == []
-
-
-def test_the_charge_stands_before_the_rows_are_counted(monkeypatch):
-    accountant = PrivacyAccountant()
-
-    def fail(*args, **kwargs):
-        raise RuntimeError("a fault in the middle")
-
-    monkeypatch.setattr("skdp.synthesis.marginals.contingency_tables.count", fail)
-    model = synthesizer(accountant=accountant)
-    with pytest.raises(RuntimeError, match="in the middle"):
-        model.fit(people(60))
-    assert [entry.label for entry in accountant.history] == ["DPMarginalSynthesizer"]
-    assert not hasattr(model, "components_")
 
 
 @pytest.mark.parametrize("shares", ["bought", "uniform", [0.9, 0.1]])
@@ -969,42 +816,6 @@ def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(s
     for changed in ("bought", "uniform", [0, 1], [0.5]):
         model.set_params(label_shares=changed, classes=[7])
         np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
-
-
-# The allow-list. A new attribute needs a line here and a reason why it may be seen.
-PUBLISHED = {
-    "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
-    "schema_": "the parameter `schema` or `bounds`",
-    "classes_": "the parameter `classes`; read from the labels only with a warning",
-    "label_shares_": "public shares, or post-processing of a release",
-    "marginals_": "post-processing of the releases",
-    "pairs_": "all of them, or post-processing of the releases",
-    "components_": "post-processing of the releases",
-    "has_triples_": "a rule in public numbers",
-    "noise_multiplier_": "solved from epsilon and delta",
-    "n_samples_": "public n",
-    "n_features_in_": "the schema is public",
-    "feature_names_in_": "the schema is public",
-    "epsilon_": "function of the plan",
-    "delta_": "the parameter `delta`",
-    "adjacency_": "the parameter `adjacency`",
-    "privacy_event_": "the plan",
-    "_fitted_form": "schema, names and types of the columns",
-    "_fitted_levels": "numbers of levels of the schema and of the classes",
-    "_fitted_exclusions": "the schema",
-    "_fitted_with_labels": "whether y was given",
-    "_fitted_leaks": "what was read without payment, by kind; no value of it",
-    "_fitted_n_public": "public n",
-    "_fitted_releases": "the plan, with a random name",
-}
-
-
-def test_fit_publishes_what_is_on_the_list():
-    frame = people(60)
-    model = synthesizer().fit(frame, labels(frame))
-    assert {name for name in vars(model) if name.endswith("_") or name.startswith("_fitted")} == PUBLISHED.keys()
-    documented = inspect.getdoc(DPMarginalSynthesizer)
-    assert all(f"{name} :" in documented for name in PUBLISHED if not name.startswith("_"))
 
 
 def test_a_saved_generator_holds_no_row_and_no_exact_count():
@@ -1069,16 +880,6 @@ def test_very_many_pairs_are_one_product():
     first.add_gradient(components, found)
     _ProductPerPair(levels, pairs).add_gradient(components, plain)
     np.testing.assert_allclose(found, plain, atol=1e-5)
-
-
-def test_it_takes_its_place_in_a_pipeline_with_one_budget():
-    X = np.random.default_rng(0).normal(size=(500, 3))
-    pipe = make_pipeline(DPStandardScaler(bounds=(-4, 4)), DPMarginalSynthesizer(bounds=(-4, 4), **FAST))
-    pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-5).fit(X)
-    assert pipe.epsilon_ <= 2.0
-    assert pipe[-1].sample(10).shape == (10, 3)
-    report = str(synthesizer(random_state=None).fit(people(60)).privacy_report())
-    assert "DPMarginalSynthesizer" in report
 
 
 @pytest.mark.parametrize("width", [25, 4])

@@ -1,0 +1,97 @@
+"""The contract of generators: shares of labels, samples, and their place in pipelines."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from replay import recording
+from sklearn.pipeline import make_pipeline
+from test_contract_fits import CLASSES, labelled, make, rows
+
+from skdp import DPPCA, DPStandardScaler, PrivacyAccountant, PrivacyLeakWarning, allocate_budget
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+
+by_name = pytest.mark.parametrize("name", ["class mixture", "synthesizer", "WGAN"])
+
+
+def fitted(name, **parameters):
+    return make(name, **parameters).fit(*labelled(60))
+
+
+@pytest.mark.parametrize("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
+@by_name
+def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(name, shares):
+    """Shares that were not bought are not there, and others may be of other classes."""
+    model = fitted(name, label_shares=shares)
+    expected = model.sample(200, random_state=0)[1]
+    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
+        model.set_params(label_shares=changed, classes=[7])
+        np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
+
+
+@by_name
+def test_samples_of_none_of_many_and_of_a_seed(name):
+    model = fitted(name)
+    X, y = model.sample(0)
+    assert (X.shape, y.shape) == ((0, 4), (0,))
+    one, other = (model.sample(2_000, random_state=5) for _ in range(2))
+    for made, again in zip(one, other, strict=True):
+        np.testing.assert_array_equal(made, again)
+    assert not np.array_equal(model.sample(2_000, random_state=6)[0], one[0])
+    blocks = list(model.sample_blocks(1000, 300, random_state=0))
+    assert [len(block) for block, _ in blocks] == [len(each) for _, each in blocks] == [300, 300, 300, 100]
+    assert list(model.sample_blocks(0)) == []
+    assert len(next(model.sample_blocks(10**12, 10))[0]) == 10
+    for bad in (-1, 1.5, "3", True):
+        with pytest.raises(ValueError, match="n_samples="):
+            model.sample(bad)
+    for state in (np.random.default_rng(0), np.random.RandomState(0), None):
+        assert len(model.sample(3, random_state=state)[0]) == 3
+    with pytest.raises(ValueError, match="random_state="):
+        model.sample(3, random_state="x")
+    plain = make(name).fit(*rows(60))
+    assert plain.sample(7).shape == (7, 4)
+    assert not hasattr(plain, "classes_")
+
+
+@by_name
+def test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit(name):
+    """Nothing is released by them; that another fit has other noise is tested for all fits."""
+    model = fitted(name, random_state=None)
+    with recording([]) as releases:
+        model.sample(10, random_state=0)
+    assert releases == []
+
+
+@by_name
+def test_classes_are_read_with_a_warning_only(name):
+    X, y = labelled(60)
+    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
+        model = make(name, classes=None, random_state=None).fit(X, y)
+    assert list(model.classes_) == CLASSES
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = make(name, classes=None, random_state=None).fit(X)
+    assert not hasattr(model, "classes_")
+
+
+@by_name
+def test_a_single_row_is_refused_before_any_charge_behind_a_private_step(name):
+    accountant = PrivacyAccountant()
+    pipe = make_pipeline(DPPCA(2, accountant=accountant), make(name, classes=None, accountant=accountant))
+    with pytest.raises(ValueError, match="1 sample"):
+        allocate_budget(pipe, epsilon=1.0).fit(*rows(1))
+    assert accountant.history == ()
+
+
+@by_name
+def test_it_takes_its_place_in_a_pipeline_with_one_budget(name):
+    pipe = make_pipeline(DPStandardScaler(bounds=(-1.0, 1.0)), make(name, bounds=(-3.0, 3.0)))
+    pipe = allocate_budget(pipe, epsilon=3.0, delta=1e-5).fit(*labelled(400))
+    assert 2.99 < pipe.epsilon_ <= 3.0
+    made, labels = pipe[-1].sample(10, random_state=0)
+    assert (made.shape, labels.shape) == ((10, 4), (10,))
+    assert type(pipe[-1]).__name__ in str(fitted(name, random_state=None).privacy_report())
