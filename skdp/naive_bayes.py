@@ -71,6 +71,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         `epsilon`.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -112,6 +114,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -172,6 +176,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -184,6 +189,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

@@ -101,6 +101,7 @@ EACH_PUBLISHES = {
     "epsilon_": "function of the plan",
     "delta_": "the parameter `delta`",
     "adjacency_": "the parameter `adjacency`",
+    "privacy_unit_": "whether `groups` were given",
     "privacy_event_": "the plan",
     "noise_multiplier_": "solved from epsilon, delta, accounting and adjacency, sampling and steps",
 }
@@ -108,6 +109,7 @@ EACH_KEEPS = {
     "_fitted_leaks": "what was read without payment, by kind; no value of it",
     "_fitted_n_public": "the number of rows where that is public, else `n_samples_public`",
     "_fitted_releases": "the plans, each with a random name",
+    "_fitted_group_name": "the name of the labels of units, which names a column",
 }
 ALL_PUBLISH = {
     **EACH_PUBLISHES,
@@ -254,6 +256,7 @@ PUBLISHED = {
         "noise_scale_": "from sigma, the public n, R, dtype and width",
         "n_samples_": "the public n",
         "data_norm_": "the parameter `data_norm`, sqrt(n_features), or 1 with `normalize`",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
     DPClassMixtureGenerator: {
         **GENERATORS,
@@ -280,5 +283,6 @@ PUBLISHED = {
         "pairs_": "all of them, or post-processing of the releases",
         "components_": "post-processing of the releases",
         "has_triples_": "a rule in public numbers",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
 }

@@ -95,7 +95,7 @@ def test_units_of_one_row_give_the_model_of_rows(kind):
         models = [
             GRADIENT[kind]().fit(X, y, sample_weight=weights, groups=groups) for groups in (None, np.arange(len(X)))
         ]
-    scores = [model.predict(X) if "regressor" in kind else model.decision_function(X) for model in models]
+    scores = [model.predict(X) if "regressor" in kind else model.predict_proba(X) for model in models]
     np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
 
 

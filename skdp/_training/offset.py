@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.units import Units
 from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
+from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
 
 OFFSET_SHARE = 0.02
 """Part of mu^2 of a fit that the means get. The steps then have 1 % less of mu."""
@@ -77,7 +79,8 @@ class SumOfTerms:
     Notes
     -----
     **Guarantees.** A row of weight w in [0, 1] adds w times its terms, a vector of norm ``means.sensitivity`` at most
-    that depends on no other row; a row of weight 0, the null record, adds nothing.
+    that depends on no other row; a row of weight 0, the null record, adds nothing. With units the sum of the rows of a
+    unit is clipped to that norm (`skdp.mechanisms.unit_shares.shares_of_units`).
     """
 
     def __init__(self, means: Means, score: Callable[[Any], Any], pool: Any = None) -> None:
@@ -85,13 +88,21 @@ class SumOfTerms:
         self.n_rows, self.total = 0, np.zeros(means.width)
 
     @silent_arithmetic
-    def add(self, rows: Any, values: Any, weights: Any) -> None:
-        """Add a block of rows; weights are an array of shape (n,) or 1.0."""
+    def add(self, rows: Any, values: Any, weights: Any, units: Units | None = None) -> None:
+        """Add a block of rows; weights are an array of shape (n,) or 1.0. Where there are units, all rows are added."""
         n = rows.shape[0]
         scores, weights = np.asarray(self._score(rows), np.float64), weight_of_each(weights, n)
+        by_unit = None if units is None else np.zeros((units.n_units, self._means.width))
         for start in range(0, n, _ROWS):
             block = slice(start, start + _ROWS)
-            self.total += weights[block] @ self._means.terms(scores[block], values[block])
+            terms = self._means.terms(scores[block], values[block])
+            if units is None:
+                self.total += weights[block] @ terms
+            else:
+                np.add.at(by_unit, units.codes[block], weights[block, None] * terms)
+        if units is not None:
+            limit, squares = self._means.sensitivity, np.einsum("ij,ij->i", by_unit, by_unit)
+            self.total += shares_of_units(units, squares, reach_of_units(units, weights, limit), limit) @ by_unit
         self.n_rows += n
 
     def merge(self, other: SumOfTerms) -> None:

@@ -176,7 +176,7 @@ class Recipe:
         new_sum = partial(SumOfTerms, means, self.model._scorer())
         if isinstance(rows, RowSource):
             return rows.add_up(new_sum, self.task.reader(plan.outputs)).total
-        (total := new_sum()).add(rows, targets.values, targets.weights)
+        (total := new_sum()).add(rows, targets.values, targets.weights, targets.units)
         return total.total
 
     def move(self, offset: Doubles) -> None:

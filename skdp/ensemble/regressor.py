@@ -84,6 +84,8 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     max_iter : int or None, default=None
         Number of epochs. If None, the run makes 100 steps.
     learning_rate : float or "auto", default="auto"
@@ -169,6 +171,8 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -284,6 +288,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         lot_size: float | None = None,
         sampling_rate: float | None = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         max_iter: int | None = None,
         learning_rate: float | str = "auto",
         momentum: float = 0.9,
@@ -317,6 +322,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.momentum = momentum
@@ -427,7 +433,9 @@ class TreesOfTargets(TreesRecipe):
     def _buy_units(self, plan: Plan, targets: Targets) -> TargetUnits:
         mechanism = plan.purchases[_TARGETS].mechanism(SUMS_SENSITIVITY, plan.run.plan.noise_multiplier)
         weights = weight_of_each(targets.weights, len(targets.values))
-        sums = plan.bought(_TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream))
+        sums = plan.bought(
+            _TARGETS, lambda stream: sum_targets(targets.values, weights, mechanism, stream, targets.units)
+        )
         return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
 
     def _digest_of_bought(self) -> str:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.units import Units
 from skdp._training.offset import ENOUGH
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_shares import clip_vectors
 
 UNITS_SHARE = 0.02
 """Part of mu^2 of a fit that mean and spread get. The steps then have 1 % less of mu."""
@@ -32,7 +34,11 @@ class TargetUnits(NamedTuple):
 
 
 def sum_targets(
-    values: NDArray[np.float64], weights: NDArray[np.float64], mechanism: GaussianMechanism, stream: SecretStream
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    mechanism: GaussianMechanism,
+    stream: SecretStream,
+    units: Units | None = None,
 ) -> list[float]:
     """Release the sums of weights, of weighted targets and of their squares.
 
@@ -44,6 +50,8 @@ def sum_targets(
         Of the sensitivity `SUMS_SENSITIVITY`.
     stream : SecretStream
         Of this release alone.
+    units : Units or None
+        Of the rows.
 
     Returns
     -------
@@ -52,10 +60,12 @@ def sum_targets(
     Notes
     -----
     **Guarantees.** A row of weight w in [0, 1] and target y in [-1, 1] adds (w, w y, w y^2), whose norm is at most
-    sqrt(3); a row of weight 0, the null record, adds nothing. The sums are one Gaussian release. The units of the
-    targets follow from it and from what is public.
+    sqrt(3); a row of weight 0, the null record, adds nothing. With `units`, the sum of the rows of a unit is clipped to
+    sqrt(3). The sums are one Gaussian release. The units of the targets follow from it and from what is public.
     """
     values = np.clip(values, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
+    powers = np.column_stack([np.ones_like(values), values, values**2])
+    weights = clip_vectors(units, powers, weights, SUMS_SENSITIVITY)
     sums = np.array([weights.sum(), weights @ values, weights @ values**2])
     return mechanism.release(sums, stream).tolist()
 

@@ -42,6 +42,8 @@ class DPLinearRegression(MomentsRegressor):
         Whether to fit an intercept.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -84,6 +86,8 @@ class DPLinearRegression(MomentsRegressor):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -158,6 +162,7 @@ class DPLinearRegression(MomentsRegressor):
         weight_bound: Any = None,
         fit_intercept: bool = True,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -171,6 +176,7 @@ class DPLinearRegression(MomentsRegressor):
         self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
@@ -215,6 +221,8 @@ class DPRidge(MomentsRegressor):
         Whether to fit an intercept.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -259,6 +267,8 @@ class DPRidge(MomentsRegressor):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -312,6 +322,7 @@ class DPRidge(MomentsRegressor):
         weight_bound: Any = None,
         fit_intercept: bool = True,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -326,6 +337,7 @@ class DPRidge(MomentsRegressor):
         self.weight_bound = weight_bound
         self.fit_intercept = fit_intercept
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

@@ -20,7 +20,7 @@ from skdp._typing import Doubles
 
 
 def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float) -> Doubles:
-    """Return the share of each row, of shape (n_rows,).
+    """Return the share of the rows of each unit, of shape (n_units,).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
     with np.errstate(all="ignore"):
         norms: Doubles = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
         shares = np.where((sizes == 1) | (norms <= limit), 1.0, limit / norms)
-    return shares[units.codes].astype(np.float64, copy=False)
+    return shares.astype(np.float64, copy=False)
 
 
 def reach_of_units(units: Units, weights: Doubles, norm: float) -> Doubles:
@@ -86,7 +86,7 @@ def clip_counts(units: Units | None, columns: Sequence[NDArray[Any]], weights: D
         return weights
     norm = math.sqrt(len(columns))
     squares, reach = squares_of_counts(units, columns, weights), reach_of_units(units, weights, norm)
-    return weights * shares_of_units(units, squares, reach, norm)
+    return weights * shares_of_units(units, squares, reach, norm)[units.codes]
 
 
 def clip_vectors(units: Units | None, vectors: Doubles, weights: Doubles, norm: float) -> Doubles:
@@ -104,7 +104,7 @@ def clip_vectors(units: Units | None, vectors: Doubles, weights: Doubles, norm: 
     if units is None:
         return weights
     squares, reach = squares_of_vectors(units, vectors, weights), reach_of_units(units, weights, norm)
-    return weights * shares_of_units(units, squares, reach, norm)
+    return weights * shares_of_units(units, squares, reach, norm)[units.codes]
 
 
 __all__ = [

@@ -73,6 +73,8 @@ class DPMLPRegressor(GradientRegressor):
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     max_iter : int or None, default=None
         Number of epochs. If None, it is chosen by rule.
     solver : {"sgd", "adam"}, default="sgd"
@@ -170,6 +172,8 @@ class DPMLPRegressor(GradientRegressor):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -268,6 +272,7 @@ class DPMLPRegressor(GradientRegressor):
         lot_size: float | None = None,
         sampling_rate: float | None = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         max_iter: int | None = None,
         solver: str = "sgd",
         learning_rate: str = "linear",
@@ -306,6 +311,7 @@ class DPMLPRegressor(GradientRegressor):
         self.lot_size = lot_size
         self.sampling_rate = sampling_rate
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.max_iter = max_iter
         self.solver = solver
         self.learning_rate = learning_rate

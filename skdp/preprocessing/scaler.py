@@ -55,6 +55,8 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         calibrated to `epsilon`.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -88,6 +90,8 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
     noise_multiplier_ : float
@@ -134,6 +138,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -147,6 +152,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)

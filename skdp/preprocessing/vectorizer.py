@@ -107,6 +107,8 @@ class DPTableVectorizer(ColumnBuyer):
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"`` and something is
         bought.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
@@ -129,6 +131,8 @@ class DPTableVectorizer(ColumnBuyer):
         Event that `epsilon_` is the price of.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -196,6 +200,7 @@ class DPTableVectorizer(ColumnBuyer):
         accounting: str = "pld",
         accountant: Any = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.schema = schema
@@ -212,6 +217,7 @@ class DPTableVectorizer(ColumnBuyer):
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -56,7 +56,8 @@ def _caption(model: Any) -> str:
     except (TypeError, ValueError):  # parts that have no joint price
         return caption_of("The parts have no joint epsilon: fit the whole again.", warns=True)
     leaks = leaks_of(model)
-    text = f"\u03b5 = {figure(epsilon)} at \u03b4 = {delta:g} for one {getattr(model, 'privacy_unit_', 'row')} ({adjacency})"
+    unit = getattr(model, "privacy_unit_", "row")
+    text = f"\u03b5 = {figure(epsilon)} at \u03b4 = {delta:g} for one {unit} ({adjacency})"
     if any(leak.kind == SEED for leak in leaks):
         text += "; not against those who know the seed"
     if any(leak.kind not in (SEED, UNKNOWN) for leak in leaks):

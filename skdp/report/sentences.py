@@ -73,9 +73,10 @@ def layperson(facts: Facts) -> str:
     """What the guarantee means, in a sentence, by epsilon and delta alone."""
     guarantee = facts["guarantee"]
     seeded = "; those who know the seed of the noise may do better" if facts["noise"]["source"] == "seeded" else ""
-    which = f"which of two given {word(facts)}s was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
+    what = word(facts)
+    which = f"which of two given {what}s was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
     return (
-        f"Somebody who knows all other {word(facts)}s, knows the {word(facts)} in question and sees the whole model "
+        f"Somebody who knows all other {what}s, knows the {what} in question and sees the whole model "
         f"guesses {which}: if a "
         f"fair coin decided that, the guess is right with probability at most {percent(guarantee['guess_at_most'])}, "
         f"where a blind guess is right with 50%{seeded}."
@@ -257,8 +258,10 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
         ("Parameters", "Constructor parameters are taken as public, however they were found."),
     ]  # fmt: skip
     if facts["guarantee"]["unit"] != "row":
+        one = word(facts)
         listed[1] = (
-            "Labels", f"That all rows of one {word(facts)} have one label, and no other one has it, is the owner's claim."
+            "Labels",
+            f"That all rows of one {one} have one label, and no other one's have, is the owner's claim.",
         )
     elif public_rows:
         listed.insert(2, ("Number of rows", "It is taken as public. If it is secret, use adjacency='add_remove'."))

@@ -152,8 +152,8 @@ def unit_room(n_features: int, n_outputs: int) -> float:
     residuals of K numbers (K + 2) u, and the m (m + 1) / 2 terms are added with at most m**2 u / 2 more, all relative
     to norms that are multiplied: S is within (d + K + m**2 / 2 + 8) u A**2 of \\|G\\|**2. The coefficients that are
     added are those of f G with a relative error of at most 4 u each, so that their sum is within 4 u f A of it. With
-    \\|G\\| <= A, (\\|G\\| + 4 u A)**2 is at most \\|G\\|**2 + 9 u A**2. So a room of (d + K + m**2 / 2 + 17) u suffices;
-    it is twice that.
+    \\|G\\| <= A, (\\|G\\| + 4 u A)**2 is at most \\|G\\|**2 + 9 u A**2. So a room of (d + K + m**2 / 2 + 17) u
+    suffices; it is twice that.
     """
     return (n_features + n_outputs + MOST_PAIRED**2 // 2 + 17) * 2.0**-52
 

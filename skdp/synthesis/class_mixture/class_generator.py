@@ -122,6 +122,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     privacy_event_ : DpEvent
         Event that `epsilon_` is the price of.
 
