@@ -239,6 +239,8 @@ class PrivatePipeline(JointPrice, Pipeline):
         Event that `epsilon_` is the price of.
     adjacency_ : str
         Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
     step_epsilons_ : dict of str to float
         Price of each private step alone.
     classes_ : ndarray of shape (n_classes,)
@@ -421,8 +423,16 @@ class PrivatePipeline(JointPrice, Pipeline):
         n = public_rows_of(self, n_samples)
         self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
 
-    def _settle_steps(self, X: Any) -> None:
-        """Settle what follows from names and types of the columns, on a copy made for a fit to this table."""
+    def _note_unit(self) -> None:
+        """Say to the private steps of a copy made for a fit what that is private for."""
+        for _, step in self._private_steps():
+            step.note_unit(self.__dict__.get("privacy_unit_", ROW))
+
+    def _settle_steps(self, X: Any, n_samples: int) -> None:
+        """Settle what follows from names and types of the columns, on a copy made for a fit to this table.
+
+        `n_samples` is the number of rows, or of units.
+        """
 
     # --- the fit ---
 
@@ -522,12 +532,12 @@ class PipelineFit(Fit):
         groups = self._params.pop("groups", None)
         given = whole._params_of_steps(self._params)
         self._X, self.units = units_of(whole, self._X, groups)
-        for _, step in whole._private_steps():
-            step.note_unit(whole.privacy_unit_)
+        whole._note_unit()
         n_samples, n_features = table_shape(self._X)
         n_samples = n_samples if self.units is None else self.units.n_units
         whole._settle_delta(n_samples)
-        whole._settle_steps(self._X)
+        whole._settle_steps(self._X, n_samples)
+        whole._note_unit()  # to a model that was chosen
         allocation = whole._solve(n_samples, n_features)
         self._steps = JointFit(whole.steps, allocation, whole.delta, given, units=self.units)
         self._steps.check_parameters(n_samples)

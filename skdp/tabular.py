@@ -10,7 +10,6 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from skdp._checks.protocols import is_private
-from skdp._checks.rows import table_shape
 from skdp._checks.table import Table
 from skdp._fit.step_traits import traits_of
 from skdp._guard.public_steps import takes_sparse
@@ -217,13 +216,13 @@ class TabularPipeline(PrivatePipeline):
             kwargs = {"chooses_model": False, **kwargs}
         return super().set_params(**kwargs)
 
-    def _settle_steps(self, X: Any) -> None:
+    def _settle_steps(self, X: Any, n_samples: int) -> None:
         """See `PrivatePipeline`. A table that cannot be read is refused by the vectorizer."""
         if not self.chooses_model or not _are_default(self.steps):
             return
         try:
             columns = match_columns(self.steps[0][1]._given_schema(), Table(X))
-            n_public = public_rows_of(self, table_shape(X)[0])
+            n_public = public_rows_of(self, n_samples)
         except (TypeError, ValueError):
             return
         self.steps = _with_model(self.steps, _model_for([column for _, _, column in columns], n_public * self.epsilon))

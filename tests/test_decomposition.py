@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
-from replay import recording
 from combinations import combined
+from replay import recording
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone

@@ -1,4 +1,4 @@
-"""Neighbour replay with units of several rows: a unit leaves, or is replaced, and no release moves by more than it may."""
+"""Neighbour replay with units of several rows: no release moves by more than it may where a unit leaves."""
 
 import warnings
 

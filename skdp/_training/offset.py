@@ -89,20 +89,21 @@ class SumOfTerms:
 
     @silent_arithmetic
     def add(self, rows: Any, values: Any, weights: Any, units: Units | None = None) -> None:
-        """Add a block of rows; weights are an array of shape (n,) or 1.0. Where there are units, all rows are added."""
+        """Add a block of rows; weights are an array of shape (n,) or 1.0. With units it has all rows of each."""
         n = rows.shape[0]
         scores, weights = np.asarray(self._score(rows), np.float64), weight_of_each(weights, n)
-        by_unit = None if units is None else np.zeros((units.n_units, self._means.width))
+        sums = np.zeros((1 if units is None else units.n_units, self._means.width))
         for start in range(0, n, _ROWS):
             block = slice(start, start + _ROWS)
             terms = self._means.terms(scores[block], values[block])
             if units is None:
-                self.total += weights[block] @ terms
+                sums[0] += weights[block] @ terms
             else:
-                np.add.at(by_unit, units.codes[block], weights[block, None] * terms)
+                np.add.at(sums, units.codes[block], weights[block, None] * terms)
         if units is not None:
-            limit, squares = self._means.sensitivity, np.einsum("ij,ij->i", by_unit, by_unit)
-            self.total += shares_of_units(units, squares, reach_of_units(units, weights, limit), limit) @ by_unit
+            limit, squares = self._means.sensitivity, np.einsum("ij,ij->i", sums, sums)
+            sums *= shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]
+        self.total += sums.sum(axis=0)
         self.n_rows += n
 
     def merge(self, other: SumOfTerms) -> None:

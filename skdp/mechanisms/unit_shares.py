@@ -43,9 +43,10 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
     """
     sizes = np.bincount(units.codes, minlength=units.n_units)
     with np.errstate(all="ignore"):
-        norms: Doubles = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
-        shares = np.where((sizes == 1) | (norms <= limit), 1.0, limit / norms)
-    return shares.astype(np.float64, copy=False)
+        norms = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
+        shares: Doubles = np.minimum(limit / norms, 1.0)
+    shares[(sizes == 1) | (norms == 0.0)] = 1.0
+    return shares
 
 
 def reach_of_units(units: Units, weights: Doubles, norm: float) -> Doubles:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdp._checks.protocols import is_private
+from skdp._checks.rows import table_shape
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp.accounting import DpEvent, calibrate_noise_multiplier
@@ -86,7 +87,7 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
     loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
     made.set_params(**dict.fromkeys(loud, 0))
     check_budget(made)
-    made._settle_steps(X)
+    made._settle_steps(X, table_shape(X)[0])
     return made
 
 

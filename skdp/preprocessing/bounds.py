@@ -24,7 +24,6 @@ class ColumnBounds(ColumnBuyer):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         n_samples_public: int | None = None,
-        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -34,7 +33,6 @@ class ColumnBounds(ColumnBuyer):
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.n_samples_public = n_samples_public
-        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
@@ -86,8 +84,6 @@ def dp_bounds(
         calibrated to `epsilon`.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
-    n_groups_public : int or None, default=None
-        The same for the number of groups, where ``fit`` is given `groups`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
         removed; or is replaced by another row.

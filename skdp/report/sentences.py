@@ -259,10 +259,7 @@ def not_covered(facts: Facts) -> list[tuple[str, str]]:
     ]  # fmt: skip
     if facts["guarantee"]["unit"] != "row":
         one = word(facts)
-        listed[1] = (
-            "Labels",
-            f"That all rows of one {one} have one label, and no other one's have, is the owner's claim.",
-        )
+        listed[1] = ("Labels", f"That the rows of one {one}, and no others, have one label is the owner's claim.")
     elif public_rows:
         listed.insert(2, ("Number of rows", "It is taken as public. If it is secret, use adjacency='add_remove'."))
     if facts["model"]["public_steps"]:
