@@ -91,22 +91,20 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
     )
 
 
-def release_moment(release: GridRelease, theta: float, h: float, gain: Doubles | float = 0.0) -> float:
-    """log E_P[e^{theta l + gain}] of one release, l the loss above its offset.
+def release_moment(release: GridRelease, theta: float, h: float) -> float:
+    """log E_P[e^{theta l}] of one release, l the loss above its offset.
 
     Parameters
     ----------
     release : GridRelease
     theta, h : float
         Order per nat, and the grid width.
-    gain : float or array
-        Added to the exponent, label by label.
 
     Returns
     -------
     float
     """
-    logs = release.log_mass + (theta * h * release.position + gain)
+    logs = release.log_mass + theta * h * release.position
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()))
 

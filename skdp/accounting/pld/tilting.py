@@ -34,25 +34,7 @@ from skdp._typing import Doubles
 
 from .pairs import AnyPair, Atoms
 
-__all__ = [
-    "LEAST_LOG_DELTA",
-    "WORK",
-    "GridPlan",
-    "Tilt",
-    "ceiling",
-    "choose_grid",
-    "cumulants",
-    "deviation",
-    "find_tilt",
-    "finest",
-    "log_moment",
-    "lost_above",
-    "orders_for",
-    "root",
-    "total",
-    "width_for",
-    "window",
-]
+__all__ = ["WORK", "GridPlan", "Tilt", "ceiling", "choose_grid", "deviation", "find_tilt", "finest", "total"]
 
 _CLOSE = 0.02  # between the logs of two numbers that are as good as one
 _FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
