@@ -55,11 +55,11 @@ REGRESSORS = {
     "ridge": (DPRidge, {}),
     "least squares": (DPLinearRegression, {}),
 }
-TABLE = {"classes": [0, 1], "n_bins": 4, "n_components": 4, "max_iter": 4}
+TABLE = {"epsilon": 50.0, "classes": [0, 1], "n_bins": 4, "n_components": 4, "max_iter": 4}
 TABLES = {
     "scaler": (DPStandardScaler, {"bounds": (-1.0, 1.0)}),
     "scaler, bought bounds": (DPStandardScaler, {}),
-    "components": (DPPCA, {"n_components": 2}),
+    "components": (DPPCA, {"n_components": 2, "epsilon": 50.0}),  # where sums of weights stand out of the noise
     "components of no mean": (DPPCA, {"n_components": 2, "center": False, "normalize": True}),
     "synthesizer": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), **TABLE}),
     "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
