@@ -187,7 +187,7 @@ def chosen_for(X, *, n_public=1e6, schema=None, epsilon=1.0, **parameters):
     """The kind of model that a fit would choose: of no row, as it is asked for its plan alone."""
     model = tabular_pipeline("regressor", schema=schema, y_bounds=(0, 1), epsilon=epsilon)
     model.set_params(model__n_samples_public=int(n_public), vectorizer__n_samples_public=int(n_public), **parameters)
-    model._settle_steps(X)
+    model._settle_steps(X, len(X))
     assert model[0].numbers == {DPMLPRegressor: "scale", DPRandomTreesRegressor: "codes"}[type(model[-1])]
     return type(model[-1])
 
@@ -246,7 +246,7 @@ def test_one_row_does_not_choose_the_model_where_their_number_is_private():
         model.set_params(**dict(zip(names, ["add_remove", n_public] * 2, strict=True)))
         for n in (1_999, 2_001):
             settled = clone(model)
-            settled._settle_steps(X[:n])
+            settled._settle_steps(X[:n], n)
             found.setdefault(n_public, set()).add(type(settled[-1]))
     assert found == {1_990: {DPMLPRegressor}, 2_010: {DPRandomTreesRegressor}}
 

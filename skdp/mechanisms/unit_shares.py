@@ -42,16 +42,17 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
     (m + 8) u A**2, covers both (`skdp._training.models.units.unit_room`).
     """
     sizes = np.bincount(units.codes, minlength=units.n_units)
+    shares = np.ones(units.n_units)
     with np.errstate(all="ignore"):
         norms = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
-        shares: Doubles = np.minimum(limit / norms, 1.0)
-    shares[(sizes == 1) | (norms == 0.0)] = 1.0
+        np.divide(limit, norms, out=shares, where=(sizes > 1) & (norms > limit))
     return shares
 
 
 def reach_of_units(units: Units, weights: Doubles, norm: float) -> Doubles:
     """Sum of the norms of the weighted vectors of each unit, where none is longer than `norm` before."""
-    return norm * np.bincount(units.codes, weights, minlength=units.n_units)
+    sums: Doubles = np.bincount(units.codes, weights, minlength=units.n_units)
+    return norm * sums
 
 
 def squares_of_counts(units: Units, columns: Iterable[NDArray[Any]], weights: Doubles) -> Doubles:
