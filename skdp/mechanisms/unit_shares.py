@@ -51,8 +51,9 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
 
 def reach_of_units(units: Units, weights: Doubles, norm: float) -> Doubles:
     """Sum of the norms of the weighted vectors of each unit, where none is longer than `norm` before."""
-    sums: Doubles = np.bincount(units.codes, weights, minlength=units.n_units)
-    return norm * sums
+    reach = np.zeros(units.n_units)
+    np.add.at(reach, units.codes, weights)
+    return norm * reach
 
 
 def squares_of_counts(units: Units, columns: Iterable[NDArray[Any]], weights: Doubles) -> Doubles:
