@@ -35,8 +35,8 @@ MUTANTS = [
         "a gap counted as a number",
         (
             PURCHASE,
-            "present = values[~np.isnan(values)]",
-            "present = np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)",
+            "present = ~np.isnan(values)",
+            "present, values = np.ones(len(values), bool), np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)",
         ),
         tests="purchase purchasing_transformer",
         select="a_gap or null_row",

@@ -177,8 +177,8 @@ MUTANTS = [
         "means in which null records are",
         (
             OFFSET,
-            "weights[block] @ self._means.terms(scores[block], values[block])",
-            "self._means.terms(scores[block], values[block]).sum(axis=0)",
+            "weights[block] @ terms",
+            "terms.sum(axis=0)",
         ),
         tests="offset",
         select="sensitivity or weighted_rows",

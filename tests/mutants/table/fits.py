@@ -196,7 +196,7 @@ MUTANTS = [
         "a ceiling that is asked for nothing before the rows are read",
         (
             PAYMENT,
-            "            self.accountant.check(event, self.adjacency, parameters=self.parameters)\n",
+            "            self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)\n",
             "            pass\n",
         ),
         tests="refusals",

@@ -26,10 +26,10 @@ MUTANTS = [
             KERNEL,
             "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
             "    if counts is not None:\n        _repeat(counts, feature_part, icpt_part)\n"
-            "    for k in range(len(theta)):\n        _add_rows",
+            "    if units is not None:\n        _clip_units(units, low, low + m, z, length,",
             "    if counts is not None:\n        _repeat(counts, length.reshape(1, -1), weight.reshape(1, -1))\n"
             "    residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)\n"
-            "    for k in range(len(theta)):\n        _add_rows",
+            "    if units is not None:\n        _clip_units(units, low, low + m, z, length,",
         ),
         tests="grouped",
         select="full_batch_has_the_sum",
@@ -38,8 +38,8 @@ MUTANTS = [
         "counts of rows stored by columns that are left out",
         (
             KERNEL,
-            "            _repeat(counts[low:high], feature_part, icpt_part)\n        for k in range(n_outputs):\n",
-            "            pass\n        for k in range(n_outputs):\n",
+            "            _repeat(counts[low:high], feature_part, icpt_part)\n",
+            "            pass\n",
         ),
         tests="grouped",
         select="full_batch_has_the_sum",

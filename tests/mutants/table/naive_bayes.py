@@ -63,8 +63,8 @@ MUTANTS = [
         "naive Bayes: weights that are not cut",
         (
             NAIVE_BAYES,
-            "weights = read_weights(self.weight_bound, sample_weight, n_samples)",
-            "weights = sample_weight, None",
+            "weights = self._weights().read(fit_params, n_samples)",
+            "weights = RowWeights(np.asarray(fit_params.pop('sample_weight', 1.0)), are_given=True)",
         ),
         tests="weights",
         select="naive and toggling",

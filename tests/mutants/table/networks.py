@@ -13,8 +13,9 @@ MUTANTS = [
         (DENSE, "                row[j] *= factor\n", "                row[j] *= 1.0\n"),
         (
             NETWORKS,
-            "        return total\n",
-            "        return total * min(1.0, max_norm * n / max(np.linalg.norm(total), 1e-300))\n",
+            "._add_products, m, total), rectangles, size)\n        return total\n",
+            "._add_products, m, total), rectangles, size)\n"
+            "        return total * min(1.0, max_norm * (span[1] - span[0]) / max(np.linalg.norm(total), 1e-300))\n",
         ),
         tests="network",
         select="toggling",
@@ -141,7 +142,11 @@ MUTANTS = [
         "network: blocks longer than there is room for",
         (TILES, "range(0, m, SUMMED_ROWS)", "range(0, m, 16 * SUMMED_ROWS)"),
         (TILES, "depth = min(SUMMED_ROWS, m - start)", "depth = min(16 * SUMMED_ROWS, m - start)"),
-        (NETWORKS, "min(batch_size, max(1, self.n_rows))", "max(1, self.n_rows)"),
+        (
+            NETWORKS,
+            "min(max(batch_size, 1 if units is None else MOST_PAIRED), max(1, self.n_rows))",
+            "max(1, self.n_rows)",
+        ),
         tests="network",
         select="rounding",
     ),
@@ -230,13 +235,17 @@ MUTANTS = [
     ),
     mutant(
         "network: add_remove in the dtype of the rows",
-        (MLP, 'return np.float64 if self.model.adjacency == "add_remove" else dtype', "return dtype"),
+        (MLP, "return np.float64 if self.model._shifts_rows() else dtype", "return dtype"),
         tests="guarantees_neighbours",
         select="rounding",
     ),
     mutant(
         "network: the last chunk dropped where it is short",
-        (NETWORKS, "range(0, n, self._rows_at_once)", "range(0, n - n % self._rows_at_once, self._rows_at_once)"),
+        (
+            NETWORKS,
+            "in blocks_of(*span, self._rows_at_once, lot):",
+            "in blocks_of(span[0], span[1] - (span[1] - span[0]) % self._rows_at_once, self._rows_at_once, lot):",
+        ),
         tests="network",
         select=BY_PROPERTY,
     ),

@@ -168,7 +168,7 @@ MUTANTS = [
     ),
     mutant(
         "regressor chosen by a private number of rows",
-        (TABULAR, "n_public = public_rows_of(self, table_shape(X)[0])", "n_public = table_shape(X)[0]"),
+        (TABULAR, "n_public = public_rows_of(self, n_samples)", "n_public = n_samples"),
         tests="tabular",
         select="one_row_does_not_choose",
     ),
@@ -176,7 +176,7 @@ MUTANTS = [
         "regressor chosen by cells",
         (
             TABULAR,
-            "n_public = public_rows_of(self, table_shape(X)[0])",
+            "n_public = public_rows_of(self, n_samples)",
             "n_public = public_rows_of(self, len(Table(X).cells(0).values))",
         ),
         tests="tabular",

@@ -48,7 +48,7 @@ MUTANTS = [
     ),
     mutant(
         "wide: single precision where rows shift",
-        (LINEAR_RECIPE, 'np.float64 if self.model.adjacency == "add_remove" else dtype', "dtype"),
+        (LINEAR_RECIPE, "np.float64 if self.model._shifts_rows() else dtype", "dtype"),
         tests="wide_linear",
         select="wide or moves",
     ),
