@@ -99,6 +99,14 @@ def test_units_of_one_row_give_the_model_of_rows(kind):
     np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
 
 
+def test_networks_are_trained_in_double_precision_where_rows_shift():
+    """A unit that leaves may have had any number of rows."""
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    model = skdp.DPMLPClassifier((4,), classes=[0, 1], max_iter=1)
+    assert model.fit(X.astype(np.float32), y).coefs_[0].dtype == np.float32
+    assert model.fit(X.astype(np.float32), y, groups=labels).coefs_[0].dtype == np.float64
+
+
 def test_a_named_column_is_no_feature():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(-1, 1, (200, 2)), columns=["a", "b"]).assign(home=rng.integers(0, 90, 200))

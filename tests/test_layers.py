@@ -86,7 +86,7 @@ FLOORS = {
     ),
     "_training.dask": (("engine", "graphs", "lots"), ("partitions",), ("distributed_model",), ("dask_rows",)),
     "_training.models": (
-        ("units",),
+        ("unit_layout",),
         ("bound_rows",),
         ("linear",),
         ("columns", "network", "one_hot", "wide_linear"),

@@ -400,12 +400,12 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
     widths : ndarray of int
         Of the input, the hidden layers and the output.
     starts : ndarray of shape (k + 1,), int64
-        Rows of the lot at which the units start; none has more than `skdp._training.models.units.MOST_PAIRED` rows.
+        Rows of the lot at which the units start; none has more than 64 (`skdp._training.models.unit_layout.MOST_PAIRED`).
     low : int
     max_norm : float
         C.
     room : float
-        See `skdp._training.models.units.unit_room`, which has the proof.
+        See `skdp._training.models.unit_layout.unit_room`, which has the proof.
     """
     for u in range(len(starts) - 1):
         begin, end = starts[u] - low, starts[u + 1] - low

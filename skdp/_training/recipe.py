@@ -18,7 +18,7 @@ from skdp._training.loop import run_dpsgd
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
 from skdp._training.models.merged_rows import GroupedModel
-from skdp._training.models.units import UnitLayout, in_order
+from skdp._training.models.unit_layout import UnitLayout, in_order
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
 from skdp._training.plan import event_of_steps

@@ -39,7 +39,7 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
 
     Proof. With V the true sum and A the reach of a unit of m rows, `squares` is within (m + 8) u A**2 of \\|V\\|**2,
     u = 2**-53, and what is added is within (m + 4) u A of the share times V. The room that is added to `squares`, 16
-    (m + 8) u A**2, covers both (`skdp._training.models.units.unit_room`).
+    (m + 8) u A**2, covers both (`skdp._training.models.unit_layout.unit_room`).
     """
     sizes = np.bincount(units.codes, minlength=units.n_units)
     shares = np.ones(units.n_units)

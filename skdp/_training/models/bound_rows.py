@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._training.models.units import UnitLayout
+from skdp._training.models.unit_layout import UnitLayout
 from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skdp._kernels import linear as kernel
 from skdp._kernels import row_scales as scaling
 from skdp._training.models.bound_rows import Model
-from skdp._training.models.units import UnitLayout, UnitLot, add_long_units, unit_room
+from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_long_units, unit_room
 from skdp._typing import Vector
 
 _SEGMENT_ROWS = 4096  # least rows of a segment
@@ -75,7 +75,7 @@ class LinearModel(Model):
     -----
     **Guarantees.** A row adds at most C (1 + 8 u), with u = 2**-53, in either dtype, and exactly nothing if its weight
     is 0 or if it holds NaN or infinity. With `units`, the rows of a unit together add at most C
-    (`skdp._training.models.units.unit_room`, `add_long_units`).
+    (`skdp._training.models.unit_layout.unit_room`, `add_long_units`).
 
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,

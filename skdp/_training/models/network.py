@@ -40,7 +40,7 @@ from skdp._kernels import losses, spans, tiles
 from skdp._threads import WorkerPool
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import row_scales
-from skdp._training.models.units import MOST_PAIRED, UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
+from skdp._training.models.unit_layout import MOST_PAIRED, UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
 from skdp._typing import Vector
 
 ACTIVATIONS = {

@@ -17,7 +17,7 @@ from skdp._kernels import one_hot as kernel
 from skdp._kernels.linear import unit_factors
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import n_segments
-from skdp._training.models.units import UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
+from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_long_units, blocks_of, unit_room
 from skdp._typing import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
@@ -266,7 +266,8 @@ class OneHotModel(Model):
     Notes
     -----
     **Guarantees.** A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0. With
-    `units`, the rows of a unit together add at most C (`skdp._training.models.units.unit_room`, `add_long_units`).
+    `units`, the rows of a unit together add at most C (`unit_room` and `add_long_units` in
+    `skdp._training.models.unit_layout`).
 
     Proof. Let P be the orthogonal projection onto vectors that sum to zero in each block, the identity at the
     intercept, and u = P D e the projected row: e has a 1 for each level, D holds entries. The gradient of a row at

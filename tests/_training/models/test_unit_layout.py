@@ -9,7 +9,7 @@ from skdp._kernels.losses import LOSSES
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.models.network import Architecture, Clip, NetworkModel
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows
-from skdp._training.models.units import MOST_PAIRED, UnitLayout
+from skdp._training.models.unit_layout import MOST_PAIRED, UnitLayout
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 

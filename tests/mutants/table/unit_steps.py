@@ -1,0 +1,178 @@
+"""Mutants of units of several rows in steps of gradient descent, in labels and in ledgers."""
+
+from mutant import mutant
+from paths import (
+    ACCOUNTANT,
+    BASE,
+    BOUND_ROWS,
+    DENSE,
+    KERNEL,
+    LABELS,
+    LEDGER,
+    NETWORKS,
+    OFFSET,
+    ONE_HOT,
+    ONE_HOT_KERNEL,
+    RANDOM_TREES,
+    RUN_FIT,
+    UNIT_LAYOUT,
+    UNIT_SHARES,
+    UNITS,
+)
+
+MUTANTS = [
+    mutant(
+        "units: rows clipped and their sum not",
+        (KERNEL, "    _repeat(factors, feature_part, icpt_part)\n", "    pass\n"),
+        tests="guarantees_units",
+        select="moves_no_release and linear and copies",
+    ),
+    mutant(
+        "units: sums of units of a model of trees not clipped",
+        (ONE_HOT, "residuals *= self._unit_factors(residuals, lot, units, chosen.start, max_norm)", "pass"),
+        tests="guarantees_units",
+        select="moves_no_release and trees and copies",
+    ),
+    mutant(
+        "units: sums of units of a network not clipped",
+        (NETWORKS, "            if lot is not None:\n", "            if False:\n"),
+        tests="guarantees_units",
+        select="moves_no_release and network and copies",
+    ),
+    mutant(
+        "units: long units not clipped",
+        (UNIT_LAYOUT, "        if size > max_norm:\n", "        if False:\n"),
+        tests="guarantees_units",
+        select="moves_no_release and copies and 1000",
+    ),
+    mutant(
+        "units: long units left out",
+        (UNIT_LAYOUT, "            total += found\n", "            pass\n"),
+        tests="unit_layout",
+        select="sums_agree",
+    ),
+    mutant(
+        "units: products of pairs without the intercept",
+        (
+            KERNEL,
+            "total = icpt * icpt\n                for c in range(X",
+            "total = 0.0\n                for c in range(X",
+        ),
+        tests="unit_layout",
+        select="moves_the_sum and linear",
+    ),
+    mutant(
+        "units: no room for the rounding of products",
+        (KERNEL, "math.sqrt(max(square, 0.0) + room * reach * reach)", "math.sqrt(max(square, 0.0)) * 0.999"),
+        tests="unit_layout",
+        select="moves_the_sum and linear",
+    ),
+    mutant(
+        "units: levels of a code that are compared as one",
+        (ONE_HOT_KERNEL, "if left % widths[b] == right % widths[b]:", "if left == right:"),
+        tests="unit_layout",
+        select="sums_agree and trees",
+    ),
+    mutant(
+        "units: a unit split over two segments",
+        (
+            UNIT_LAYOUT,
+            "low, high = (self.starts[np.searchsorted(self.starts, each)] for each in (begin, end))",
+            "low, high = begin, end",
+        ),
+        tests="unit_layout",
+        select="blocks_and_shares",
+    ),
+    mutant(
+        "units: a unit split over two chunks",
+        (
+            UNIT_LAYOUT,
+            'side="right")) - 1\n            end = min(max(end, unit + 1)',
+            'side="right"))\n            end = min(end',
+        ),
+        tests="unit_layout",
+        select="blocks_and_shares",
+    ),
+    mutant(
+        "units: the number of rows as that of units",
+        (RUN_FIT, "shape = shape if self.units is None else (self.units.n_units, shape[1])", "pass"),
+        tests="guarantees_units",
+        select="price_is_that or moves_no_release",
+    ),
+    mutant(
+        "units: rows drawn, not units",
+        (BOUND_ROWS, "self.n_rows if self.units is None else self.units.n_units", "self.n_rows"),
+        tests="unit_layout",
+        select="units_are_drawn",
+    ),
+    mutant(
+        "units: counts of people by row",
+        (RANDOM_TREES, "each = clip_counts(targets.units, rows.codes, ", "each = (lambda *given: given[2])(0, 0, "),
+        tests="guarantees_units",
+        select="moves_no_release and trees and copies",
+    ),
+    mutant(
+        "units: sums of targets by row",
+        (UNITS, "    weights = clip_vectors(units, powers, weights, SUMS_SENSITIVITY)\n", ""),
+        tests="guarantees_units",
+        select="moves_no_release and regressor and copies",
+    ),
+    mutant(
+        "units: means of predictions by row",
+        (OFFSET, "            sums *= shares_of_units(", "            1.0 * shares_of_units("),
+        tests="guarantees_units",
+        select="moves_no_release and copies",
+    ),
+    mutant(
+        "units: shares that leave twice the norm",
+        (UNIT_SHARES, "np.divide(limit, norms, out=shares", "np.divide(2 * limit, norms, out=shares"),
+        tests="guarantees_units",
+        select="moves_no_release and trees and copies",
+    ),
+    mutant(
+        "units: single precision where rows shift",
+        (BASE, 'self.adjacency == "add_remove" or self._unit() == GROUP)', 'self.adjacency == "add_remove")'),
+        tests="guarantees_units",
+        select="where_rows_shift",
+    ),
+    mutant(
+        "units: a ledger of households that takes rows",
+        (ACCOUNTANT, '        if (unit == "row") == (self.unit == "row"):\n', "        if True:\n"),
+        tests="guarantees_units",
+        select="another_unit",
+    ),
+    mutant(
+        "units: a ledger of households that takes persons",
+        (LEDGER, "if groups and self.groups and groups != self.groups:", "if False:"),
+        tests="guarantees_units",
+        select="another_column",
+    ),
+    mutant(
+        "units: runs for rows and for units in one price",
+        (RUN_FIT, "if warm and self.target.privacy_unit_ != work.privacy_unit_:", "if False:"),
+        tests="guarantees_units",
+        select="instalments or joint_price",
+    ),
+    mutant(
+        "units: labels of gaps are one unit",
+        (LABELS, "    if None in seen:\n", "    if False:\n"),
+        tests="units",
+        select="bad_labels",
+    ),
+    mutant(
+        "units: whole numbers compared as floats",
+        (LABELS, "return str(int(label)) if is_whole and", "return key_of(label) if is_whole and"),
+        tests="units",
+        select="one_unit or changes_no_unit",
+    ),
+    mutant(
+        "units: norms of gradients of a network without the first layer",
+        (
+            DENSE,
+            "for k in range(len(deltas)):\n                    left = _inner",
+            "for k in range(1, len(deltas)):\n                    left = _inner",
+        ),
+        tests="unit_layout",
+        select="moves_the_sum and network",
+    ),
+]
