@@ -400,7 +400,7 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room):
     widths : ndarray of int
         Of the input, the hidden layers and the output.
     starts : ndarray of shape (k + 1,), int64
-        Rows of the lot at which the units start; none has more than 64 (`skdp._training.models.unit_layout.MOST_PAIRED`).
+        Rows of the lot at which the units start; none has more than 64 rows.
     low : int
     max_norm : float
         C.
