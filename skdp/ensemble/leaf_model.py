@@ -33,7 +33,6 @@ from skdp.ensemble.embedding import (
 )
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, shares_of_people
 from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.unit_shares import clip_counts
 from skdp.preprocessing.histograms.purchase import SideRelease, column_sensitivity
 from skdp.preprocessing.schema.table_schema import TableSchema
 
@@ -69,10 +68,10 @@ class TreesRecipe(LookupRecipe):
     def _grow(self, plan: Plan, rows: TableCodes, targets: Targets) -> None:
         """Buy where people are, and grow the trees by it."""
         embedding, blocks = self.model.embedding_, self.model.embedding_._fitted_blocks
-        each = clip_counts(targets.units, rows.codes, weight_of_each(targets.weights, rows.shape[0]))
+        each, units = weight_of_each(targets.weights, rows.shape[0]), targets.units
         sensitivity = column_sensitivity(len(blocks), self.model.adjacency)
         mechanism = plan.purchases[_PEOPLE].mechanism(sensitivity, plan.run.plan.noise_multiplier)
-        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream))
+        counts = plan.bought(_PEOPLE, lambda stream: count_people(blocks, rows.codes, each, mechanism, stream, units))
         shares = shares_of_people(counts, blocks, mechanism, plan.n_public)
         embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
         embedding._grow()

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
+from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_shares import clip_counts
 from skdp.preprocessing.histograms.purchase import released
 from skdp.preprocessing.schema.blocks import Block
 
@@ -30,7 +32,12 @@ _EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
 
 
 def count_people(
-    blocks: list[Block], codes: list[NDArray[Any]], weights: Doubles, mechanism: GaussianMechanism, stream: SecretStream
+    blocks: list[Block],
+    codes: list[NDArray[Any]],
+    weights: Doubles,
+    mechanism: GaussianMechanism,
+    stream: SecretStream,
+    units: Units | None = None,
 ) -> list[float]:
     """Release the counts of the cells of each column.
 
@@ -46,6 +53,8 @@ def count_people(
         Of the sensitivity `skdp.preprocessing.histograms.purchase.column_sensitivity` of these columns.
     stream : SecretStream
         Of this release alone.
+    units : Units or None
+        Of the rows.
 
     Returns
     -------
@@ -56,10 +65,15 @@ def count_people(
     -----
     **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null
     record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced.
-    All counts are one Gaussian release. Shares of the cells, and the trees that are grown from them, follow from it and
-    from what is public.
+    With `units`, what the rows of a unit add together is clipped to sqrt(d). All counts are one Gaussian release. Shares
+    of the cells, and the trees that are grown from them, follow from it and from what is public.
     """
-    counts = [_count(block, each, weights) for block, each in zip(blocks, codes, strict=True)]
+    cells = [_cells(block, each) for block, each in zip(blocks, codes, strict=True)]
+    weights = clip_counts(units, cells, weights)
+    counts = [
+        np.bincount(each, weights, minlength=_n_cells(block)).astype(np.float64)
+        for block, each in zip(blocks, cells, strict=True)
+    ]
     return [each for column in released(mechanism, counts, stream) for each in column.tolist()]
 
 
@@ -78,13 +92,13 @@ def _n_cells(block: Block) -> int:
     return N_CELLS + 1 if block.is_line else block.width
 
 
-def _count(block: Block, codes: NDArray[Any], weights: Doubles) -> Doubles:
-    """Weight of the rows in each cell of a column."""
+def _cells(block: Block, codes: NDArray[Any]) -> NDArray[np.integer]:
+    """Number of the cell of each row in a column."""
     if not block.is_line:
-        return np.bincount(codes, weights, minlength=block.width).astype(np.float64)
+        return codes
     gaps = np.isnan(codes)
     cells = np.minimum(block.share_at(np.where(gaps, 0.0, codes)) * N_CELLS, N_CELLS - 1).astype(np.int64)
-    return np.bincount(np.where(gaps, N_CELLS, cells), weights, minlength=N_CELLS + 1).astype(np.float64)
+    return np.where(gaps, N_CELLS, cells)
 
 
 def read_marginals(marginals: Any, blocks: list[Block]) -> list[Doubles | None]:

@@ -13,7 +13,7 @@ from paths import (
     OFFSET,
     ONE_HOT,
     ONE_HOT_KERNEL,
-    RANDOM_TREES,
+    PEOPLE,
     RUN_FIT,
     UNIT_LAYOUT,
     UNIT_SHARES,
@@ -107,7 +107,7 @@ MUTANTS = [
     ),
     mutant(
         "units: counts of people by row",
-        (RANDOM_TREES, "each = clip_counts(targets.units, rows.codes, ", "each = (lambda *given: given[2])(0, 0, "),
+        (PEOPLE, "    weights = clip_counts(units, cells, weights)\n", ""),
         tests="guarantees_units",
         select="moves_no_release and trees and copies",
     ),
