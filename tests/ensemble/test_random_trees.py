@@ -29,7 +29,7 @@ from skdp import (
     config_context,
 )
 from skdp._training.models.one_hot import OneHotModel
-from skdp._training.offset import SumOfTerms, TargetMean
+from skdp._training.offset import ClassMeans, SumOfTerms, TargetMean
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.people import count_people
@@ -264,10 +264,11 @@ def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(inputs, name, own
 
     one = inputs(make(), X, y, np.ones(len(X)))
     for second, factor in ((inputs(make(), X, y, without), 1.0), (inputs(make(), other, y, np.ones(len(X))), 2.0)):
-        assert len(one[0]) == len(second[0]) == one[2].n_steps_ + 1
-        bought, *moves = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
+        assert len(one[0]) == len(second[0]) == one[2].n_steps_ + 2
+        bought, *moves, offset = [np.linalg.norm(a - b) for a, b in zip(one[0], second[0], strict=True)]
         assert 0.0 < bought <= math.sqrt(4 * factor) * (1 + 1e-9)  # a cell of each of four columns, or two of each
         assert 0.0 < max(moves) <= factor * one[2].max_grad_norm_ * (1 + 1e-9)
+        assert 0.0 < offset <= factor * ClassMeans(len(one[2].coef_)).sensitivity
         assert one[1] == second[1]
         np.testing.assert_array_equal(one[2].coef_, second[2].coef_)
         assert pickle.dumps(one[2].embedding_) == pickle.dumps(second[2].embedding_)
