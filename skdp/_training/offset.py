@@ -188,7 +188,8 @@ def _move(sums: Doubles, k: int, deviation: float) -> Doubles:
     missing, spread, found = np.split(sums, [k, k + k * k])
     missing, deviation = missing - missing.mean(), deviation * math.sqrt(1.0 - 1.0 / k)
     found = np.maximum(found / _PART, deviation)
-    missing = np.where(found < ENOUGH * deviation, 0.0, shrunk(missing, deviation))
+    are_few = np.maximum(found, found + missing) < ENOUGH * deviation
+    missing = np.where(are_few, 0.0, shrunk(missing, deviation))
     wanted = np.clip(found + missing, found / _MOST, found * _MOST)
     m, t = found / found.sum(), wanted / wanted.sum()
     centred = np.eye(k) - 1.0 / k

@@ -62,7 +62,9 @@ silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"
 
 
 def model(**parameters):
-    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 8, "delta": 1e-4, **parameters})
+    return DPLogisticRegression(
+        **{"classes": [0, 1], "max_iter": 8, "fit_intercept": False, "delta": 1e-4, **parameters}
+    )
 
 
 def search(estimator=None, grid=None, **parameters):
@@ -305,7 +307,7 @@ def muted(row):
     return other, Y
 
 
-MUTABLE = Mutable(classes=[0, 1], max_iter=8, data_norm=math.sqrt(3))
+MUTABLE = Mutable(classes=[0, 1], max_iter=8, fit_intercept=False, data_norm=math.sqrt(3))
 SCORE = PrivateScore("hits", hits_of_the_others, 1.0)
 
 

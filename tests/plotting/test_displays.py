@@ -328,15 +328,17 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
     run(TRAIN)
     run(other)
     (one, shown, said), (two, shown_too, said_too) = runs
-    assert len(one) == len(two) == 10 * (1 + 4)  # the rehearsal, and two fits at each of two budgets
+    assert (
+        len(one) == len(two) == 11 * (1 + 4)
+    )  # ten steps and an offset: the rehearsal, and two fits at each of two budgets
     moves = []
     for (charged, value, bound), (charged_too, value_too, bound_too) in zip(one, two, strict=True):
         assert (charged, bound) == (charged_too, bound_too)
         move = np.linalg.norm(value - value_too)
         assert move <= 2 * bound * (1 + 1e-6) if charged else move == 0.0
         moves.append(move if charged else 0.0)
-    assert [charged for charged, _, _ in one] == [0] * 10 + [1] * 40
-    assert min(moves[10:]) > 0  # the row was there
+    assert [charged for charged, _, _ in one] == [0] * 11 + [1] * 44
+    assert min(moves[11:]) > 0  # the row was there
     np.testing.assert_array_equal(shown.scores, shown_too.scores)
     assert (shown.epsilon_total_, shown.privacy_event_, shown.note) == (
         shown_too.epsilon_total_, shown_too.privacy_event_, shown_too.note,

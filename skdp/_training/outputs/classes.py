@@ -205,9 +205,10 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict the probability of each class.
 
-        Probabilities are those of the fitted model. With two classes neither clip nor noise gives them a direction;
-        with more, rare classes get a little less than their share. Noise makes them differ from fit to fit, the more
-        the fewer rows and the smaller epsilon, and weights of classes change their odds (``docs/probabilities.md``).
+        Probabilities are those of the fitted model. What clipping takes from the mean probability of a class is bought
+        after the last step and added to the intercepts, unless noise is as large. Noise makes them differ from fit to
+        fit, the more the fewer rows and the smaller epsilon, and weights of classes change their odds
+        (``docs/probabilities.md``).
 
         Parameters
         ----------

@@ -48,6 +48,7 @@ from skdp._training.dask.partitions import (
     sum_partition,
 )
 from skdp._training.models.linear import LinearGeometry, LinearModel
+from skdp._training.offset import ClassMeans
 from skdp._training.outputs.classes import ClassReader
 from skdp.datasets import TableRows
 from skdp.ensemble import PublicTreesEmbedding
@@ -381,7 +382,7 @@ def test_one_release_a_step_and_one_charge_a_fit(noised):
     X, y = make_people()
     accountant = PrivacyAccountant()
     model = classifier(max_iter=5, accountant=accountant).fit(split(X), split(y))
-    assert len(noised) == model.n_steps_ == 5
+    assert (len(noised), model.n_steps_) == (5 + 1, 5)  # the last one is the offset
     assert len(accountant.history) == 1
     assert accountant.history[0].event == model.privacy_event_
 
@@ -444,7 +445,8 @@ def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate):
         weights[310] = each  # of the third partition, as the second is empty
         classifier(**settings, learning_rate=1e-12).fit(split(X), split(y), split(weights))
     half = len(noised) // 2
-    moved = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
+    *moved, offset = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
+    assert 0.5 < offset <= ClassMeans(1).sensitivity
     assert max(moved) <= 0.5 * (1 + 1e-9)
     assert max(moved) > 0.2  # the whole gradient, which the clip does not shorten
 
@@ -453,7 +455,9 @@ def test_the_sum_is_that_of_all_partitions_and_no_noise_is_in_it(noised):
     X, y = make_people()
     classifier(max_iter=1).fit(split(X), split(y))
     classifier(max_iter=1).fit(X, y)
-    np.testing.assert_allclose(noised[0], noised[1], rtol=1e-12)
+    assert len(noised) == 2 * (1 + 1)
+    for there, here in zip(noised[:2], noised[2:], strict=True):  # of a step, and of the offset
+        np.testing.assert_allclose(there, here, rtol=1e-9)
 
 
 def test_a_distributed_model_adds_up_what_one_machine_does():
@@ -498,9 +502,10 @@ def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noise
         monkeypatch.setattr(model, "_FEW_VALUES", few)
         fits.append(classifier(max_iter=2, sampling_rate=rate).fit(split(X, sizes), split(y, sizes)))
     half = len(noised) // 2
-    np.testing.assert_allclose(noised[:half], noised[half:], rtol=1e-12, atol=1e-12)
+    for one, other in zip(noised[:half], noised[half:], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-10)
-    assert asked == [100] * half + [1] * half
+    assert asked == [100] * (half - 1) + [1] * (half - 1)  # of steps; the last sum is the offset
 
 
 def test_sums_meet_in_the_order_of_the_partitions():
