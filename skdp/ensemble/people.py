@@ -65,8 +65,8 @@ def count_people(
     -----
     **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null
     record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced.
-    With `units`, what the rows of a unit add together is clipped to sqrt(d). All counts are one Gaussian release. Shares
-    of the cells, and the trees that are grown from them, follow from it and from what is public.
+    With `units`, what the rows of a unit add together is clipped to sqrt(d). All counts are one Gaussian release.
+    Shares of the cells, and the trees that are grown from them, follow from it and from what is public.
     """
     cells = [_cells(block, each) for block, each in zip(blocks, codes, strict=True)]
     weights = clip_counts(units, cells, weights)

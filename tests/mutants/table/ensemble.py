@@ -91,7 +91,7 @@ MUTANTS = [
     ),
     mutant(
         "counts of cells in which null records are",
-        (PEOPLE, "np.bincount(codes, weights, minlength=block.width)", "np.bincount(codes, minlength=block.width)"),
+        (PEOPLE, "np.bincount(each, weights, minlength=", "np.bincount(each, minlength="),
         tests="random_trees",
         select="counts_by_their_sensitivity or muted_row",
     ),
