@@ -39,7 +39,7 @@ people = make_census(5_000 if options.quick else 30_000, random_state=0)
 low, high = np.array([people.bounds[name] for name in people.feature_names]).T
 X, y = (people.data - low) / (high - low), people.target
 
-accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6, unit="person")
+accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6)
 DPLogisticRegression(epsilon=1.0, classes=[0, 1], accountant=accountant).fit(X, y)
 DPPCA(3, epsilon=0.3, accountant=accountant).fit(X)
 model = DPLogisticRegression(epsilon=0.5, classes=[0, 1], accountant=accountant).fit(X, y)
