@@ -1096,6 +1096,12 @@ SENTENCES = {
             "tests/model_selection/test_search.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
             "tests/model_selection/test_search.py::test_labels_move_nobody",
         ],
+        "With `groups` the same holds for one unit: all of its rows are in one part, and what they add to a score is cut "
+        "off together, where one row would be.": [
+            "tests/test_units_in_compositions.py::test_a_unit_trains_or_scores_and_moves_no_release_by_more_than_its_sensitivity",
+            "tests/test_units_in_compositions.py::test_what_the_rows_of_a_unit_add_to_a_score_is_cut_off_together",
+            "tests/test_units_in_compositions.py::test_the_price_is_that_of_as_many_rows",
+        ],
         "Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels "
         "are checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.": [
             "tests/_fit/test_refusals.py::test_a_candidate_that_cannot_be_fitted_costs_nothing",
