@@ -2,14 +2,13 @@
 
 import json
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from replay import assert_all_else_is_equal, moves, replay
 
-from skdp import DPGridSearchCV, DPLogisticRegression, DPRandomizedSearchCV, PrivacyAccountant, PrivacyLeakWarning
+from skdp import DPGridSearchCV, DPLogisticRegression, DPRandomizedSearchCV, PrivacyAccountant
 from skdp._checks.units import Units
 from skdp.model_selection import PrivateScore
 
@@ -48,7 +47,7 @@ def without_the_unit(X, y, weights, labels):
 
 @pytest.mark.parametrize("size", [1, 2, 10, 1000])
 @pytest.mark.parametrize("opposite", [False, True])
-def test_a_unit_trains_or_scores_and_moves_no_release_by_more_than_its_sensitivity(size, opposite):
+def test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity(size, opposite):
     given, parts = table(size, opposite=opposite), set()
     for seed in range(6):
         made = search(random_state=seed)
