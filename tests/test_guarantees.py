@@ -1098,8 +1098,8 @@ SENTENCES = {
             "tests/model_selection/test_search.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
             "tests/model_selection/test_search.py::test_labels_move_nobody",
         ],
-        "With `groups` the same holds for one unit: all of its rows are in one part, and what they add to a score is cut "
-        "off together, where one row would be.": [
+        "With `groups` the same holds for one unit: all of its rows are in one part, and what they add to a score is "
+        "cut off together, where one row would be.": [
             "tests/test_units_in_compositions.py::test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity",
             "tests/test_units_in_compositions.py::test_what_the_rows_of_a_unit_add_to_a_score_is_cut_off_together",
             "tests/test_units_in_compositions.py::test_the_price_is_that_of_as_many_rows",
