@@ -24,7 +24,7 @@ from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.units import ROW
-from skdp._fit.conductor import Fit, conduct, units_of
+from skdp._fit.conductor import UNIT_FACTS, Fit, conduct, units_of
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
@@ -427,6 +427,17 @@ class PrivatePipeline(JointPrice, Pipeline):
         """Say to the private steps of a copy made for a fit what that is private for."""
         for _, step in self._private_steps():
             step.note_unit(self.__dict__.get("privacy_unit_", ROW))
+
+    def _take_unit(self, other: Any) -> Self:
+        """Be private for what `other` is, of which the fit that this copy is made for is a part."""
+        self.__dict__.update({name: other.__dict__[name] for name in UNIT_FACTS if name in other.__dict__})
+        self._note_unit()
+        return self
+
+    def _copied(self) -> Self:
+        """A clone that is private for what this one is."""
+        copied: Self = clone(self)
+        return copied._take_unit(self)
 
     def _settle_steps(self, X: Any, n_samples: int) -> None:
         """Settle what follows from names and types of the columns, on a copy made for a fit to this table.

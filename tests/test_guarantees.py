@@ -1059,7 +1059,9 @@ SENTENCES = {
     },
     PrivateScore: {
         "One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`, half of "
-        "`bound`; replaced by any other row, by at most twice that.": [
+        "`bound`; replaced by any other row, by at most twice that. The same holds for a unit, however many rows it "
+        "has.": [
+            "tests/test_units_in_compositions.py::test_what_the_rows_of_a_unit_add_to_a_score_is_cut_off_together",
             "tests/model_selection/test_search.py::test_contributions_of_a_row_are_within_the_bound",
             "tests/model_selection/test_search.py::test_contributions_outside_the_bound_are_cut_off",
             "tests/model_selection/test_search.py::test_what_is_no_finite_number_counts_as_the_worst",
@@ -1095,6 +1097,12 @@ SENTENCES = {
         "A row is in the part that trains or in the part that scores, and no label moves another row.": [
             "tests/model_selection/test_search.py::test_a_muted_row_moves_its_own_releases_by_their_sensitivity",
             "tests/model_selection/test_search.py::test_labels_move_nobody",
+        ],
+        "With `groups` the same holds for one unit: all of its rows are in one part, and what they add to a score is "
+        "cut off together, where one row would be.": [
+            "tests/test_units_in_compositions.py::test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity",
+            "tests/test_units_in_compositions.py::test_what_the_rows_of_a_unit_add_to_a_score_is_cut_off_together",
+            "tests/test_units_in_compositions.py::test_the_price_is_that_of_as_many_rows",
         ],
         "Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels "
         "are checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.": [

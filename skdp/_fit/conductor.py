@@ -24,6 +24,9 @@ from skdp.exceptions import FitInterruptedWarning, warn
 
 Target = TypeVar("Target")
 
+UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
+"""Attributes by which what is fitted knows what it is private for."""
+
 
 class Fit:
     """One fit: phases that `conduct` calls once each, in the order in which they stand here.
@@ -219,17 +222,18 @@ def _anew(target: Target) -> Target:
     return work
 
 
-def units_of(work: Any, X: Any, groups: Any) -> tuple[Any, Units | None]:
+def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> tuple[Any, Units | None]:
     """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
 
-    What the fit is private for is noted on `work`, a copy made for it. A refusal of labels is recorded.
+    What the fit is private for is noted on `work`, a copy made for it. A refusal of labels is recorded by `payment`,
+    that of `work` unless another one is given.
     """
-    for name in ("privacy_unit_", "_fitted_group_name"):
+    for name in UNIT_FACTS:
         work.__dict__.pop(name, None)
     work.privacy_unit_ = ROW if groups is None else GROUP
     if groups is None:
         return X, None
-    with work._payment().recording_refusals():
+    with (payment or work._payment()).recording_refusals():
         X, labels = split_labels(X, groups)
         units = read_units(labels, int(shape_of("X", X)[0]))
     if units.name:
@@ -256,6 +260,7 @@ def warn_of_weak_delta(delta: float, n: int) -> None:
 
 
 __all__ = [
+    "UNIT_FACTS",
     "EstimatorFit",
     "Fit",
     "UnreadFit",

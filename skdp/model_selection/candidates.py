@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdp._checks.protocols import is_private
-from skdp._checks.rows import table_shape
+from skdp._checks.units import ROW, Units
 from skdp._fit.joint_fit import Allocation, JointFit
 from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
 from skdp.accounting import DpEvent, calibrate_noise_multiplier
@@ -20,7 +20,7 @@ from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises
 
 _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "accounting", "random_state", "shares",
-    "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
+    "n_groups_public", "n_samples_public", "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
 
 
@@ -66,12 +66,13 @@ def seen_by_the_user(candidate: PrivatePipeline) -> Any:
     return step if name == _ALONE and not others else candidate
 
 
-def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any) -> PrivatePipeline:
+def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any, n_samples: int) -> PrivatePipeline:
     """The template with these parameters, checked, and without what would spend, speak or repeat outside the search.
 
-    Names and types of the columns of `X` may decide what it is (`PrivatePipeline._settle_steps`).
+    Names and types of the columns of `X` may decide what it is (`PrivatePipeline._settle_steps`). `n_samples` is the
+    number of rows, or of units.
     """
-    made = clone(template)
+    made = template._copied()
     seen_by_the_user(made).set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
     steps, known = private_steps(made.steps), private_steps(template.steps)
     if {_id_of_ledger(step) for _, step in steps} - {_id_of_ledger(step) for _, step in known} - {None}:
@@ -87,8 +88,9 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
     loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
     made.set_params(**dict.fromkeys(loud, 0))
     check_budget(made)
-    made._settle_steps(X, table_shape(X)[0])
-    return made
+    made._note_unit()  # to steps that are parameters
+    made._settle_steps(X, n_samples)
+    return made._take_unit(template)
 
 
 _SILENT = {"accountant": None, "random_state": None, "warm_start": False}
@@ -100,7 +102,8 @@ def _id_of_ledger(step: PrivateStep) -> Any:
 
 
 class FitPlan(NamedTuple):
-    """A fit to `n` rows: the candidate's parameters, the pipeline that has them, and the noise of each private step.
+    """A fit to `n` rows, or units: the candidate's parameters, the pipeline that has them, the noise of each private
+    step. What it is private for is noted on the pipeline.
 
     The noise is for a fit that costs as much as the others that it is compared with; all are scaled alike.
     """
@@ -133,13 +136,15 @@ class FitPlan(NamedTuple):
         """Before the charge: an error in the middle would tell that this candidate was tried."""
         self._fit(1.0, None).check_parameters(self.n, n_features)
 
-    def check_rows(self, X: Any, y: Any) -> None:
+    def check_rows(self, X: Any, y: Any, units: Units | None = None) -> None:
         """Before the charge: refuse rows and labels that the fit would refuse."""
-        self._fit(1.0, None).prepare(X, y)
+        self._fit(1.0, None, units=units).prepare(X, y)
 
-    def run(self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None) -> PrivatePipeline:
+    def run(
+        self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None, units: Units | None = None
+    ) -> PrivatePipeline:
         """A copy of the pipeline, fitted with its noise times `scale`; its parameters are the candidate's own."""
-        whole, fit = clone(self.pipeline), self._fit(scale, seed, weights)
+        whole, fit = self.pipeline._copied(), self._fit(scale, seed, weights, units)
         fit.prepare(X, y)
         _, interrupted = fit.learn()
         if interrupted:  # Ctrl-C ends the search, and not one try of it
@@ -147,26 +152,27 @@ class FitPlan(NamedTuple):
         take_fit(whole, fit, self.event(scale))
         return whole
 
-    def _fit(self, scale: float, seed: int | None, weights: Any = None) -> JointFit:
+    def _fit(self, scale: float, seed: int | None, weights: Any = None, units: Units | None = None) -> JointFit:
         """A fit with a public number of rows of its own."""
         pipeline = with_public_rows(self.pipeline, self.n)
         given = {} if weights is None else {name: {"sample_weight": weights} for name in weighted_steps(pipeline)}
-        return JointFit(pipeline.steps, self.allocation.scaled(scale), pipeline.delta, given, seed=seed)
+        return JointFit(pipeline.steps, self.allocation.scaled(scale), pipeline.delta, given, seed=seed, units=units)
 
 
 def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
-    """A copy for a part of the rows, which has a public number of its own where the whole has one."""
-    copied = clone(pipeline)
+    """A copy for a part of the rows, or units, which has a public number of its own where the whole has one."""
+    copied = pipeline._copied()
+    name = "n_samples_public" if copied.__dict__.get("privacy_unit_", ROW) == ROW else "n_groups_public"
     for _, step in private_steps(copied.steps):
-        if step.estimator.n_samples_public is not None or step.adjacency == "add_remove":
-            step.estimator.set_params(n_samples_public=n)
+        if getattr(step.estimator, name, None) is not None or step.adjacency == "add_remove":
+            step.estimator.set_params(**{name: n})
     return copied
 
 
 def fit_plans(
     grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, epsilon: float, delta: float
 ) -> list[FitPlan]:
-    """Fits to n rows that cost epsilon each; candidates that are planned alike share their noise."""
+    """Fits to n rows, or units, that cost epsilon each; candidates that are planned alike share their noise."""
     known: dict[Any, tuple[float, ...]] = {}
     made = []
     for parameters, pipeline in zip(grid, candidates, strict=True):

@@ -1,4 +1,4 @@
-"""Scores that can be released: sums over rows of bounded contributions."""
+"""Scores that can be released: sums over rows, or over units of several rows, of bounded contributions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from sklearn.base import is_regressor
 from skdp._checks.cells import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import encode_labels
+from skdp._checks.units import Units
+from skdp._typing import Doubles
+from skdp.mechanisms.unit_shares import clip_vectors
 
 LOSS_BOUND = 5.0
 """Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
@@ -39,13 +42,15 @@ class PrivateScore:
     Notes
     -----
     **Guarantees.** One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`,
-    half of `bound`; replaced by any other row, by at most twice that.
+    half of `bound`; replaced by any other row, by at most twice that. The same holds for a unit, however many rows it
+    has.
 
     Proof. Whatever `contributions` returns for a row, the value counted lies in [0, `bound`]: a finite number is
     clipped to this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only.
     Counted from the middle of the range, a row adds a number in [-C, C] that depends on no other row, and a null row
     adds 0. Counting from the middle halves the noise. Times the share of the row's weight, a number in [0, 1], it is no
-    longer.
+    longer. What the rows of a unit add together is clipped to [-C, C] by one number that multiplies all of them
+    (`skdp.mechanisms.unit_shares`).
 
     Examples
     --------
@@ -73,8 +78,11 @@ class PrivateScore:
         """C: the largest move of `total` by one row; an exchange is priced as a move by 2 C."""
         return 0.5 * self.bound
 
-    def total(self, estimator: Any, X: Any, y: Any, shares: Any = None) -> float:
+    def total(self, estimator: Any, X: Any, y: Any, shares: Any = None, units: Units | None = None) -> float:
         """Sum the contributions, counted from the middle of their range.
+
+        The sum of a unit is clipped to the sensitivity. So the accuracy of units is the share of those with more right
+        rows than wrong ones, where a tie counts as one half.
 
         Parameters
         ----------
@@ -86,6 +94,8 @@ class PrivateScore:
             Private labels.
         shares : ndarray of shape (n_samples,) or None, default=None
             Private weights, divided by their bound and cut at it, by which contributions are multiplied.
+        units : Units or None, default=None
+            Private units of the rows. None: each row is one.
 
         Returns
         -------
@@ -97,8 +107,12 @@ class PrivateScore:
         ValueError
             `contributions` does not give one real number per row.
         """
+        return self._sum(self._moves(estimator, X, y), shares, units)
+
+    def _moves(self, estimator: Any, X: Any, y: Any) -> Doubles:
+        """What each row adds: its contribution, counted from the middle of the range."""
         if len(y) == 0:
-            return 0.0
+            return np.zeros(0)
         found = values_of("the score", self.contributions(estimator, X, y))
         if found.shape != (len(y),):
             raise WrongTypeError(
@@ -110,14 +124,18 @@ class PrivateScore:
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
         counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
-        moves = counted - self.sensitivity
-        return float(np.sum(moves if shares is None else moves * shares))
+        return np.asarray(counted - self.sensitivity, np.float64)
+
+    def _sum(self, moves: Doubles, shares: Any, units: Units | None) -> float:
+        """The sum over units, each clipped to [-C, C]."""
+        weights = np.ones(len(moves)) if shares is None else shares
+        return float(np.sum(moves * clip_vectors(units, moves[:, None], weights, self.sensitivity)))
 
     @property
     def _worst(self) -> float:
         return 0.0 if self.greater_is_better else self.bound
 
-    def total_of_all(self, estimator: Any, X: Any, y: Any, shares: Any = None) -> float:
+    def total_of_all(self, estimator: Any, X: Any, y: Any, shares: Any = None, units: Units | None = None) -> float:
         """Compute `total`, counting a row that cannot be predicted as the worst, without reporting it.
 
         Contributions are functions of one row each, so bisection finds which rows are refused.
@@ -132,26 +150,29 @@ class PrivateScore:
             Private labels.
         shares : ndarray of shape (n_samples,) or None, default=None
             As for `total`.
+        units : Units or None, default=None
+            As for `total`.
 
         Returns
         -------
         float
             Exact sum, which a mechanism has to release.
         """
+        return self._sum(self._moves_of_all(estimator, X, y), shares, units)
+
+    def _moves_of_all(self, estimator: Any, X: Any, y: Any) -> Doubles:
+        """What each row adds, that of a row that cannot be predicted being the worst."""
         try:
-            return self.total(estimator, X, y, shares)
+            return self._moves(estimator, X, y)
         except (ValueError, ArithmeticError) as error:
             if isinstance(error, WrongTypeError):
                 raise
         if len(y) == 1:
-            return (self._worst - self.sensitivity) * (1.0 if shares is None else float(shares[0]))
+            return np.array([self._worst - self.sensitivity])
         half = len(y) // 2
         parts = (slice(0, half), slice(half, len(y)))
-        return math.fsum(
-            self.total_of_all(
-                estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p], None if shares is None else shares[p]
-            )
-            for p in parts
+        return np.concatenate(
+            [self._moves_of_all(estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p]) for p in parts]
         )
 
     def value(self, total: float, n: float) -> float:
@@ -162,7 +183,7 @@ class PrivateScore:
         total : float
             Exact or noisy total.
         n : float
-            Public number of rows.
+            Public number of rows, or of units.
 
         Returns
         -------

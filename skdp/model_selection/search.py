@@ -25,8 +25,9 @@ from skdp._checks.protocols import is_private
 from skdp._checks.row_traits import row_schema_of, with_row_schema
 from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.units import ROW, Units
 from skdp._checks.weights import WeightReader, check_weights, is_bought, warn_of_no_bound
-from skdp._fit.conductor import Fit, conduct
+from skdp._fit.conductor import Fit, conduct, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps, step_of
 from skdp._fit.releases import forget, new_release
@@ -92,7 +93,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         """Parameters of all candidates, found without the data."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose a candidate under the budget, and fit it to all rows if `refit` is set.
 
         Parameters
@@ -106,6 +107,12 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             estimator, which has to be public, and cut at it. A score is then the mean over rows of contributions that
             are counted from the middle of their range, times the result: the less weights are, the nearer it is to the
             middle.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row. A unit
+            trains or scores as a whole. A score is then the mean over units: what the rows of a unit add, counted from
+            the middle of the range of a row, is summed and cut off at the ends of that range. So "accuracy" is the
+            share of units with more right rows than wrong ones, where a tie counts as one half.
 
         Returns
         -------
@@ -119,17 +126,17 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the search. Nothing was charged, and no row was read.
         """
-        conduct(SearchFit(self, X, y, sample_weight))
+        conduct(SearchFit(self, X, y, sample_weight, groups))
         return self
 
     # --- checks, all before the charge ---
 
-    def _check(self, X: Any, y: Any) -> tuple[SearchTerms, PrivatePipeline, Any]:
-        """The terms, the pipeline that candidates are made from, and its accountant."""
+    def _check(self, X: Any, y: Any) -> tuple[SearchTerms, PrivatePipeline]:
+        """The terms, whose delta is settled when the number of units is known, and what candidates are made from."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: give labels.")
         epsilon = check_real("epsilon", self.epsilon, above=0, remedy="choose a number above 0, such as 1.0")
-        given = check_delta(self.delta)
+        delta: Any = check_delta(self.delta)
         check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
         check_choice("strategy", self.strategy, STRATEGIES)
         n_tries = self.n_tries
@@ -138,12 +145,8 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
             n_tries = check_real("n_tries", n_tries, at_least=1, at_most=1000, remedy=remedy)
         template = private_template(self.estimator, epsilon, self.delta)
         self._check_scoring(seen_by_the_user(template), X, y)
-        steps = [step for _, step in private_steps(template.steps)]
-        accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-        delta = delta_for(given, accountant, public_rows_of(template, table_shape(X)[0]))
-        template.set_params(delta=delta)
-        terms = SearchTerms(epsilon, delta, steps[0].adjacency, self.strategy, n_tries, bool(self.refit))
-        return terms, template, accountant
+        adjacency = private_steps(template.steps)[0][1].adjacency
+        return SearchTerms(epsilon, delta, adjacency, self.strategy, n_tries, bool(self.refit)), template
 
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
         """Refuse what a try could not be scored with."""
@@ -200,34 +203,23 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
     # --- the search ---
 
     def _try_and_refit(
-        self,
-        plan: SearchPlan,
-        terms: SearchTerms,
-        n: int,
-        X: Any,
-        y: NDArray[Any],
-        weights: _Weights | None,
-        stream: SecretStream,
+        self, plan: SearchPlan, terms: SearchTerms, n: int, rows: _Rows, stream: SecretStream
     ) -> tuple[list[_Tried], _Tried | None, Any]:
         """What was tried, the best of it, and what was fitted to all rows."""
         with _nothing_said():
-            tried = [] if len(plan.tried) == 1 else self._try_all(plan, n, X, y, weights, stream)
+            tried = [] if len(plan.tried) == 1 else self._try_all(plan, n, rows, stream)
             best = max(tried, key=lambda each: each.score, default=None)
-            return tried, best, self._final(plan, terms, best, X, y, weights, stream)
+            return tried, best, self._final(plan, terms, best, rows, stream)
 
-    def _try_all(
-        self, plan: SearchPlan, n: int, X: Any, y: NDArray[Any], weights: _Weights | None, stream: SecretStream
-    ) -> list[_Tried]:
+    def _try_all(self, plan: SearchPlan, n: int, rows: _Rows, stream: SecretStream) -> list[_Tried]:
         """Train and score. The number of tries is a secret, so nothing is shown until the best is chosen."""
         numbers = self._numbers(plan, stream.spawn("tries"))
-        scored = self._split(len(y), stream.spawn("split"), plan.adjacency)
-        train, test = np.flatnonzero(~scored), np.flatnonzero(scored)
-        parts = (None, None) if weights is None else (weights.to_train(train), weights.shares[test])
-        data = _take(X, train), y[train], _take(X, test), y[test], *parts
+        scored = self._split(rows.n_units, stream.spawn("split"), plan.adjacency)
+        parts = rows.of_units(~scored), rows.of_units(scored)
         score = self.scorer_
         shown = self.verbose if plan.tries is None else 0
         totals = Parallel(n_jobs=self.n_jobs, verbose=shown)(
-            delayed(_fit_and_total)(plan.tried[number], plan.scale, self._seed(stream, i), score, os.getpid(), *data)
+            delayed(_fit_and_total)(plan.tried[number], plan.scale, self._seed(stream, i), score, os.getpid(), *parts)
             for i, number in enumerate(numbers)
         )
         mechanism = GaussianMechanism(plan.score_noise, score.sensitivity)
@@ -246,7 +238,7 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return [int(word) * len(plan.tried) >> 64 for word in stream.words(count)]
 
     def _split(self, n: int, stream: SecretStream, adjacency: str) -> NDArray[np.bool_]:
-        """Which rows score. Labels have no say; under add_remove a row has a coin: one that leaves moves no other."""
+        """Which units score. Targets have no say; under add_remove each has a coin: one that leaves moves no other."""
         keys = stream.words(n)
         if adjacency == "add_remove":
             return keys < np.uint64(self.test_size * 2.0**64)
@@ -255,21 +247,15 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         return scored
 
     def _final(
-        self,
-        plan: SearchPlan,
-        terms: SearchTerms,
-        best: _Tried | None,
-        X: Any,
-        y: NDArray[Any],
-        weights: _Weights | None,
-        stream: SecretStream,
+        self, plan: SearchPlan, terms: SearchTerms, best: _Tried | None, rows: _Rows, stream: SecretStream
     ) -> Any:
         """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
         if best is not None and not terms.refit:
             return best.estimator
         alone = len(plan.tried) == 1
         final = plan.finals[0 if alone or best is None else best.number + 1]
-        return final.run(plan.scale, self._seed(stream, -1), X, y, None if weights is None else weights.given)
+        weights = None if rows.weights is None else rows.weights.given
+        return final.run(plan.scale, self._seed(stream, -1), rows.X, rows.y, weights, rows.units)
 
     def _seed(self, stream: SecretStream, number: int) -> int | None:
         return None if self.random_state is None else int(stream.spawn("seed", number).words(1)[0] >> np.uint64(2))
@@ -282,11 +268,14 @@ class PrivateSearch(JointPrice, MetaEstimatorMixin, BaseEstimator):
         given = next((own.accountant for own in owners if own.accountant is not None), None)
         for _, step in private_steps(fitted.steps):
             step.estimator.set_params(accountant=given)
-        estimator, paid = seen_by_the_user(fitted), (new_release(event, terms.adjacency),)
+        estimator = seen_by_the_user(fitted)
+        paid = (new_release(event, terms.adjacency, self.privacy_unit_),)
         if is_private(estimator):
             epsilon = get_epsilon(event, terms.delta, adjacency=terms.adjacency)
             step_of(estimator).set_price(Price(event, epsilon, terms.delta), paid)
         estimator._fitted_releases, estimator._fitted_n_public = paid, self._fitted_n_public
+        if name := self.__dict__.get("_fitted_group_name"):
+            estimator._fitted_group_name = name
         note_leaks(estimator, *self._fitted_leaks)
         self._fitted_releases, self.best_estimator_ = paid, estimator
         self.delta_, self.adjacency_ = terms.delta, terms.adjacency
@@ -441,52 +430,63 @@ class SearchFit(Fit):
     work: PrivateSearch
     _labels: Any
 
-    def __init__(self, target: PrivateSearch, X: Any, y: Any, sample_weight: Any) -> None:
+    def __init__(self, target: PrivateSearch, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         refuse_rows_elsewhere("a search", X)
         super().__init__(target, copy(target))
         forget(self.work)
-        self._X, self._y, self._given = X, y, sample_weight
+        self._X, self._y, self._given, self._groups = X, y, sample_weight, groups
+        self._kept: dict[str, Any] = {}
 
     def plan(self) -> None:
         """See `Fit`. Classes that no one named are read from the labels here."""
         work, y = self.work, self._y
         begin_record(work)
-        self._terms, self._template, self._accountant = terms, template, _ = work._check(self._X, y)
+        self._terms, self._template = work._check(self._X, y)
+        template = self._template
+        self._accountant = template._payment().accountant
+        self._X, self.units = units_of(work, self._X, self._groups, self.payment())
+        template._take_unit(work)
         if not is_private(template.steps[0][1]) and not takes_any_types(template.steps[0][1]):
             check_types(self._X)
         self._stream, self._X = work._root_stream(), _rows_of(self._X)
-        n_samples, n_features = table_shape(self._X)
+        n_rows, n_features = table_shape(self._X)
+        n_samples = n_rows if self.units is None else self.units.n_units
         self.n_public = n = public_rows_of(template, n_samples)
+        self._terms = terms = self._terms._replace(delta=delta_for(self._terms.delta, self._accountant, n))
+        template.set_params(delta=terms.delta)
         grid = work._checked_candidates(self._stream)
-        made = [make_candidate(template, parameters, self._X) for parameters in ({}, *grid)]
+        made = [make_candidate(template, parameters, self._X, n_samples) for parameters in ({}, *grid)]
         _check_bounds_are_given(made)
         self._last = _last_of(made[0])
         self._reader = None if self._given is None else _weight_reader(made, self._given)
-        self._labels = _name_classes(made, y, n_samples)
+        self._labels = _name_classes(made, y, n_rows)
         note_leaks(work, *([] if self._labels is None else [CLASSES_READ]))
         self._plan = plan_search(grid, made, (n - work._n_scored(n), n, n_features), terms)
         work.scorer_ = _one_score(work.scoring, made[1:])
+        self._kept = work._kept(self._plan, terms)
+        if name := work.__dict__.get("_fitted_group_name"):
+            self._kept["groups"] = name
         self.event, self.delta = self._plan.event, terms.delta
         get_epsilon(self.event, terms.delta, adjacency=terms.adjacency)  # without a price: refused here
 
     def payment(self) -> Payment:
         """See `Fit`."""
-        kept = self.work._kept(self._plan, self._terms)
-        return Payment(self._accountant, type(self.target).__name__, self._terms.adjacency, kept)
+        unit = self.work.__dict__.get("privacy_unit_", ROW)
+        return Payment(self._accountant, type(self.target).__name__, self._terms.adjacency, self._kept, unit)
 
     def read(self) -> None:
         """See `Fit`."""
         n_samples = table_shape(self._X)[0]
         if self._labels is None:
             self._labels = _checked_labels(self._last, self._y, n_samples)
-        check_rows(self._plan, self._X, self._labels)
+        check_rows(self._plan, self._X, self._labels, self.units)
         self._weights = None if self._reader is None else _Weights.of(self._reader, self._given, n_samples)
 
     def learn(self) -> str:
         """See `Fit`. An interrupted search has no result."""
         work, n = self.work, self.n_public
-        given = self._X, self._labels, self._weights
-        tried, best, fitted = work._try_and_refit(self._plan, self._terms, n, *given, self._stream)
+        rows = _Rows(self._X, self._labels, self._weights, self.units)
+        tried, best, fitted = work._try_and_refit(self._plan, self._terms, n, rows, self._stream)
         work._note(self._plan, n, best, tried)
         work._take(fitted, self._template, self.event, self._terms)
         return ""
@@ -504,12 +504,32 @@ class _Weights(NamedTuple):
         weights = check_weights(sample_weight, n_rows)
         return cls(weights, reader.shares(weights))
 
-    def to_train(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Weights of some rows, 0 as the least number above it: what it makes a row add is lost in rounding.
+    def take(self, rows: NDArray[np.intp]) -> _Weights:
+        """Weights of some rows, 0 to train with as the least number above it: what a row then adds is lost in rounding.
 
         A try would refuse weights that are all 0, after the charge, and tell that it was made.
         """
-        return np.maximum(self.given[rows], np.finfo(np.float64).tiny)
+        return _Weights(np.maximum(self.given[rows], np.finfo(np.float64).tiny), self.shares[rows])
+
+
+class _Rows(NamedTuple):
+    """Checked private rows, with all that belongs to each."""
+
+    X: Any
+    y: NDArray[Any]
+    weights: _Weights | None
+    units: Units | None
+
+    @property
+    def n_units(self) -> int:
+        """How many units there are, each row being one where no other are known."""
+        return len(self.y) if self.units is None else self.units.n_units
+
+    def of_units(self, marked: NDArray[np.bool_]) -> _Rows:
+        """All rows of the units that are marked: no unit is split."""
+        rows = np.flatnonzero(marked if self.units is None else marked[self.units.codes])
+        weights = None if self.weights is None else self.weights.take(rows)
+        return _Rows(_take(self.X, rows), self.y[rows], weights, self.units and self.units.take(rows))
 
 
 def _weight_reader(made: list[PrivatePipeline], sample_weight: Any) -> WeightReader:
@@ -596,13 +616,13 @@ def _nothing_said() -> Iterator[None]:
 
 
 def _fit_and_total(
-    plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, X: Any, y: Any, X_test: Any,
-    y_test: Any, weights: Any, shares: Any,
-) -> tuple[PrivatePipeline, float]:  # fmt: skip
+    plan: FitPlan, scale: float, seed: int | None, score: PrivateScore, searcher: int, train: _Rows, test: _Rows
+) -> tuple[PrivatePipeline, float]:
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
     with _nothing_said() if os.getpid() != searcher else contextlib.nullcontext():
-        fitted = plan.run(scale, seed, X, y, weights)
-        return fitted, score.total_of_all(seen_by_the_user(fitted), X_test, y_test, shares)
+        fitted = plan.run(scale, seed, train.X, train.y, train.weights and train.weights.given, train.units)
+        shares = test.weights and test.weights.shares
+        return fitted, score.total_of_all(seen_by_the_user(fitted), test.X, test.y, shares, test.units)
 
 
 __all__ = ["STRATEGIES", "PrivateSearch"]

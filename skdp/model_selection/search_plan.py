@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from skdp._checks.units import Units
 from skdp.accounting import (
     DpEvent,
     GaussianDpEvent,
@@ -59,6 +60,9 @@ class SearchPlan(NamedTuple):
     `RepeatAndSelectDpEvent` (Papernot & Steinke 2022). What is fitted in the end is a function of that release, and
     whichever it is, the worst of `finals` dominates it, which adaptive composition allows (Zhu, Dong & Wang 2022,
     theorem 10).
+
+    A record is a unit where rows have labels: all of its rows are in one part, each fit is private for units, and a
+    score moves by no more for a unit than for a row.
     """
 
     tried: list[FitPlan]
@@ -104,15 +108,15 @@ def plan_search(
     return SearchPlan(tried, finals, scale * score, scale, tries, event_at(tries, scale), terms.adjacency)
 
 
-def check_rows(plan: SearchPlan, X: Any, y: Any) -> None:
+def check_rows(plan: SearchPlan, X: Any, y: Any, units: Units | None) -> None:
     """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
     first, *others = plan.finals or plan.tried
-    first.check_rows(X, y)
+    first.check_rows(X, y, units)
     known = {first.reading}
     for each in others:
         # Other public steps may make other rows, or fail behind a private step.
         if each.has_public_steps or each.reading not in known:
-            each.check_rows(X, y)
+            each.check_rows(X, y, units)
             known.add(each.reading)
 
 

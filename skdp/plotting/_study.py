@@ -86,7 +86,7 @@ class Study(Fit):
         template.set_params(delta=self.delta)
         self._fits: list[FitPlan] = []
         for epsilon in self._epsilons:
-            made = make_candidate(_with_budget(template, epsilon), {}, self._rows[0])
+            made = make_candidate(_with_budget(template, epsilon), {}, self._rows[0], n_samples)
             self._fits += fit_plans([{}], [made], self.n_public, n_features, epsilon, self.delta)
         self.event = compose([SelfComposedDpEvent(fit.event(1.0), self.n_repeats) for fit in self._fits])
         self.epsilon = joint_epsilon(self.event, self.delta, self.adjacency)

@@ -161,7 +161,7 @@ MUTANTS = [
     ),
     mutant(
         "a row that cannot be scored left out of the score",
-        (SCORES, "return (self._worst - self.sensitivity) *", "return 0.0 *"),
+        (SCORES, "return np.array([self._worst - self.sensitivity])", "return np.array([0.0])"),
         tests="search",
         select="cannot_be_predicted",
     ),

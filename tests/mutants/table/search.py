@@ -44,8 +44,8 @@ MUTANTS = [
         "a search that is split by the labels",
         (
             SEARCH,
-            'scored = self._split(len(y), stream.spawn("split"), plan.adjacency)',
-            'scored = self._split(len(y), stream.spawn("split", repr(y.tolist())), plan.adjacency)',
+            'scored = self._split(rows.n_units, stream.spawn("split"), plan.adjacency)',
+            'scored = self._split(rows.n_units, stream.spawn("split", repr(rows.y.tolist())), plan.adjacency)',
         ),
         tests="search",
         select="labels_move_nobody",

@@ -184,7 +184,7 @@ MUTANTS = [
     ),
     mutant(
         "search that plans the model of no table",
-        (CANDIDATES, "    made._settle_steps(X, table_shape(X)[0])\n", ""),
+        (CANDIDATES, "    made._settle_steps(X, n_samples)\n", ""),
         tests="tabular",
         select="search_chooses",
     ),

@@ -156,7 +156,7 @@ MUTANTS = [
     ),
     mutant(
         "weights left out of the scores of a search",
-        (SCORES, "moves if shares is None else moves * shares", "moves"),
+        (SCORES, "np.ones(len(moves)) if shares is None else shares", "np.ones(len(moves))"),
         tests="weights",
         select="weigh_rows",
     ),
