@@ -34,6 +34,7 @@ from skdp._training.models.linear import LinearModel
 from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Clip
 from skdp._training.models.one_hot import OneHotModel
+from skdp._training.models.unit_layout import add_long_units, unit_room
 from skdp._training.models.wide_linear import WideLinearModel
 from skdp._training.offset import ClassMeans, CountMean, SumOfTerms, TargetMean
 from skdp._training.plan import DPSGDPlan
@@ -47,6 +48,7 @@ from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_shares import shares_of_units
 from skdp.model_selection.scores import Errors, PrivateScore
 from skdp.model_selection.search_plan import SearchPlan
 from skdp.naive_bayes import DPGaussianNB
@@ -69,7 +71,7 @@ from skdp.tabular import TabularPipeline
 SENTENCES = {
     learn_under_charge: {
         "The accountant is asked before a row is read, wherever the price does not depend on what is read first: the "
-        "classes, the bounds of targets, or the shape of rows that show none.": [
+        "number of units, the classes, the bounds of targets, or the shape of rows that show none.": [
             "tests/_fit/test_conductor.py::test_every_fit_asks_and_pays_before_a_row_is_learned_from",
             "tests/_fit/test_conductor.py::test_above_the_ceiling_no_row_is_read",
         ],
@@ -721,6 +723,9 @@ SENTENCES = {
         ],
     },
     LinearModel: {
+        "With `units`, the rows of a unit together add at most C.": [
+            "tests/_training/models/test_unit_layout.py::test_a_unit_moves_the_sum_by_the_clip_at_most",
+        ],
         "A row adds at most C (1 + 8 u), with u = 2**-53, in either dtype, and exactly nothing if its weight is 0 or "
         "if it holds NaN or infinity.": [
             "tests/_kernels/test_linear.py::test_one_row_adds_at_most_the_clip",
@@ -773,7 +778,30 @@ SENTENCES = {
             "tests/_training/streamed/test_streaming.py::test_lots_of_a_map_are_those_of_the_equal_array",
         ],
     },
+    shares_of_units: {
+        "The sum of the vectors of a unit, times their shares, has a norm of at most `limit`.": [
+            "tests/mechanisms/test_unit_shares.py::test_the_sum_of_a_unit_is_no_longer_than_the_limit",
+        ],
+        "A unit of one row, whose vector is no longer than `limit`, has a share of exactly 1.": [
+            "tests/mechanisms/test_unit_shares.py::test_units_of_one_row_have_all_of_it",
+        ],
+    },
+    add_long_units: {
+        "A unit adds at most `max_norm` (1 + 4 u), u = 2**-53.": [
+            "tests/_training/models/test_unit_layout.py::test_a_unit_moves_the_sum_by_the_clip_at_most",
+        ],
+    },
+    unit_room: {
+        "Let G be the true sum of the m <= 64 clipped gradients of a unit, S its squared norm as computed from "
+        "products of pairs, A the sum of the norms of its rows, and f the factor C / sqrt(S + room A**2), where that "
+        "is below 1. Then what the unit adds has a norm of at most C.": [
+            "tests/_training/models/test_unit_layout.py::test_a_unit_moves_the_sum_by_the_clip_at_most",
+        ],
+    },
     OneHotModel: {
+        "With `units`, the rows of a unit together add at most C.": [
+            "tests/_training/models/test_unit_layout.py::test_a_unit_moves_the_sum_by_the_clip_at_most",
+        ],
         "A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0.": [
             "tests/_training/models/test_one_hot.py::test_one_row_adds_at_most_the_clip",
             "tests/_training/models/test_one_hot.py::test_one_changed_row_moves_the_sum_by_its_own_gradients",
@@ -1410,6 +1438,9 @@ SENTENCES = {
         ],
     },
     count_people: {
+        "With `units`, what the rows of a unit add together is clipped to sqrt(d).": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+        ],
         "A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null "
         "record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is "
         "replaced.": [
@@ -1426,6 +1457,9 @@ SENTENCES = {
         ],
     },
     sum_targets: {
+        "With `units`, the sum of the rows of a unit is clipped to sqrt(3).": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+        ],
         "A row of weight w in [0, 1] and target y in [-1, 1] adds (w, w y, w y^2), whose norm is at most sqrt(3); a "
         "row of weight 0, the null record, adds nothing.": [
             "tests/ensemble/test_random_trees.py::test_counts_and_sums_are_one_gaussian_release",
@@ -1439,6 +1473,9 @@ SENTENCES = {
         ],
     },
     SumOfTerms: {
+        "With units the sum of the rows of a unit is clipped to that norm.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+        ],
         "A row of weight w in [0, 1] adds w times its terms, a vector of norm ``means.sensitivity`` at most that "
         "depends on no other row; a row of weight 0, the null record, adds nothing.": [
             "tests/_training/test_offset.py::test_a_row_moves_the_sums_by_their_sensitivity_at_most",

@@ -80,7 +80,7 @@ class SumOfTerms:
     -----
     **Guarantees.** A row of weight w in [0, 1] adds w times its terms, a vector of norm ``means.sensitivity`` at most
     that depends on no other row; a row of weight 0, the null record, adds nothing. With units the sum of the rows of a
-    unit is clipped to that norm (`skdp.mechanisms.unit_shares.shares_of_units`).
+    unit is clipped to that norm.
     """
 
     def __init__(self, means: Means, score: Callable[[Any], Any], pool: Any = None) -> None:

@@ -74,8 +74,7 @@ class LinearModel(Model):
     Notes
     -----
     **Guarantees.** A row adds at most C (1 + 8 u), with u = 2**-53, in either dtype, and exactly nothing if its weight
-    is 0 or if it holds NaN or infinity. With `units`, the rows of a unit together add at most C
-    (`skdp._training.models.unit_layout.unit_room`, `add_long_units`).
+    is 0 or if it holds NaN or infinity. With `units`, the rows of a unit together add at most C.
 
     Proof. A row adds ``clipped * scale * x`` and ``clipped * icpt``, float64 numbers with two roundings at most, of
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,

@@ -266,8 +266,7 @@ class OneHotModel(Model):
     Notes
     -----
     **Guarantees.** A row adds at most C (1 + 16 u), with u = 2**-53, and exactly nothing if its weight is 0. With
-    `units`, the rows of a unit together add at most C (`unit_room` and `add_long_units` in
-    `skdp._training.models.unit_layout`).
+    `units`, the rows of a unit together add at most C.
 
     Proof. Let P be the orthogonal projection onto vectors that sum to zero in each block, the identity at the
     intercept, and u = P D e the projected row: e has a 1 for each level, D holds entries. The gradient of a row at
