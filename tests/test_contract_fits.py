@@ -171,5 +171,5 @@ def test_all_that_is_fitted_follows_from_the_releases(name, setting, one_more):
 def test_fit_publishes_what_is_on_the_list(name, setting):
     model = make(name, accountant=PrivacyAccountant(), **setting).fit(*FITS[name].draw(60))
     of_labels = {"classes_", "label_shares_"} if FITS[name].draw is rows else set()
-    expected = (PUBLISHED[type(model)].keys() | UNDOCUMENTED[type(model)].keys()) - of_labels
+    expected = (PUBLISHED[type(model)].keys() | UNDOCUMENTED[type(model)].keys()) - of_labels - {"_fitted_group_name"}
     assert vars(model).keys() - model.get_params().keys() == expected

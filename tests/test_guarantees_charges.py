@@ -161,6 +161,7 @@ def test_fit_publishes_what_is_on_the_list(draw, life, kind, capsys):
     expected = PUBLISHED[type(model)].keys() | UNDOCUMENTED[type(model)].keys()
     assert set(vars(model)) - parameters == expected - {
         "feature_names_in_",
+        "_fitted_group_name",
         "_fitted_row_norm",
         "_fitted_row_form",
         "_fitted_form_of_coef",

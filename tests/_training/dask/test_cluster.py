@@ -151,6 +151,7 @@ def kill_a_worker(client):
     os.kill(worker, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize("persisted", [True, False])
 def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(client, monkeypatch, noised, persisted):
     X, y = make_people()
@@ -169,6 +170,7 @@ def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(clien
     assert len(accountant.history) == 1
 
 
+@pytest.mark.usefixtures("steps_alone")
 def test_a_worker_that_dies_within_a_step_is_no_matter_either(client, monkeypatch, noised):
     X, y = make_people()
     with dask.config.set(scheduler="synchronous"):
@@ -180,6 +182,7 @@ def test_a_worker_that_dies_within_a_step_is_no_matter_either(client, monkeypatc
     np.testing.assert_array_equal(model.coef_, calm.coef_)
 
 
+@pytest.mark.usefixtures("steps_alone")
 def test_a_restart_of_the_cluster_reads_lazy_rows_again(client, monkeypatch, noised):
     """It forgets all results; the lots of the step are those that were drawn, and it is released once."""
     X, y = make_people()
