@@ -45,6 +45,8 @@ ACS_CODES = {
     "ENG": (1, 4), "DIS": (1, 2), "MIL": (1, 5), "ESR": (1, 6),
 }  # fmt: skip
 ACS_OPTIONAL = {"RACBLK": (0, 1), "RACASN": (0, 1), "PWGTP": (1, 9999)}
+#: The number of the household, a text since the data year 2018; of each person in group quarters it is another one.
+ACS_HOUSEHOLD = "SERIALNO"
 #: Names of columns that distinguish the military questions from 2013 on from the earlier ones (never values).
 ACS_MARKS = {"MLPCD": 4, "MLPFG": 4, "MLPC": 5, "MLPF": 5}
 #: SCHL (2008 and later) -> educ. Kindergarten counts as "nursery to 4th grade", a GED as a high school graduate.
@@ -129,6 +131,18 @@ EMPLOYED = {
     ("militaryservice",): 0.1,
 }
 
+# --- Households of make_census: round numbers, made up ----------------------------------------------------------------
+
+#: Share of married people whose spouse has their own level of education: a college degree, or none.
+ALIKE = 0.85
+#: Standard deviation of the difference of the ages of spouses, beside what the ages of all married people ask for.
+AGE_OF_SPOUSES = 5.0
+#: Share of people without a spouse who live with others, by chance, and the most adults of a household.
+JOINING, MOST_ADULTS = 0.4, 6
+#: Whether there are children, by the age band of the youngest adult, and the factor without a couple.
+CHILDREN = (0.25, 0.60, 0.65, 0.25, 0.05, 0.02, 0.00, 0.00)
+CHILDREN_ALONE = 0.5
+
 
 # --- Descriptions -----------------------------------------------------------------------------------------------------
 
@@ -145,6 +159,7 @@ MADE_UP_TEXT = (
     "Made-up people (make_census): they resemble U.S. adults, estimate no population, and have no privacy to lose. "
     f"One row is one person. {_MEANING} {EVERYBODY} Weights are made up too."
 )
+HOUSEHOLDS = " groups has the household of each person."
 
 
 # --- Reading the tables -----------------------------------------------------------------------------------------------
@@ -268,6 +283,57 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
         "englishability": englishability,
     })  # fmt: skip
     return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
+
+
+def draw_households(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Draw the household of each person, of shape (n,), numbered from 0.
+
+    Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is left
+    over lives without the spouse. Of the others some join a household of their origin.
+    """
+    n = len(people["age"])
+    origin = people["latino"] + 2 * people["black"] + 4 * people["asian"]
+    kind = 2 * origin + (people["collegedegree"] ^ (rng.random_sample(n) > ALIKE))
+    by_age = np.argsort(people["age"] + AGE_OF_SPOUSES / np.sqrt(2) * rng.standard_normal(n))
+    home, is_paired = np.arange(n), np.zeros(n, dtype=bool)
+    for each in np.unique(kind):
+        married = by_age[(people["married"][by_age] == 1) & (kind[by_age] == each)]
+        sides = [married[people["sex"][married] == sex] for sex in (0, 1)]
+        n_couples = min(map(len, sides))
+        men, women = (side[np.sort(rng.permutation(len(side))[:n_couples])] for side in sides)
+        home[women] = home[men]
+        is_paired[men], is_paired[women] = True, True
+    return _join(home, origin, np.flatnonzero(~is_paired & (rng.random_sample(n) < JOINING)), rng)
+
+
+def _join(
+    home: NDArray[np.int64], origin: NDArray[Any], guests: NDArray[np.int64], rng: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Let people who live alone join households of their origin, as far as there is room."""
+    stay = np.ones(len(home), dtype=bool)
+    stay[guests] = False
+    for each in np.unique(origin[guests]):
+        hosts, coming = np.flatnonzero(stay & (origin == each)), guests[origin[guests] == each]
+        if len(hosts):
+            home[coming] = home[hosts[rng.randint(len(hosts), size=len(coming))]]
+    by_home = np.lexsort((~stay, home))  # guests come last
+    first = np.concatenate([[True], np.diff(home[by_home]) > 0])
+    place = np.arange(len(home)) - np.maximum.accumulate(np.where(first, np.arange(len(home)), 0))
+    too_many = by_home[place >= MOST_ADULTS]
+    home[too_many] = too_many
+    return np.unique(home, return_inverse=True)[1].astype(np.int64)
+
+
+def draw_children(
+    people: Mapping[str, NDArray[Any]], home: NDArray[np.int64], rng: np.random.RandomState
+) -> NDArray[np.int16]:
+    """Draw whether there are children in the household of each person, of shape (n,): the same for all of one."""
+    youngest = np.full(home.max() + 1, CENSUS_2000_AGE[1])
+    np.minimum.at(youngest, home, people["age"])
+    married = np.bincount(home, weights=people["married"])
+    band = np.digitize(youngest, [first for first, _, _ in AGE_BANDS]) - 1
+    chance = np.array(CHILDREN)[band] * np.where(married >= 2, 1.0, CHILDREN_ALONE)
+    return (rng.random_sample(len(chance)) < chance).astype(np.int16)[home]
 
 
 def draw_weights(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.float64]:

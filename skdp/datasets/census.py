@@ -77,6 +77,9 @@ def load_pums(
         - ``schema``: `skdp.preprocessing.TableSchema` of the columns of ``data``, from the code book.
         - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
         - ``sample_weight_bounds``: public (low, high) of the weights, or None.
+        - ``groups``: private labels of shape (n,), the household of each row (SERIALNO), as ``fit`` takes them; or None.
+        - ``group_sizes``: int64 array of shape (n,), the number of rows in the household of each row, private as well;
+          or None.
         - ``DESCR``: description.
 
     Raises
@@ -93,6 +96,9 @@ def load_pums(
     Code books: U.S. Census Bureau, Census 2000 PUMS (through the CS 208 teaching extract) and ACS PUMS data dictionary.
     Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
     columns.
+
+    The household number of an ACS file is that of the survey. A person in group quarters has one of their own. Sizes count
+    the rows that are loaded, which are adults. A Census 2000 extract has no household number.
     """
     parts = _open_tables(Path(path).expanduser())
     if tables.detect_layout(parts[0].names) == "acs":
@@ -186,7 +192,7 @@ def fetch_acs_pums(
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        Dictionary-like object with the attributes of :func:`load_pums`. It has ``sample_weight``.
+        Dictionary-like object with the attributes of :func:`load_pums`. It has ``sample_weight`` and ``groups``.
 
     Raises
     ------
@@ -220,6 +226,7 @@ def make_census(
     features: _Features = None,
     target: str = "employed",
     as_frame: bool = False,
+    households: bool = False,
 ) -> Bunch:
     """Generate made-up people who resemble a Census 2000 extract.
 
@@ -233,11 +240,13 @@ def make_census(
     random_state : int, RandomState instance or None, default=None
         Source of randomness. The same seed gives the same people.
     features : list of str, "all" or None, default=None
-        As in :func:`load_pums`. The columns ``divorced`` and ``children`` do not exist.
+        As in :func:`load_pums`. The column ``divorced`` does not exist, and ``children`` only with `households`.
     target : str, default="employed"
         Name of a 0/1 column.
     as_frame : bool, default=False
         Whether to return pandas objects instead of arrays.
+    households : bool, default=False
+        Whether to say who lives with whom: ``groups`` has the household of each row. The people are the same as without.
 
     Returns
     -------
@@ -255,16 +264,24 @@ def make_census(
     Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
     education, military service, marriage, disability, employment. The probabilities are in
     ``skdp/datasets/_tables.py``. They are round, made-up numbers. About 63 % of the people are employed. By weights,
-    which are drawn last, it is about 71 %: the population that the people represent.
+    which are drawn after them, it is about 71 %: the population that the people represent.
+
+    Households have 1 to 6 adults, 1.8 on average. A good half of the people live with a spouse, who is of their origin,
+    near their age, and mostly of their level of education. Others live alone or join a household of their origin.
+    ``children`` is the same for all of a household.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r}: give a positive integer")
     rng = check_random_state(random_state)
     people = tables.draw_people(int(n_samples), rng)
     weight = tables.draw_weights(people, rng)
+    home = tables.draw_households(people, rng) if households else None
+    if home is not None:
+        people["children"] = tables.draw_children(people, home, rng)
     chosen = tables.choose_columns([c for c in tables.COLUMNS if c in people], target, features)
-    ends, text = tables.MADE_UP_WEIGHT, tables.MADE_UP_TEXT
-    return _make_bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, text, weight, ends)
+    text = tables.MADE_UP_TEXT + (tables.HOUSEHOLDS if households else "")
+    ends, labels = tables.MADE_UP_WEIGHT, None if home is None else ("household", home)
+    return _make_bunch(people, chosen, target, tables.CENSUS_2000_AGE, as_frame, text, weight, ends, labels)
 
 
 def _make_bunch(
@@ -276,15 +293,23 @@ def _make_bunch(
     description: str,
     weight: NDArray[np.float64] | None = None,
     weight_bounds: tuple[float, float] = tables.ACS_WEIGHT,
+    households: tuple[str, NDArray[Any]] | None = None,
 ) -> Bunch:
-    """Collect rows and public facts in a Bunch."""
+    """Collect rows, what is private beside them, and public facts in a Bunch; `households` are a name and labels."""
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
     labels: Any = columns[target].astype(np.int8)
+    name, groups = households or ("", None)
+    sizes: Any = None
+    if groups is not None:
+        _, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
+        sizes = counts[codes].astype(np.int64)
     if as_frame:
         pandas = tables.import_extra("pandas")
         data = pandas.DataFrame({c: columns[c] for c in chosen})
         labels = pandas.Series(labels, name=target)
         weight = None if weight is None else pandas.Series(weight, name="sample_weight")
+        groups = None if groups is None else pandas.Series(groups, name=name)
+        sizes = None if sizes is None else pandas.Series(sizes, name="group_sizes")
     return Bunch(
         data=data,
         target=labels,
@@ -297,6 +322,8 @@ def _make_bunch(
         schema=_make_schema(chosen, age, named=as_frame),
         sample_weight=weight,
         sample_weight_bounds=None if weight is None else weight_bounds,
+        groups=groups,
+        group_sizes=sizes,
         DESCR=description,
     )
 
@@ -312,13 +339,27 @@ def _load_acs(
     parts: Sequence[_Table], target: str, features: _Features, labour_force_only: bool, year: int | None, as_frame: bool
 ) -> Bunch:
     chosen = tables.choose_columns([c for c in tables.COLUMNS if c != "children"], target, features)
-    needed = {*tables.ACS_CODES, *tables.ACS_OPTIONAL, *tables.ACS_MARKS}
-    frame = _read(parts, [name for name in parts[0].names if name.upper() in needed])
+    needed = {*tables.ACS_CODES, *tables.ACS_OPTIONAL, *tables.ACS_MARKS, tables.ACS_HOUSEHOLD}
+    frame = _read(parts, [name for name in parts[0].names if name.upper() in needed]).reset_index(drop=True)
     people = recode_acs(frame, year=year, labour_force_only=labour_force_only)
     columns = {name: people[name].to_numpy() for name in people.columns}
     description = tables.ACS_TEXT + (tables.LABOUR_FORCE if labour_force_only else tables.EVERYBODY)
     weight = columns.pop("sample_weight", None)
-    return _make_bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight)
+    households = _read_households(frame.loc[people.index])
+    description += tables.HOUSEHOLDS if households else ""
+    ends = tables.ACS_WEIGHT
+    return _make_bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight, ends, households)
+
+
+def _read_households(frame: Any) -> tuple[str, NDArray[Any]] | None:
+    """Return the name and the labels of the households of people, if the file has them."""
+    names = [name for name in frame.columns if name.upper() == tables.ACS_HOUSEHOLD]
+    if not names:
+        return None
+    labels = frame[names[0]]
+    if labels.isna().any():
+        raise ValueError(f"{names[0]}: a blank found where each person has a household; correct or drop those rows")
+    return tables.ACS_HOUSEHOLD, labels.to_numpy(dtype=str)
 
 
 @dataclass(frozen=True)
@@ -365,7 +406,11 @@ def _make_csv_table(path: Path, member: str | None = None) -> _Table:
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
             return pandas.read_csv(file, skipinitialspace=True, **options)
 
-    return _Table(list(read(nrows=0).columns), lambda columns: read(usecols=columns))
+    def read_columns(columns: list[str]) -> Any:
+        texts = [name for name in columns if name.upper() == tables.ACS_HOUSEHOLD]  # some are numbers, some are not
+        return read(usecols=columns, dtype=dict.fromkeys(texts, str))
+
+    return _Table(list(read(nrows=0).columns), read_columns)
 
 
 def _read(parts: Sequence[_Table], columns: list[str]) -> Any:

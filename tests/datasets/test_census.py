@@ -33,6 +33,7 @@ def test_census_2000_extract(tmp_path, suffix):
     np.testing.assert_array_equal(bunch.target, frame["employed"])
     assert bunch.sample_weight is None
     assert bunch.sample_weight_bounds is None
+    assert (bunch.groups, bunch.group_sizes) == (None, None)  # there is no household number
     assert bunch.classes == (0, 1)
     assert bunch.target_names == ("not employed", "employed")
     for said in ("not a household", "outside the labour force", "No weights"):
@@ -182,7 +183,44 @@ def test_only_the_needed_columns_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(pd, "read_csv", lambda *a, **k: asked.append(k.get("usecols")) or read_csv(*a, **k))
     load_pums(path)
     assert asked[0] is None  # the header
-    assert set(asked[1]) == {*tables.ACS_CODES, "RACBLK", "RACASN", "PWGTP"}
+    assert set(asked[1]) == {*tables.ACS_CODES, "RACBLK", "RACASN", "PWGTP", "SERIALNO"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".zip"])
+def test_households_of_an_acs_file(tmp_path, suffix):
+    serials = ["2018HU0000002", "2018GQ0000001", "2018HU0000002", "2018HU0000007", "2018HU0000002"]
+    frame, path = acs(5, SERIALNO=serials, AGEP=[40, 30, 40, 50, 17]), tmp_path / f"people{suffix}"
+    _ = zip_bytes(path, frame) if suffix == ".zip" else write(frame, path)
+    bunch = load_pums(path, year=2018)
+    assert bunch.groups.tolist() == serials[:4]  # adults alone
+    assert bunch.group_sizes.tolist() == [2, 1, 2, 1]
+    assert "groups has the household" in bunch.DESCR
+    framed = load_pums(path, year=2018, as_frame=True)
+    assert (framed.groups.name, framed.groups.tolist()) == ("SERIALNO", serials[:4])
+    assert framed.group_sizes.tolist() == [2, 1, 2, 1]
+
+
+def test_household_numbers_are_compared_as_texts(tmp_path):
+    """Files of several years have numbers and texts, and numbers with zeros in front."""
+    serials = ["0000016", "16", "2018HU0000001", "0000016"]
+    bunch = load_pums(write(acs(4, SERIALNO=serials), tmp_path / "p.csv"), year=2018)
+    assert bunch.groups.tolist() == serials
+    numbers = load_pums(write(acs(4, SERIALNO=[7, 7, 8, 9]).iloc[:4], tmp_path / "p.parquet"), year=2018)
+    assert numbers.groups.tolist() == ["7", "7", "8", "9"]
+
+
+def test_an_acs_file_without_households_is_read_as_before(tmp_path):
+    frame = acs()
+    bunch = load_pums(write(frame.drop(columns="SERIALNO"), tmp_path / "p.csv"))
+    assert (bunch.groups, bunch.group_sizes) == (None, None)
+    assert "groups" not in bunch.DESCR
+    np.testing.assert_array_equal(bunch.data, load_pums(write(frame, tmp_path / "q.csv")).data)
+
+
+def test_a_person_without_a_household_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="SERIALNO: a blank found") as error:
+        load_pums(write(acs(2, SERIALNO=["2018HU0000001", None]), tmp_path / "p.csv"), year=2018)
+    one_line(error)
 
 
 def test_year_reaches_the_military_coding(tmp_path):

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from census_files import PREDICTORS, one_line, people
 from scipy import stats
@@ -167,3 +168,55 @@ def test_weights_are_whole_numbers_that_make_another_population():
     assert np.mean(weight == high) < 0.03
     assert 0.70 < np.average(bunch.target, weights=weight) < 0.72
     assert bunch.target.mean() < 0.645
+
+
+# --- households ---
+
+
+def test_households_are_of_the_same_people():
+    """The seed gives people and weights first, so neither knows of households."""
+    without = make_census(3000, random_state=7, features="all", as_frame=True)
+    bunch = make_census(3000, random_state=7, features="all", as_frame=True, households=True)
+    assert (without.groups, without.group_sizes) == (None, None)
+    assert set(bunch.feature_names) - set(without.feature_names) == {"children"}
+    pd.testing.assert_frame_equal(bunch.data[without.feature_names], without.data)
+    pd.testing.assert_series_equal(bunch.target, without.target)
+    pd.testing.assert_series_equal(bunch.sample_weight, without.sample_weight)
+    again = make_census(3000, random_state=7, households=True)
+    np.testing.assert_array_equal(again.groups, bunch.groups)
+    assert (again.groups.dtype, bunch.groups.name) == (np.int64, "household")
+    assert "groups has the household" in again.DESCR
+    with pytest.raises(ValueError, match="no column children"):
+        make_census(10, features=["children"])
+
+
+def test_sizes_are_those_of_households():
+    bunch = make_census(20_000, random_state=0, households=True)
+    sizes = bunch.group_sizes
+    np.testing.assert_array_equal(sizes, np.bincount(bunch.groups)[bunch.groups])
+    assert (sizes.dtype, sizes.min(), sizes.max()) == (np.int64, 1, tables.MOST_ADULTS)
+    assert 1.75 < len(sizes) / len(np.unique(bunch.groups)) < 1.9
+
+
+def test_households_are_alike():
+    bunch = make_census(20_000, random_state=0, households=True, features="all", as_frame=True)
+    people = bunch.data.assign(home=bunch.groups, employed=bunch.target)
+    shared = ["latino", "black", "asian", "children"]
+    assert (people.groupby("home")[shared].nunique() == 1).all(axis=None)
+    married = people[people["married"] == 1].sort_values(["home", "sex"])
+    couples = married[married.groupby("home")["sex"].transform("size") == 2]
+    assert 0.45 < len(couples) / len(people) < 0.55
+    husbands, wives = couples[::2], couples[1::2]
+    assert (husbands["home"].to_numpy() == wives["home"].to_numpy()).all()
+    for column, least in [("age", 0.9), ("collegedegree", 0.3), ("employed", 0.2)]:
+        assert np.corrcoef(husbands[column], wives[column])[0, 1] > least
+
+
+def test_one_person_is_a_household():
+    bunch = make_census(1, random_state=0, households=True)
+    assert (bunch.groups.tolist(), bunch.group_sizes.tolist()) == ([0], [1])
+
+
+def test_a_million_households_take_a_moment():
+    with calls_at_most(10_000):  # none for a household
+        make_census(1_000_000, random_state=0, households=True)
