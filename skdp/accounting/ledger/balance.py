@@ -10,7 +10,7 @@ balance for each partition, and one of what is charged to all, which a partition
   or rho_i be the loss of step i for these two alone. Given the past, the same transcript for both, a release of
   another partition has the same law for both: its loss is 0. (Feldman & Zrnic 2021 call this an individual filter.)
   Fully adaptive composition allows steps that the past decides, of loss 0 too, so the sum over common and own charges
-  is the whole sum, and a filter of this sum holds, however the charges of all partitions were chosen. Where the theorems
+  is the whole sum, and a filter of this sum holds, however the charges of all partitions were chosen. Where theorems
   say "before any output", it is before any that depends on the unit: what came before has one law for both neighbours,
   so that one may fix it, and average in the end. Hence the first charge of a balance is its plan, admitted by its joint
   price, and fixes its rule; and a ceiling raised before it is one from the start.
