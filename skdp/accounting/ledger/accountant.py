@@ -75,7 +75,8 @@ class PrivacyAccountant(Figures):
     ) -> None:
         terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
-        self._partition = self._partition_rule = None
+        self._partition: str | None = None
+        self._partition_rule: str | None = None
         if path is not None:
             from .store import Store  # SQLite is not loaded for a ledger in memory
 
