@@ -386,7 +386,7 @@ class PrivatePipeline(JointPrice, Pipeline):
         ledgers = [step.accountant for _, step in steps if step.accountant is not None]
         for parameter, values in (
             ("adjacency", {step.adjacency for _, step in steps}),
-            ("accountant", {ledger.path or id(ledger) for ledger in ledgers}),
+            ("accountant", {ledger.identity for ledger in ledgers}),
         ):
             if len(values) > 1:
                 raise ValueError(

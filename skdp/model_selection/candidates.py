@@ -98,7 +98,7 @@ _SILENT = {"accountant": None, "random_state": None, "warm_start": False}
 
 def _id_of_ledger(step: PrivateStep) -> Any:
     """What tells one ledger from another; None without one."""
-    return None if step.accountant is None else step.accountant.path or id(step.accountant)
+    return None if step.accountant is None else step.accountant.identity
 
 
 class FitPlan(NamedTuple):

@@ -207,7 +207,11 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
     totals: list[float] = []
     prices: list[float | None] = []
     for number, charge in enumerate(charges, 1):
-        again.spend(charge.event, adjacency=charge.adjacency)
+        named: dict[str, Any] = {
+            "partition": charge.partition,
+            "partition_rule": charge.partition and ledger.partition_rule,
+        }
+        again.spend(charge.event, adjacency=charge.adjacency, **named)
         if number < n_together:
             continue
         alone = PrivacyAccountant()

@@ -115,6 +115,7 @@ UPDATES = "skdp/_kernels/updates.py"
 
 ACCOUNTANT = "skdp/accounting/ledger/accountant.py"
 ADMISSION = "skdp/accounting/ledger/admission.py"
+BALANCE = "skdp/accounting/ledger/balance.py"
 LEDGER = "skdp/accounting/ledger/ledger.py"
 CALIBRATION = "skdp/accounting/calibration/noise.py"
 COMPOSITION = "skdp/accounting/events/composition.py"

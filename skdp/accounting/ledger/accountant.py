@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from skdp.exceptions import AccountantDetachedError, BudgetFileError
@@ -12,7 +13,7 @@ from skdp.exceptions import AccountantDetachedError, BudgetFileError
 from ..events.specifications import DpEvent, NoOpDpEvent, resolve
 from ..methods import check_adjacency, check_delta, check_epsilon, check_known
 from ..releases import releases
-from .charges import Charge, Terms, check_text, now, plain_parameters
+from .charges import Charge, Terms, check_name, check_text, now, plain_parameters
 from .figures import Figures
 from .ledger import Ledger
 from .log import Log, MemoryLog
@@ -55,6 +56,12 @@ class PrivacyAccountant(Figures):
     Without a ceiling two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
     charged, valid for plans fixed in advance. `get_epsilon(adaptive=True)` is valid also where charges, or the end of
     the run, were chosen after seeing outputs, by the theorem in `skdp.accounting.ledger.odometer`.
+
+    A charge may name a *partition*: the only units that it concerns, such as people first admitted in one month. A
+    partition has paid what was charged to all and its own, together; the ledger's figures are the largest over
+    partitions, and what is left the least. The proof (`skdp.accounting.ledger.balance`) needs that each unit is in one
+    partition by a rule that its record cannot change: the month of the first admission, not that of each transaction.
+    The library cannot check the rule, and keeps it as an assumption of the owner.
     """
 
     def __init__(
@@ -68,6 +75,8 @@ class PrivacyAccountant(Figures):
     ) -> None:
         terms = Terms.create(epsilon, delta, unit, filter_family)
         self._log: Log = MemoryLog(Ledger(terms))
+        self._partition: str | None = None
+        self._partition_rule: str | None = None
         if path is not None:
             from .store import Store  # SQLite is not loaded for a ledger in memory
 
@@ -97,10 +106,51 @@ class PrivacyAccountant(Figures):
         return cls._of(Store.at(path))
 
     @classmethod
-    def _of(cls, log: Log) -> PrivacyAccountant:
+    def _of(cls, log: Log, partition: str | None = None, partition_rule: str | None = None) -> PrivacyAccountant:
         self = cls.__new__(cls)
-        self._log = log
+        self._log, self._partition, self._partition_rule = log, partition, partition_rule
         return self
+
+    def partition(self, name: str, *, rule: str | None = None) -> PrivacyAccountant:
+        """The same ledger, for fits to the units of one partition.
+
+        Its charges name the partition, and `history`, `entries` and all figures are those of a unit of it. A partition
+        that was not charged yet has paid what was charged to all. An estimator's own `epsilon_` remains the joint price
+        of all its releases, also where instalments read different partitions: an upper bound.
+
+        Parameters
+        ----------
+        name : str
+            Public name of the partition, such as "2026-01".
+        rule : str, optional
+            By what rule a unit is in a partition, such as "month of first admission". Each unit is in one, and nothing
+            in its record can change in which: an assumption of the owner, kept in the ledger with the first charge that
+            names a partition, and never changed. Left out: the one that the ledger has.
+
+        Returns
+        -------
+        PrivacyAccountant
+            It shares everything with this one, and is cloned, copied, pickled and sent to processes in the same way.
+        """
+        if check_name("name", name) is None:
+            raise TypeError("name=None is not valid; give the name of a partition, such as '2026-01'.")
+        rule = check_name("rule", rule)
+        return self._of(self._log, name, self._partition_rule if rule is None else rule)
+
+    @property
+    def partition_name(self) -> str | None:
+        """The partition whose units this accountant charges; None: all units."""
+        return self._partition
+
+    @property
+    def partition_rule(self) -> str | None:
+        """By what rule a unit is in one partition, an assumption of the owner; None where there is none."""
+        return self._log.read().partition_rule or self._partition_rule
+
+    @property
+    def identity(self) -> tuple[str | int, str | None]:
+        """What two accountants have in common that charge the same units in the same ledger."""
+        return self.path or id(self._log), self._partition
 
     @property
     def epsilon(self) -> float | None:
@@ -135,17 +185,17 @@ class PrivacyAccountant(Figures):
     @property
     def history(self) -> tuple[Charge, ...]:
         """All charges, in order."""
-        return tuple(self._log.read().history)
+        return tuple(self._read().history)
 
     @property
     def entries(self) -> tuple[Charge, ...]:
         """The whole ledger, in order: charges, refusals that were recorded, and raises of the ceiling."""
-        return tuple(self._log.read().entries)
+        return tuple(self._read().entries)
 
     @property
     def event(self) -> DpEvent:
-        """Everything charged so far as one event, equal neighbours counted."""
-        return self._log.read().event
+        """Everything charged so far as one event, equal neighbours counted; of all partitions, unless one is named."""
+        return self._read().event
 
     def spend(
         self,
@@ -156,6 +206,8 @@ class PrivacyAccountant(Figures):
         parameters: Mapping[str, Any] | None = None,
         note: str = "",
         unit: str | None = None,
+        partition: str | None = None,
+        partition_rule: str | None = None,
     ) -> None:
         """Charge an event, before the data are touched.
 
@@ -176,21 +228,26 @@ class PrivacyAccountant(Figures):
         unit : {"row", "group"} or None
             What the event is private for: one row, or all rows with one label; `parameters` may name the column of the
             labels as "groups". None is the unit of this accountant.
+        partition : str, optional
+            The only units that the event concerns. Left out: that of this accountant, or all units.
+        partition_rule : str, optional
+            By what rule a unit is in a partition, as for `partition`; with the first charge of a partition.
 
         Raises
         ------
         BudgetExceededError
             If the ceiling would be passed. Nothing is charged then.
         TypeError, ValueError
-            If no method prices the event together with what the ledger holds, or the adjacency or the unit is another
-            one.
+            If no method prices the event together with what the ledger holds; if the adjacency, the unit or the rule of
+            partitions is another one; if a partition has no rule, or `replace_one` as adjacency.
         BudgetFileError
             If the file cannot be read, written or trusted. Nothing is charged then.
         AccountantDetachedError
             On a copy of an accountant that lives in memory.
         """
         self._refuse_other_unit(unit)
-        self._log.append(self._entry(event, label, adjacency, parameters, note))
+        named = self._name_partition(partition, partition_rule)
+        self._log.append(replace(self._entry(event, label, adjacency, parameters, note), **named))
 
     def check(
         self,
@@ -199,6 +256,8 @@ class PrivacyAccountant(Figures):
         *,
         parameters: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        partition: str | None = None,
+        partition_rule: str | None = None,
     ) -> None:
         """Raise exactly what `spend` would raise; charge and write nothing.
 
@@ -212,10 +271,12 @@ class PrivacyAccountant(Figures):
         parameters : mapping, optional
             Those of the charge: a refusal tells its epsilon at their `delta`.
         unit : {"row", "group"} or None
+        partition, partition_rule : str, optional
             As for `spend`.
         """
         self._refuse_other_unit(unit)
-        self._log.check(self._entry(event, "", adjacency, parameters, ""))
+        named = self._name_partition(partition, partition_rule)
+        self._log.check(replace(self._entry(event, "", adjacency, parameters, ""), **named))
 
     def record_refusal(self, label: str, *, adjacency: str = "zero_out", note: str = "") -> bool:
         """Write down that rows were refused: an entry without a price.
@@ -282,6 +343,19 @@ class PrivacyAccountant(Figures):
         adjacency = self.adjacency or "zero_out"
         given = {"epsilon": epsilon, **({"allow_less": True} if allow_less else {})}
         self._log.append(self._entry(NoOpDpEvent(), "", adjacency, given, note, "raise"))
+
+    def _name_partition(self, partition: str | None, rule: str | None) -> dict[str, Any]:
+        """The partition of a charge and its rule: those that are given, or those of this accountant."""
+        partition, rule = check_name("partition", partition), check_name("partition_rule", rule)
+        if self._partition is not None and partition not in (None, self._partition):
+            raise ValueError(
+                f"partition={partition!r} cannot be charged to an accountant of partition={self._partition!r}; use "
+                "the accountant of the whole ledger, or its partition(name)."
+            )
+        partition = self._partition if partition is None else partition
+        if partition is None and rule is not None:
+            raise ValueError(f"partition_rule={rule!r} is for charges of a partition; give partition, or leave it out.")
+        return {"partition": partition, "partition_rule": self._partition_rule if rule is None else rule}
 
     def _refuse_other_unit(self, unit: str | None) -> None:
         """Refuse a charge for rows on a ledger of groups, and the other way round."""

@@ -18,6 +18,7 @@ from ..events.kinds import kind_of
 from ..events.specifications import DpEvent, GaussianDpEvent
 from ..methods import check_epsilon, refusal
 from ..releases import Releases, releases
+from .balance import Balance
 from .charges import Charge, joint_price, methods_for
 from .filters import Filter, failures_of
 from .ledger import Ledger
@@ -45,8 +46,10 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
         return entry
     if entry.kind == "raise":
         return _check_raise(ledger, entry)
-    ledger.refuse_mixed(entry.adjacency)
-    ledger.refuse_other_groups(entry)
+    ledger.refuse_contradiction(entry)
+    whole, ledger = ledger, ledger.of(entry.partition)
+    if whole.partition_rule is not None or entry.partition is None:
+        entry = replace(entry, partition_rule=None)  # kept once, with the first charge of a partition
     found = releases(entry.event)
     if found.empty:
         return entry
@@ -61,7 +64,8 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
         return entry
     if not ledger.admits(entry.event, entry.adjacency):
         raise _explain_excess(ledger, entry, found)
-    return entry if ledger.rule is not None else replace(entry, rule=ledger.rule_with(found, entry.adjacency))
+    rules = [each.rule_with(found, entry.adjacency) for each in ledger.balances if each.rule is None]
+    return replace(entry, rule=rules[0]) if rules else entry  # of those without one, and so the same for all
 
 
 def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
@@ -80,7 +84,8 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
             f"{least} at delta={ledger.delta:g}; {remedy}."
         )
     if not entry.parameters.get("allow_less"):
-        _refuse_less(ledger, entry)
+        for each in (ledger, *map(ledger.of, ledger.partitions)):
+            _refuse_less(each, entry)
     return replace(entry, label=f"ceiling raised from {ledger.epsilon:g} to {epsilon:g}")
 
 
@@ -117,25 +122,28 @@ def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Ex
 
 
 def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
+    tightest = ledger.tightest(entry.event, entry.adjacency)
     ceiling = f"the ceiling epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
+    if tightest.partition is not None:
+        ceiling += f" for partition={tightest.partition!r}"
     return BudgetExceededError(
-        _no_theorem(ledger, entry, found, ceiling)
-        or _too_much_delta(ledger, found, ceiling)
+        _no_theorem(tightest, entry, found, ceiling)
+        or _too_much_delta(tightest, found, ceiling)
         or _too_much_epsilon(ledger, entry, ceiling)
     )
 
 
-def _no_theorem(ledger: Ledger, entry: Charge, found: Releases, ceiling: str) -> str | None:
+def _no_theorem(balance: Balance, entry: Charge, found: Releases, ceiling: str) -> str | None:
     """If the charge is not of a kind that can follow what was charged."""
     replace_one = entry.adjacency == "replace_one"
-    if not ledger.counts:
+    if not balance.counts:
         return None
     renyi = Filter(2.0, 0.0, replace_one)
     if found.plain or (
-        not ledger.raised
+        not balance.raised
         and any(
             limit.covers(found)
-            for limit in ledger.rule_with(found, entry.adjacency).filters(ledger.epsilon or 0.0, replace_one)
+            for limit in balance.rule_with(found, entry.adjacency).filters(balance.epsilon or 0.0, replace_one)
         )
     ):
         return None
@@ -145,17 +153,17 @@ def _no_theorem(ledger: Ledger, entry: Charge, found: Releases, ceiling: str) ->
             f"{name} has no Rényi price, which a charge after the first one needs under {ceiling}; nothing was "
             "charged: charge plans that are known together as one ComposedDpEvent, or use a ledger of its own."
         )
-    if ledger.raised:
+    if balance.raised:
         return None
     return (
         f"{name} is of a kind that this ledger does not admit after its first charge under {ceiling}; nothing was "
-        f"charged: {_RAISE}, or begin another ledger."
+        f"charged: {_RAISE}, or begin another balance."
     )
 
 
-def _too_much_delta(ledger: Ledger, found: Releases, ceiling: str) -> str | None:
+def _too_much_delta(balance: Balance, found: Releases, ceiling: str) -> str | None:
     """If the charge fails more often than the ceiling has room for."""
-    needed, left = failures_of([(found, 1)]), ledger.failures_left()
+    needed, left = failures_of([(found, 1)]), balance.failures_left()
     if needed <= left:
         return None
     room = to_digits(left, 3)
@@ -280,7 +288,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
     if ledger.epsilon is None:
         return Affordable(math.inf, 1.0)
     delta, adjacency = delta or ledger.delta, adjacency or ledger.adjacency or "zero_out"
-    if not ledger.counts and delta == ledger.delta and ledger.has_room(event or GaussianDpEvent(1.0)):
+    if not ledger.is_charged and delta == ledger.delta and ledger.has_room(event or GaussianDpEvent(1.0)):
         return Affordable(ledger.epsilon, ledger.failures_left())
     largest = largest_event(ledger, event, adjacency)
     left = 0.0 if largest is None else joint_price(largest, delta, adjacency) * (1.0 - 1e-6)

@@ -20,7 +20,7 @@ from .filters import FAMILIES, Rule
 from .report import sampling_of
 
 __all__ = [
-    "ENTRY_KINDS", "Charge", "Terms", "check_text", "joint_delta", "joint_price", "methods_for", "now",
+    "ENTRY_KINDS", "Charge", "Terms", "check_name", "check_text", "joint_delta", "joint_price", "methods_for", "now",
     "plain_parameters",
 ]  # fmt: skip
 
@@ -56,6 +56,10 @@ class Charge:
         Kind of entry.
     rule : Rule or None, default=None
         Rule by which further charges are admitted, with the charge that fixed it.
+    partition : str or None, default=None
+        The only units that the charge concerns; None: all.
+    partition_rule : str or None, default=None
+        How units are assigned to partitions, with the charge that told it.
     """
 
     event: DpEvent
@@ -67,6 +71,8 @@ class Charge:
     time: str = field(default="", compare=False)
     kind: str = "charge"
     rule: Rule | None = field(default=None, compare=False, repr=False)
+    partition: str | None = None
+    partition_rule: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def sampling(self) -> str:
@@ -132,6 +138,15 @@ def check_text(name: str, value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{name}={value!r} is not valid; give a string that UTF-8 can write.") from None
     return value
+
+
+def check_name(name: str, value: Any) -> str | None:
+    """`value` if it is a string that says something, or None."""
+    if value is None:
+        return None
+    if not check_text(name, value).strip():
+        raise ValueError(f"{name}={value!r} is not valid; give a text, or None.")
+    return str(value)
 
 
 def plain_parameters(parameters: Any) -> dict[str, Any]:

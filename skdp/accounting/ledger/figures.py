@@ -8,7 +8,7 @@ from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency, check_delta
 from ..releases import releases
 from .admission import Affordable, affordable
-from .charges import joint_delta
+from .charges import check_name
 from .filters import failures_of
 from .ledger import Ledger
 from .log import Log
@@ -41,7 +41,11 @@ def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
     -------
     list of (name, value)
     """
-    delta = None if delta is None else check_delta(delta)
+    return [*_amounts(ledger, None if delta is None else check_delta(delta)), *_of_partitions(ledger)]
+
+
+def _amounts(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
+    """What was spent at a delta, and what is left."""
     found = [] if ledger.epsilon is None else _under_a_ceiling(ledger)
     if ledger.epsilon is None and delta is None:
         return [("spent", "give a delta, as in table(delta=1e-5)")]
@@ -59,8 +63,8 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
     raised = f", raised from {ledger.terms.epsilon:g}" if ledger.raised else ""
     spent = "what is guaranteed however charges were chosen" if ledger.raised else "joint price of the charges"
     like = " for a Gaussian release" if ledger.shape is None else " for a fit like the last one"
-    like = like if ledger.counts else ""
-    if failures_of(ledger.counts) > 0.0:
+    like = like if ledger.is_charged else ""
+    if any(failures_of(each.counts) > 0.0 for each in ledger.balances):
         like += f"; delta={to_digits(ledger.failures_left(), 3)} for failure probabilities"
     return [
         ("ceiling", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
@@ -69,12 +73,35 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
     ]
 
 
+def _of_partitions(ledger: Ledger) -> list[tuple[str, str]]:
+    """What the figures assume where charges name partitions."""
+    if ledger.partition_rule is None:
+        return []
+    whose = f"the largest over {len(ledger.partitions)} partitions" if ledger.partitions else "those of one partition"
+    return [
+        ("figures", f"{whose}; each unit is in one, whatever its record: an assumption of the owner, not checked"),
+        ("rule of partitions", " ".join(ledger.partition_rule.split())),
+    ]
+
+
 class Figures:
     """What a `PrivacyAccountant` tells of its ledger."""
 
     _log: Log
+    _partition: str | None
 
-    def get_epsilon(self, delta: float | None = None, *, method: str | None = None, adaptive: bool = False) -> float:
+    def _read(self, partition: str | None = None) -> Ledger:
+        """The ledger, as units of a partition have paid it: one that is given, or this accountant's, or the largest."""
+        return self._log.read().of(self._partition if partition is None else partition)
+
+    def get_epsilon(
+        self,
+        delta: float | None = None,
+        *,
+        method: str | None = None,
+        adaptive: bool = False,
+        partition: str | None = None,
+    ) -> float:
         """What everything charged so far costs.
 
         Parameters
@@ -87,6 +114,9 @@ class Figures:
         adaptive : bool
             False: the joint price, valid for plans fixed in advance. True: an odometer's, valid also for
             charges and an end that were chosen after seeing outputs; never less than about the joint price.
+        partition : str, optional
+            What units of this partition have paid. Left out: those that have paid most, or those of the partition whose
+            accountant this is.
 
         Returns
         -------
@@ -96,11 +126,12 @@ class Figures:
         delta = self._log.terms.delta if delta is None else check_delta(delta)
         if delta is None:
             raise ValueError("delta=None is not valid without a ceiling; give a number such as get_epsilon(1e-5).")
+        ledger = self._read(check_name("partition", partition))
         if not adaptive:
-            return self._log.read().price(delta, method)
+            return ledger.price(delta, method)
         if method is not None:
             raise ValueError(f"method={method!r} has no odometer; leave it out with adaptive=True.")
-        return self._log.read().adaptive_price(delta)
+        return ledger.adaptive_price(delta)
 
     def get_delta(self, epsilon: float, *, method: str | None = None) -> float:
         """Compute the delta of everything charged so far.
@@ -117,8 +148,7 @@ class Figures:
         float
             Delta; 0.0 if nothing was charged.
         """
-        ledger = self._log.read()
-        return joint_delta(ledger.event, epsilon, ledger.adjacency or "zero_out", method)
+        return self._read().joint_delta(epsilon, method)
 
     @property
     def spent(self) -> float | None:
@@ -126,7 +156,7 @@ class Figures:
 
         The joint price of everything charged. Once the ceiling was raised: the odometer's figure, which decides then.
         """
-        ledger = self._log.read()
+        ledger = self._read()
         return None if ledger.epsilon is None else ledger.spent()
 
     def affordable(
@@ -158,7 +188,7 @@ class Figures:
         delta = None if delta is None else check_delta(delta)
         adjacency = None if adjacency is None else check_adjacency(adjacency)
         event = None if event is None else resolve(event)
-        return affordable(self._log.read(), event, delta, adjacency)
+        return affordable(self._read(), event, delta, adjacency)
 
     def remaining(self, event: DpEvent | None = None) -> float:
         """What the ceiling still admits.
@@ -175,7 +205,7 @@ class Figures:
             admitted, an int of at most 10^12 releases in all. `math.inf` without a ceiling, and for an event that
             costs nothing.
         """
-        return self.affordable().epsilon if event is None else self._log.read().remaining(resolve(event))
+        return self.affordable().epsilon if event is None else self._read().remaining(resolve(event))
 
     def table(self, delta: float | None = None) -> str:
         """The ledger as text: its entries, and what was spent and is left.
@@ -190,7 +220,7 @@ class Figures:
         str
             Table of the entries, and lines with the figures.
         """
-        ledger = self._log.read()
+        ledger = self._read()
         return as_text(
             f"PrivacyAccountant, {_count_entries(ledger)}", entry_rows(ledger.entries), figures(ledger, delta)
         )
@@ -199,7 +229,7 @@ class Figures:
         return self.table()
 
     def _repr_html_(self) -> str:
-        ledger = self._log.read()
+        ledger = self._read()
         return as_html(repr(self), entry_rows(ledger.entries), figures(ledger, None))
 
     def __repr__(self) -> str:
@@ -208,13 +238,15 @@ class Figures:
     def _parts(self) -> list[str]:
         where = [] if self._log.path is None else [f"path={self._log.path!r}"]
         try:
-            ledger = self._log.read()
+            ledger = self._read()
         except BudgetFileError:  # an estimator that holds this accountant can be shown all the same
             return [*where, "cannot be read"]
         parts = []
         if ledger.epsilon is not None:
             parts.append(f"epsilon={ledger.epsilon:g}, delta={ledger.delta:g}, spent={ledger.spent():.4g}")
             parts.append(f"left={to_digits(affordable(ledger, None, None, None).epsilon, 3)}")
+        if self._partition is not None:
+            parts.append(f"partition={self._partition!r}")
         parts.append(f"charges={len(ledger.history)}")
         if len(ledger.entries) > len(ledger.history):
             parts.append(f"entries={len(ledger.entries)}")

@@ -1,27 +1,16 @@
-"""`Ledger`: the entries of a ledger, what they cost, and what the ceiling still admits."""
+"""`Ledger`: the entries of a ledger, and the balances that they make, of which the tightest decides."""
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
-from functools import lru_cache
 from typing import Any
 
-from ..events.composition import MOST_RELEASES, compose, flatten
-from ..events.specifications import DpEvent, SelfComposedDpEvent
-from ..methods import check_epsilon
+from ..events.composition import compose
+from ..events.specifications import DpEvent
 from ..releases import Releases, releases
-from .charges import ENTRY_KINDS, Charge, Terms, joint_price, methods_for
-from .filters import FAILURES, Counts, Rule, failures_of, rule_for, share
-from .odometer import odometer_epsilon
+from .balance import Balance
+from .charges import ENTRY_KINDS, Charge, Terms, joint_delta, joint_price
 
 __all__ = ["Ledger"]
-
-
-@lru_cache(maxsize=4096)
-def _size(event: DpEvent) -> int:
-    """How many releases an event consists of."""
-    return sum(flatten(event).values())
 
 
 def _groups_of(charge: Charge) -> str:
@@ -32,6 +21,9 @@ def _groups_of(charge: Charge) -> str:
 class Ledger:
     """Entries in order, and what has to be known to admit another one. Nothing is priced when an entry is added.
 
+    Each figure is that of the unit that has paid most: the largest over partitions, or the least that is left. A charge
+    that names no partition concerns all of them, those to come included.
+
     Parameters
     ----------
     terms : Terms
@@ -40,37 +32,38 @@ class Ledger:
     ----------
     entries : list of Charge
         All of them: charges, refusals and raises.
-    adjacency : str or None
-        Of all charges; None before the first.
     groups : str
         Name of the labels of units, of all charges that have one; "" before the first.
-    epsilon : float or None
-        The ceiling in force.
-    raised : bool
-        Whether the ceiling was raised after a charge, so that the odometer decides and no filter does.
+    partition_rule : str or None
+        How units are assigned to partitions, as the owner says it; None before the first charge of a partition.
     shape : DpEvent or None
         The last charge that was no selection, as the shape of what may come; a selection takes long to price.
-    rule : Rule or None
-        How further charges are admitted, where it is stored.
     """
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
-        self.adjacency: str | None = None
         self.groups = ""
+        self.partition_rule: str | None = None
         self.entries: list[Charge] = []
-        self.epsilon, self.raised = terms.epsilon, False
         self.shape: DpEvent | None = None
-        self._runs: list[tuple[DpEvent, int]] = []
-        self._counts: dict[Releases, int] = {}
-        self._size = 0  # releases in all
-        self.rule: Rule | None = None
+        self._common, self._own = Balance(terms), dict[str, Balance]()
 
     def snapshot(self) -> Ledger:
         """A copy that later entries leave alone."""
         other = Ledger.__new__(Ledger)
         other.__dict__.update(self.__dict__)
-        other.entries, other._runs, other._counts = list(self.entries), list(self._runs), dict(self._counts)
+        other.entries, other._common = list(self.entries), self._common.copy(self._common.partition)
+        other._own = {name: balance.copy(name) for name, balance in self._own.items()}
+        return other
+
+    def of(self, partition: str | None) -> Ledger:
+        """The ledger as a unit of this partition has paid it, only to be read; None: as it is."""
+        if partition is None:
+            return self
+        other = Ledger.__new__(Ledger)
+        other.__dict__.update(self.__dict__)
+        other.entries = [entry for entry in self.entries if entry.partition in (None, partition)]
+        other._common, other._own = self._own.get(partition, self._common), {}
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,53 +80,74 @@ class Ledger:
         return [entry for entry in self.entries if entry.kind == "charge"]
 
     @property
-    def event(self) -> DpEvent:
-        """Everything charged as one event, equal neighbours counted."""
-        return compose(SelfComposedDpEvent(event, count) for event, count in self._runs)
+    def partitions(self) -> tuple[str, ...]:
+        """Those that were charged, in the order of their first charges."""
+        return tuple(self._own)
 
     @property
-    def counts(self) -> Counts:
-        """Charges with an effect, and how often each was made."""
-        return list(self._counts.items())
+    def balances(self) -> list[Balance]:
+        """What a charge to this ledger has to fit: that of units of no charged partition, and of each one charged."""
+        return [self._common, *self._own.values()]
+
+    @property
+    def event(self) -> DpEvent:
+        """Everything charged as one event, equal neighbours counted, of all partitions."""
+        return compose(charge.event for charge in self.history) if self._own else self._common.event
+
+    @property
+    def adjacency(self) -> str | None:
+        """Of all charges; None before the first."""
+        return self._common.adjacency
+
+    @property
+    def epsilon(self) -> float | None:
+        """The ceiling in force."""
+        return self._common.epsilon
 
     @property
     def delta(self) -> float:
         """Delta of the ceiling."""
-        if self.terms.delta is None:
-            raise ValueError("an accountant without a ceiling has no filter; give epsilon and delta.")
-        return self.terms.delta
+        return self._common.delta
+
+    @property
+    def raised(self) -> bool:
+        """Whether the ceiling was raised after a charge of any partition."""
+        return any(each.raised for each in self.balances)
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether any charge has an effect."""
+        return any(each.counts for each in self.balances)
 
     # --- entries ---
 
     def add(self, entry: Charge) -> None:
         """Enter what was admitted, or read from a log."""
-        if entry.kind == "raise":
-            self.epsilon = check_epsilon(entry.parameters.get("epsilon"), positive=True)
-            self.raised = self.raised or bool(self._counts)  # nothing seen yet: a ceiling like one from the start
-        elif entry.kind == "charge":
-            self._add_charge(entry)
-        elif entry.kind not in ENTRY_KINDS:
+        if entry.kind not in ENTRY_KINDS:
             raise ValueError(f"kind={entry.kind!r} is not known; update skdp.")
+        if entry.kind == "charge":
+            self.refuse_contradiction(entry)
+            self._common.adjacency, self.groups = entry.adjacency, _groups_of(entry) or self.groups
+            self.partition_rule = self.partition_rule or entry.partition_rule
+            found = releases(entry.event)
+            self.shape = self.shape if found.empty or found.selected else entry.event
+        for each in self._concerned(entry.partition):
+            each.add(entry)
         self.entries.append(entry)
 
-    def _add_charge(self, charge: Charge) -> None:
+    def _concerned(self, partition: str | None) -> list[Balance]:
+        """Balances to which a charge is added; a new partition begins with what was charged to all."""
+        if partition is None:
+            return self.balances
+        if partition not in self._own:
+            self._own[partition] = self._common.copy(partition)
+        return [self._own[partition]]
+
+    def refuse_contradiction(self, charge: Charge) -> None:
+        """Raise if the ledger holds another adjacency, other labels of units, or another rule of partitions."""
         self.refuse_mixed(charge.adjacency)
-        self.refuse_other_groups(charge)
-        event, found = charge.event, releases(charge.event)
-        self.adjacency, self.groups = charge.adjacency, _groups_of(charge) or self.groups
-        if found.empty:
-            return
-        if self.rule is None and charge.rule is None and self.epsilon is not None:
-            raise ValueError(
-                "rule=None with the first charge under a ceiling, which fixes it; use the skdp that wrote it."
-            )
-        self.rule, self.shape = self.rule or charge.rule, self.shape if found.selected else event
-        self._counts[found] = self._counts.get(found, 0) + 1
-        self._size += _size(event)
-        if self._runs and self._runs[-1][0] == event:
-            self._runs[-1] = (event, self._runs[-1][1] + 1)
-        else:
-            self._runs.append((event, 1))
+        self._refuse_other_groups(charge)
+        self._refuse_partition(charge)
 
     def refuse_mixed(self, adjacency: str) -> None:
         """Raise if the ledger holds another adjacency."""
@@ -143,7 +157,7 @@ class Ledger:
                 "holds; use one adjacency, or a second accountant."
             )
 
-    def refuse_other_groups(self, charge: Charge) -> None:
+    def _refuse_other_groups(self, charge: Charge) -> None:
         """Raise if units of a charge are those of another column of labels: of persons, say, and not of households."""
         groups = _groups_of(charge)
         if groups and self.groups and groups != self.groups:
@@ -152,121 +166,81 @@ class Ledger:
                 "column of labels, or a second accountant."
             )
 
-    # --- what is admitted ---
+    def _refuse_partition(self, charge: Charge) -> None:
+        """Raise unless the partition of a charge is one by the only rule of this ledger."""
+        partition, rule = charge.partition, charge.partition_rule
+        if rule is not None and self.partition_rule not in (None, rule):
+            raise ValueError(
+                f"partition_rule={rule!r} cannot be mixed with {self.partition_rule!r}, by which this accountant "
+                "already has partitions; leave it out, or use a second accountant."
+            )
+        if partition is None:
+            return
+        if charge.adjacency == "replace_one":
+            raise ValueError(
+                f"partition={partition!r} is not valid with adjacency='replace_one': a unit and the one in its place "
+                "may be in two partitions; use zero_out or add_remove, or leave partition out."
+            )
+        if rule is None and self.partition_rule is None:
+            raise ValueError(
+                f"partition={partition!r} with partition_rule=None: the first charge of a partition tells by what rule "
+                "a unit is in one; give a text such as 'month of first admission'."
+            )
 
-    def rule_with(self, found: Releases, adjacency: str) -> Rule:
-        """The rule in force, which a first charge of `found` would fix."""
-        if self.rule is not None:
-            return self.rule
-        return rule_for(found, self.epsilon or 0.0, self.delta, adjacency == "replace_one", self.terms.family)
+    # --- what is admitted: by all balances ---
 
     def admits(self, event: DpEvent, adjacency: str, count: int = 1) -> bool:
         """Whether the ceiling admits `count` further charges of an event that has a price. No slack."""
         return self.load(event, adjacency, count) <= 1.0
 
     def load(self, event: DpEvent, adjacency: str, count: int = 1) -> float:
-        """Share of what decides that is taken with `count` further charges of an event that has a price.
-
-        Parameters
-        ----------
-        event : DpEvent
-        adjacency : str
-        count : int
-
-        Returns
-        -------
-        float
-            At most 1 if they are admitted.
-        """
-        found, replace_one = releases(event), adjacency == "replace_one"
-        if found.empty or self.epsilon is None:
-            return 0.0
-        if self.raised:
-            return share(self._odometer(self.delta, adjacency, event, count), self.epsilon)
-        plan = 0.0 if self._counts else share(joint_price(event, self.delta, adjacency), self.epsilon)
-        if plan > 1.0 or (count == 1 and not self._counts):
-            return plan
-        return self.rule_with(found, adjacency).load(self._counts_with(found, count), self.epsilon, replace_one)
+        """The largest `Balance.load`, at most 1 if `count` further charges are admitted."""
+        return max(each.load(event, adjacency, count) for each in self.balances)
 
     def load_now(self, adjacency: str) -> float:
         """The load without any further charge."""
-        if self.epsilon is None or not self._counts:
-            return 0.0
-        if self.raised:
-            return share(self.adaptive_price(self.delta), self.epsilon)
-        first = next(iter(self._counts))
-        return self.rule_with(first, adjacency).load(self.counts, self.epsilon, adjacency == "replace_one")
+        return max(each.load_now(adjacency) for each in self.balances)
 
-    def _counts_with(self, found: Releases, count: int) -> Counts:
-        return list({**self._counts, found: self._counts.get(found, 0) + count}.items())
+    def tightest(self, event: DpEvent, adjacency: str) -> Balance:
+        """The balance that has the least room for an event."""
+        return max(self.balances, key=lambda each: each.load(event, adjacency))
 
     def priced_with(self, found: Releases, adjacency: str) -> bool:
         """Whether some method prices releases of all these kinds together."""
-        return bool(
-            methods_for(found, adjacency).intersection(*(methods_for(each, adjacency) for each in self._counts))
-        )
+        return all(each.priced_with(found, adjacency) for each in self.balances)
 
     def has_room(self, event: DpEvent, count: int = 1) -> bool:
         """Whether the releases of all charges are few enough to be priced together: no kind above `MOST_RELEASES`."""
-        return self._size + count * _size(event) <= MOST_RELEASES
+        return all(each.has_room(event, count) for each in self.balances)
 
     def remaining(self, event: DpEvent) -> float:
         """How many more charges of exactly that event would be admitted under the ceiling."""
-        adjacency = self.adjacency or "zero_out"
-        if releases(event).empty or self.epsilon is None:
-            return math.inf
-        most = max(0, MOST_RELEASES - self._size) // _size(event)
-        if most == 0 or not self.priced_with(releases(event), adjacency) or not self.admits(event, adjacency):
-            return 0
-        low, high = 1, 2
-        while high <= most and self.admits(event, adjacency, high):
-            low, high = high, 2 * high
-        more = range(low + 1, min(high, most + 1))
-        return low + bisect_left(more, True, key=lambda count: not self.admits(event, adjacency, count))
+        return min(each.remaining(event) for each in self.balances)
 
     def failures_left(self) -> float:
         """Delta that a further charge may fail with under the ceiling."""
-        if self.epsilon is None or not self._counts:
-            return 1.0 if self.epsilon is None else self.delta
-        if self.raised:
-            kept = self._failure_share * self.delta
-        else:
-            kept = self.rule_with(next(iter(self._counts)), self.adjacency or "zero_out").failures
-        return max(0.0, kept - failures_of(self._counts.items()))
+        return min(each.failures_left() for each in self.balances)
 
-    @property
-    def _failure_share(self) -> float:
-        """Share of delta that the odometer keeps for failures: it covers what the rule had room for."""
-        if self.rule is None or self.terms.delta is None:
-            return FAILURES
-        return max(FAILURES, self.rule.failures / self.terms.delta)
-
-    # --- what it costs ---
+    # --- what it costs: the largest of all balances ---
 
     def price(self, delta: float, method: str | None = None) -> float:
         """Joint price of everything charged, in nats."""
-        return joint_price(self.event, delta, self.adjacency or "zero_out", method)
+        adjacency = self.adjacency or "zero_out"
+        return max(joint_price(event, delta, adjacency, method) for event in self._events())
+
+    def joint_delta(self, epsilon: float, method: str | None = None) -> float:
+        """The delta of the same at an epsilon."""
+        adjacency = self.adjacency or "zero_out"
+        return max(joint_delta(event, epsilon, adjacency, method) for event in self._events())
+
+    def _events(self) -> set[DpEvent]:
+        """What units have paid; partitions that paid the same are priced once."""
+        return {each.event for each in self.balances}
 
     def spent(self) -> float:
-        """What was spent of the ceiling: the joint price, or the odometer's figure once the ceiling was raised.
-
-        The joint price can exceed the ceiling by no more than its own error, as a filter has shown that the run is
-        private at the ceiling; so the lesser of the two holds.
-        """
-        if self.epsilon is None:
-            raise ValueError("an accountant without a ceiling has no balance; give epsilon and delta.")
-        return self.adaptive_price(self.delta) if self.raised else min(self.price(self.delta), self.epsilon)
+        """What was spent of the ceiling: see `Balance.spent`."""
+        return max(each.spent() for each in self.balances)
 
     def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:
         """The odometer's figure, valid however charges were chosen, in nats; with a further charge, if one is given."""
-        return self._odometer(delta, self.adjacency or "zero_out", further, 1)
-
-    def _odometer(self, delta: float, adjacency: str, event: DpEvent | None = None, count: int = 0) -> float:
-        """The odometer's figure with `count` further charges of `event`."""
-        charges = self.counts if event is None else self._counts_with(releases(event), count)
-        if not charges:
-            return 0.0
-        plan = self.event if event is None or self._counts else event
-        once = sum(number for _, number in charges) == 1
-        first = (lambda part: joint_price(plan, part, adjacency)) if once else None
-        return odometer_epsilon(charges, first, delta, adjacency == "replace_one", self._failure_share)
+        return max(each.adaptive_price(delta, further) for each in self.balances)

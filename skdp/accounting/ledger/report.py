@@ -23,7 +23,7 @@ ReportRows = Sequence[Sequence[str]]
 
 _LONGEST = 72
 _MOST_NUMBERS = 4
-_COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "note")
+_COLUMNS = ("entry", "time", "label", "event", "asked for", "sampling", "adjacency", "unit", "partition", "note")
 _KINDS = {"refusal": "refused, not priced", "raise": "ceiling raised"}
 
 
@@ -94,7 +94,7 @@ def _groups(entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 def _group_key(entry: Any) -> tuple[Any, ...]:
     parameters = json.dumps(entry.parameters, sort_keys=True)
-    return entry.kind, entry.event, entry.label, entry.adjacency, entry.unit, entry.note, parameters
+    return entry.kind, entry.event, entry.label, entry.adjacency, entry.unit, entry.partition, entry.note, parameters
 
 
 def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
@@ -112,7 +112,8 @@ def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
     for which, entry in _groups(entries):
         event = _KINDS.get(entry.kind) or _short(describe(entry.event))
         sampling = _short(sampling_of(entry.event)) if entry.kind == "charge" else ""
-        what = [_short(entry.label), event, _asked(entry), sampling, entry.adjacency, entry.unit, _short(entry.note)]
+        what = [_short(entry.label), event, _asked(entry), sampling, entry.adjacency, entry.unit]
+        what += [_short(entry.partition or ""), _short(entry.note)]
         rows.append([which, _time(entry.time), *what])
     return rows
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..events.kinds import BY_NAME
 from ..events.specifications import DpEvent, resolve
 from ..methods import check_adjacency
-from .charges import ENTRY_KINDS, Charge, Terms, check_text, plain_parameters
+from .charges import ENTRY_KINDS, Charge, Terms, check_name, check_text, plain_parameters
 from .filters import Rule
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "link",
 ]  # fmt: skip
 
-JSON_SCHEMA = 3
+JSON_SCHEMA = 4
 """Of the JSON; no other one is read."""
 
 
@@ -109,7 +109,7 @@ def link(fields_of_entry: dict[str, Any]) -> str:
 def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
     """An entry by the names that the file gives its fields, event, parameters and rule as text, without its hash.
 
-    The kind is None of a charge, the rule of what fixes none.
+    The kind is None of a charge, the rules of what fixes none.
     """
     return {
         "seq": seq,
@@ -122,6 +122,8 @@ def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
         "previous": previous,
         "kind": None if charge.kind == "charge" else charge.kind,
         "rule": None if charge.rule is None else canonical(charge.rule.to_dict()),
+        "partition": charge.partition,
+        "partition_rule": charge.partition_rule,
     }
 
 
@@ -135,7 +137,9 @@ def charge_from_fields(content: dict[str, Any], terms: Terms) -> Charge:
     if kind not in ENTRY_KINDS:
         raise ValueError(f"kind={kind!r} is not known; update skdp.")
     kept = None if rule is None else Rule.read(json.loads(rule), terms.delta)
-    return Charge(event, label, adjacency, terms.unit, plain_parameters(parameters), note, time, kind, kept)
+    partition, told = (check_name(name, content.get(name)) for name in ("partition", "partition_rule"))
+    parameters = plain_parameters(parameters)
+    return Charge(event, label, adjacency, terms.unit, parameters, note, time, kind, kept, partition, told)
 
 
 def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
@@ -180,6 +184,8 @@ def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
             "note": c.note,
             **({} if c.kind == "charge" else {"kind": c.kind}),
             **({} if c.rule is None else {"rule": c.rule.to_dict()}),
+            **({} if c.partition is None else {"partition": c.partition}),
+            **({} if c.partition_rule is None else {"partition_rule": c.partition_rule}),
             "hash": head,
         }
         for c, head in zip(charges, heads[1:], strict=True)

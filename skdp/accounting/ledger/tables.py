@@ -19,7 +19,7 @@ from .sqlite import describe_damage
 
 __all__ = ["BEGIN_LAST_ENTRY", "SCRIPT", "check_schema", "check_tables", "read_last"]
 
-FILE_SCHEMA = 3
+FILE_SCHEMA = 4
 """Of the file, as `PRAGMA user_version`; no other one is read."""
 
 _APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
@@ -31,7 +31,8 @@ CREATE TABLE header (
     filter_family TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE charges (
     seq INTEGER PRIMARY KEY, time TEXT NOT NULL, label TEXT NOT NULL, parameters TEXT NOT NULL, event TEXT NOT NULL,
-    adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT, rule TEXT);
+    adjacency TEXT NOT NULL, note TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT, rule TEXT,
+    partition TEXT, partition_rule TEXT);
 CREATE TRIGGER header_update BEFORE UPDATE ON header {_FOREVER};
 CREATE TRIGGER header_delete BEFORE DELETE ON header {_FOREVER};
 CREATE TRIGGER header_insert BEFORE INSERT ON header WHEN EXISTS (SELECT 1 FROM header) {_FOREVER};

@@ -174,9 +174,9 @@ def test_the_order_is_fixed_by_the_first_charge():
         rule = accountant.history[0].rule
         for event in (LOGISTIC, THRESHOLD, FIT):
             accountant.spend(event)
-            assert accountant._log.read().rule == rule
+            assert accountant._log.read().balances[0].rule == rule
         again = PrivacyAccountant.from_json(accountant.to_json(), resume=True)
-        assert again._log.read().rule == rule
+        assert again._log.read().balances[0].rule == rule
         assert exhaust(again, FIT) == accountant.remaining(FIT)
         charges = [(releases(charge.event), 1) for charge in again.history]
         assert rule.load(charges, 3.0, False) <= 1.0
@@ -691,7 +691,7 @@ def test_refusals_and_raises_are_entries_of_the_chain(tmp_path, in_file):
         assert each.epsilon == 4.0
         assert each.spent == accountant.spent
         assert each.head == accountant.head
-        assert each._log.read().rule == accountant.history[0].rule
+        assert each._log.read().balances[0].rule == accountant.history[0].rule
         assert each.get_epsilon() == get_epsilon(compose([GAUSS, FIT]), 1e-5)
     content = json.loads(accountant.to_json())
     content["charges"].pop(1)

@@ -1,7 +1,7 @@
 """Mistakes in the ledger that is kept in a file."""
 
 from mutant import mutant
-from paths import ADMISSION, LEDGER, LOG, PLACING, SERIAL, SQLITE, STORE, TABLES
+from paths import ADMISSION, BALANCE, LEDGER, LOG, PLACING, SERIAL, SQLITE, STORE, TABLES
 
 UNCHANGED = "if len(self._ledger.entries) != known:"
 FORGETFUL = 'for name, value in fields_of_entry.items() if value is not None and name not in ("previous", "seq")'
@@ -182,13 +182,13 @@ MUTANTS = [
     ),
     mutant(
         "a raise before the first charge that takes the filter away",
-        (LEDGER, "self.raised = self.raised or bool(self._counts)", "self.raised = True"),
+        (BALANCE, "self.raised = self.raised or bool(self._counts)", "self.raised = True"),
         tests="raise",
         select="before_the_first",
     ),
     mutant(
         "a raise after a charge that leaves the filter to decide",
-        (LEDGER, "self.raised = self.raised or bool(self._counts)", "self.raised = self.raised"),
+        (BALANCE, "self.raised = self.raised or bool(self._counts)", "self.raised = self.raised"),
         tests="raise filters",
         select="raise",
     ),
@@ -197,5 +197,29 @@ MUTANTS = [
         (SERIAL, "if content.get(name) is None]", "if name not in content]"),
         tests="raise",
         select="null",
+    ),
+    mutant(
+        "charges to all forgotten for a new partition",
+        (LEDGER, "self._own[partition] = self._common.copy(partition)", "self._own[partition] = Balance(self.terms)"),
+        tests="partitions",
+    ),
+    mutant(
+        "a charge to all admitted by one partition only",
+        (
+            LEDGER,
+            "return max(each.load(event, adjacency, count) for",
+            "return min(each.load(event, adjacency, count) for",
+        ),
+        tests="partitions",
+    ),
+    mutant(
+        "partitions under another rule",
+        (LEDGER, "if rule is not None and self.partition_rule not in (None, rule):", "if False:"),
+        tests="partitions",
+    ),
+    mutant(
+        "the last partition taken for the largest",
+        (LEDGER, "return {each.event for each in self.balances}", "return {self.balances[-1].event}"),
+        tests="partitions",
     ),
 ]

@@ -4,6 +4,7 @@ from mutant import BY_PROPERTY, mutant
 from paths import (
     ACCOUNTANT,
     ADMISSION,
+    BALANCE,
     BASE,
     CONDUCTOR,
     DEFAULT_DELTA,
@@ -11,7 +12,6 @@ from paths import (
     FILTERS,
     GRADIENT,
     LEAKS,
-    LEDGER,
     LOG,
     METHODS,
     PLAN,
@@ -138,7 +138,7 @@ MUTANTS = [
     ),
     mutant(
         "order chosen after outputs were seen",
-        (LEDGER, "        if self.rule is not None:\n            return self.rule\n", ""),
+        (BALANCE, "        if self.rule is not None:\n            return self.rule\n", ""),
         tests="filters",
         select="order",
     ),
@@ -156,7 +156,7 @@ MUTANTS = [
     ),
     mutant(
         "a first charge without its rule is read",
-        (LEDGER, "if self.rule is None and charge.rule is None and self.epsilon is not None:", "if False:"),
+        (BALANCE, "if self.rule is None and charge.rule is None and self.epsilon is not None:", "if False:"),
         tests="store_faults",
         select="without_its_rule",
     ),
@@ -175,7 +175,7 @@ MUTANTS = [
     mutant(
         "a raised ceiling held by the filter",
         (
-            LEDGER,
+            BALANCE,
             "        if self.raised:\n            return share(self._odometer",
             "        if False:\n            return share(self._odometer",
         ),
