@@ -124,7 +124,8 @@ FLOORS = {
     "accounting.ledger": (
         ("filters", "report"),
         ("charges", "odometer"),
-        ("ledger", "serial"),
+        ("balance", "serial"),
+        ("ledger",),
         ("admission",),
         ("log",),
         ("figures", "sqlite"),

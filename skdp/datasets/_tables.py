@@ -288,8 +288,8 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
 def draw_households(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.int64]:
     """Draw the household of each person, of shape (n,), numbered from 0.
 
-    Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is left
-    over lives without the spouse. Of the others some join a household of their origin.
+    Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is
+    left over lives without the spouse. Of the others some join a household of their origin.
     """
     n = len(people["age"])
     origin = people["latino"] + 2 * people["black"] + 4 * people["asian"]

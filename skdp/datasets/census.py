@@ -77,7 +77,7 @@ def load_pums(
         - ``schema``: `skdp.preprocessing.TableSchema` of the columns of ``data``, from the code book.
         - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
         - ``sample_weight_bounds``: public (low, high) of the weights, or None.
-        - ``groups``: private labels of shape (n,), the household of each row (SERIALNO), as ``fit`` takes them; or None.
+        - ``groups``: private labels of shape (n,), the household of each row (SERIALNO), for ``fit``; or None.
         - ``group_sizes``: int64 array of shape (n,), the number of rows in the household of each row, private as well;
           or None.
         - ``DESCR``: description.
@@ -97,8 +97,8 @@ def load_pums(
     Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
     columns.
 
-    The household number of an ACS file is that of the survey. A person in group quarters has one of their own. Sizes count
-    the rows that are loaded, which are adults. A Census 2000 extract has no household number.
+    The household number of an ACS file is that of the survey. A person in group quarters has one of their own. Sizes
+    count the rows that are loaded, which are adults. A Census 2000 extract has no household number.
     """
     parts = _open_tables(Path(path).expanduser())
     if tables.detect_layout(parts[0].names) == "acs":
@@ -246,7 +246,7 @@ def make_census(
     as_frame : bool, default=False
         Whether to return pandas objects instead of arrays.
     households : bool, default=False
-        Whether to say who lives with whom: ``groups`` has the household of each row. The people are the same as without.
+        Whether to say who lives with whom: ``groups`` has the household of each row. The people are the same.
 
     Returns
     -------

@@ -691,7 +691,8 @@ PUBLISHED = {
     "best_params_, best_index_, best_score_": "the choice and its noisy score, the release of the selection",
     "cv_results_": "public parameters, and the scores above",
     "score_noise_, scorer_": "public constants",
-    "delta_, adjacency_, privacy_unit_, _fitted_releases": "public constants, from which epsilon_ and privacy_event_ are read",
+    "delta_, adjacency_, _fitted_releases": "public constants, from which epsilon_ and privacy_event_ are read",
+    "privacy_unit_": "whether `groups` were given",
     "_fitted_leaks, _fitted_n_public, _fitted_tuning": "what was read without payment, by kind; public constants",
 }
 

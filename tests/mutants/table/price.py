@@ -144,7 +144,7 @@ MUTANTS = [
     ),
     mutant(
         "a rule that is not kept",
-        (ADMISSION, "replace(entry, rule=ledger.rule_with(found, entry.adjacency))", "entry"),
+        (ADMISSION, "replace(entry, rule=rules[0]) if rules else entry", "entry"),
         tests="filters",
         select="order or rule or chain",
     ),
