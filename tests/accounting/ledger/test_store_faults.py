@@ -339,7 +339,8 @@ def test_a_disk_that_is_full(tmp_path, path):
         "UPDATE charges SET label = 'z' WHERE seq = 2",
         "DELETE FROM charges WHERE seq = 3",
         "INSERT OR REPLACE INTO charges SELECT * FROM charges WHERE seq = 2",
-        "INSERT INTO charges SELECT 9, time, '', parameters, event, adjacency, '', previous, hash, '', '', '', '' FROM charges",
+        "INSERT INTO charges SELECT 9, time, '', parameters, event, adjacency, '', previous, hash, '', '', '', '' "
+        "FROM charges",
         "UPDATE header SET epsilon = 90",
         "DELETE FROM header",
         "INSERT INTO header SELECT * FROM header",
