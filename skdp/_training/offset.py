@@ -197,7 +197,8 @@ def _move(sums: Doubles, k: int, deviation: float) -> Doubles:
     C = np.diag(m) - np.outer(m, m)
     odds = np.log(t / m)
     slopes, V = sl.eigh((D + D.T)[1:, 1:] / 2.0, C[1:, 1:])  # the offset of the first class is 0
-    b = V @ ((V.T @ (C[1:, 1:] @ (odds[1:] - odds[0]))) / np.clip(slopes, _LEAST, 1.0))  # D <= C
+    least = min(max(_LEAST, 2.0 * deviation / found.min()), 1.0)  # twice the noise of a slope
+    b = V @ ((V.T @ (C[1:, 1:] @ (odds[1:] - odds[0]))) / np.clip(slopes, least, 1.0))  # D <= C
     return np.concatenate([[0.0], b]) - b.sum() / k
 
 

@@ -328,9 +328,7 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
     run(TRAIN)
     run(other)
     (one, shown, said), (two, shown_too, said_too) = runs
-    assert (
-        len(one) == len(two) == 11 * (1 + 4)
-    )  # ten steps and an offset: the rehearsal, and two fits at each of two budgets
+    assert len(one) == len(two) == 11 * (1 + 4)  # ten steps and an offset, of a rehearsal and four fits
     moves = []
     for (charged, value, bound), (charged_too, value_too, bound_too) in zip(one, two, strict=True):
         assert (charged, bound) == (charged_too, bound_too)

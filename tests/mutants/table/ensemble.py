@@ -227,7 +227,7 @@ MUTANTS = [
     ),
     mutant(
         "a move of means by unweighted slopes",
-        (OFFSET, "/ np.clip(slopes, _LEAST, 1.0)", "/ np.clip(slopes, 1.0, 1.0)"),
+        (OFFSET, "/ np.clip(slopes, least, 1.0)", "/ np.clip(slopes, 1.0, 1.0)"),
         tests="offset",
         select="second_order or log_odds",
     ),
