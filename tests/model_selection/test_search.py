@@ -410,7 +410,8 @@ def test_contributions_of_a_row_are_within_the_bound(name):
     found = score.contributions(fitted, 100 * X, Y)
     assert found.min() >= 0
     assert found.max() <= score.bound
-    assert score.contributions(fitted, 100 * X, 1 - Y).max() > 0.5 * score.bound
+    others = score.contributions(fitted, 100 * X, 1 - Y)  # either may be all 0, where each row is predicted rightly
+    assert max(found.max(), others.max()) > 0.5 * score.bound
     alone = [score.total(fitted, X[i : i + 1], Y[i : i + 1]) for i in range(N)]
     assert np.abs(alone).max() <= score.sensitivity
     assert score.total(fitted, X, Y) == pytest.approx(sum(alone))
