@@ -7,7 +7,7 @@ from typing import Any, Self
 from skdp._checks.parameters import absolute_path
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.preprocessing.histograms.cell_tree import count_cells
+from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import bounds_of_mass
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.purchase import NOWHERE, column_sensitivity, released
@@ -47,7 +47,7 @@ class ColumnBounds(ColumnBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         mechanism = GaussianMechanism(plan.noise_multiplier, column_sensitivity(rows.shape[1], self.adjacency))
-        exact = [count_cells(values[values == values], OCTAVES) for values in rows.columns]  # NaN is a gap
+        exact = CountedColumns.of(rows.columns, units=rows.units).counts([OCTAVES] * len(rows.columns))
         deviation = mechanism.standard_deviation
         found = [occupied_octaves(counts, deviation) for counts in released(mechanism, exact, plan.stream)]
         self.bounds_ = [NOWHERE if cells is None else bounds_of_mass(cells) for cells in found]
