@@ -215,16 +215,18 @@ def rows_in_units(make, **parameters):
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("kind", list(TRANSFORMERS))
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("rows", ["copies", "any", "gaps"])
+@pytest.mark.parametrize("rows", ["copies", "any", "gaps", "apart"])
 def test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind, size, rows, adjacency):
     """In the place of a unit there is one of gaps, or under `replace_one` the opposite one, which doubles the move."""
     X, _, _, labels = table(size, rows, np.random.default_rng(size))
     if rows == "gaps":
         X[N_OTHERS:][np.random.default_rng(0).random((size, N_COLUMNS)) < 0.5] = np.nan
-    if rows == "copies":
+    if rows in ("copies", "apart"):
         X[N_OTHERS:] = 1.0
+    if rows == "apart":  # the unit has numbers in one column, and the other one in another
+        X[N_OTHERS:, 1:] = np.nan
     other = X.copy()
-    other[N_OTHERS:] = -X[N_OTHERS:] if adjacency == "replace_one" else np.nan
+    other[N_OTHERS:] = -X[N_OTHERS:, ::-1] if adjacency == "replace_one" else np.nan
     if adjacency == "zero_out":
         other, less = other[: N_OTHERS + 1], labels[: N_OTHERS + 1]
     else:

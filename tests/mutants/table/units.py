@@ -40,7 +40,7 @@ MUTANTS = [
     ),
     mutant(
         "sums of units clipped to their norm where one is replaced by another",
-        (COLUMN_SUMS, "reach, mechanism.sensitivity)", "reach, 2.0 * norm)"),
+        (COLUMN_SUMS, "reach, mechanism.sensitivity)", "reach, norm)"),
         tests="guarantees_units",
         select=BOUGHT,
     ),
