@@ -16,7 +16,7 @@ from skdp._typing import Doubles
 from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units, squares_of_counts
 
 
-class Column(NamedTuple):
+class CountedColumn(NamedTuple):
     """Numbers of a column without its gaps, and the weights and units of their rows, None for none."""
 
     values: Doubles
@@ -29,7 +29,7 @@ class CountedColumns(NamedTuple):
 
     Attributes
     ----------
-    columns : list of Column
+    columns : list of CountedColumn
     weights : ndarray of shape (n_rows,) or 1.0
         Private: `exactly_summable` numbers in [0, 1].
     units : Units or None
@@ -47,7 +47,7 @@ class CountedColumns(NamedTuple):
     makes every count smaller or leaves it, and all sums exact: what other rows add does not depend on the unit.
     """
 
-    columns: list[Column]
+    columns: list[CountedColumn]
     weights: Any = 1.0
     units: Units | None = None
 
@@ -76,7 +76,7 @@ class CountedColumns(NamedTuple):
         )
         return [np.empty(0) if at is None else next(made) for at in breaks]
 
-    def _clipped(self, columns: list[Column], cells: list[NDArray[np.intp]]) -> list[Any]:
+    def _clipped(self, columns: list[CountedColumn], cells: list[NDArray[np.intp]]) -> list[Any]:
         """Weights of the rows of each column, times the shares of their units."""
         units, norm = self.units, math.sqrt(len(columns))
         if units is None:
@@ -94,9 +94,9 @@ class CountedColumns(NamedTuple):
         return [exactly_summable(weights * shares[of.codes]) for of, weights in parts]
 
 
-def _column(values: Doubles, weights: Any, units: Units | None, pair: Any) -> Column:
+def _column(values: Doubles, weights: Any, units: Units | None, pair: Any) -> CountedColumn:
     present = ~np.isnan(values)
-    return Column(
+    return CountedColumn(
         np.clip(values[present], *(pair or (-np.inf, np.inf))),
         weights[present] if np.ndim(weights) else None,
         None if units is None else replace(units, codes=units.codes[present]),
