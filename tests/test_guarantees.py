@@ -56,6 +56,7 @@ from skdp.pipeline import PrivatePipeline
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.plotting._study import Study
 from skdp.preprocessing import DPTableVectorizer, dp_bounds
+from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.weight_bound import WeightPurchase
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
@@ -270,7 +271,27 @@ SENTENCES = {
             "tests/image/test_scattering.py::test_what_is_refused_is_refused_by_one_line_without_a_pixel",
         ],
     },
+    CountedColumns: {
+        "The counts of m columns are nonnegative, and what one row adds to them, or one unit, has a norm of at most "
+        "sqrt(m).": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
+            "tests/test_guarantees_units.py::test_a_unit_of_weighted_rows_moves_nothing_by_more",
+            "tests/preprocessing/histograms/test_purchase.py::test_a_row_moves_each_round_by_its_sensitivity_at_most",
+        ],
+        "A unit of one row adds what the row adds.": [
+            "tests/test_guarantees_units.py::test_units_of_one_row_buy_what_rows_do",
+        ],
+    },
     DPTableVectorizer: {
+        "With `groups`, a fit that buys is so for all rows of one label together: of the numbers of a unit no more is "
+        "counted than of one row, and of its categories one row in each column, drawn at random.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
+            "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
+            "tests/test_guarantees_units.py::test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap",
+        ],
+        "``transform`` knows no units.": [
+            "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
+        ],
         "With a complete schema, ``fit`` reads shape, names and types of the table and no cell.": [
             "tests/preprocessing/test_vectorizer.py::test_a_complete_schema_reads_no_cell_and_pays_nothing",
         ],
@@ -1188,6 +1209,13 @@ SENTENCES = {
         ],
     },
     DPStandardScaler: {
+        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "row.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
+        ],
+        "``transform`` knows no units.": [
+            "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
+        ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
             "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
@@ -1226,6 +1254,15 @@ SENTENCES = {
         ],
     },
     DPSimpleImputer: {
+        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "row, and of its most frequent values one row in each column, drawn at random.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
+            "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
+            "tests/test_guarantees_units.py::test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap",
+        ],
+        "``transform`` knows no units.": [
+            "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -1267,6 +1304,14 @@ SENTENCES = {
         ],
     },
     DPOneHotEncoder: {
+        "With `groups` the same holds for all rows of one label together: in each column one row of a unit is counted, "
+        "drawn at random.": [
+            "tests/test_guarantees_units.py::test_a_unit_adds_one_to_one_word_of_each_column",
+            "tests/test_guarantees_units.py::test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap",
+        ],
+        "``transform`` knows no units.": [
+            "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` "
         "is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -1324,6 +1369,13 @@ SENTENCES = {
         ],
     },
     DPQuantileBinner: {
+        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "row.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
+        ],
+        "``transform`` knows no units.": [
+            "tests/test_guarantees_units.py::test_a_raw_table_is_fitted_for_households",
+        ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
             "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
@@ -1375,6 +1427,10 @@ SENTENCES = {
         ],
     },
     dp_bounds: {
+        "With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one "
+        "row.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity",
+        ],
         "The result is (epsilon, delta)-differentially private for one row, if `random_state` is None.": [
             "tests/preprocessing/test_purchasing_transformer.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
             "tests/preprocessing/test_purchasing_transformer.py::test_a_fit_costs_what_was_asked_for",

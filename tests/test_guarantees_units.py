@@ -5,11 +5,17 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, moves, replay, run
+from scipy.stats import binom
 
 import skdp
+from skdp._checks.units import Units
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.exceptions import PrivacyLeakWarning
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing import dp_bounds
+from skdp.preprocessing.bounds import ColumnBounds
+from skdp.preprocessing.histograms.threshold import keep_one_row
 
 N_OTHERS, N_COLUMNS = 150, 4
 SIZES = [1, 2, 10, 1000]
@@ -178,3 +184,144 @@ def test_what_is_not_offered_for_units_is_refused_by_name(parameters, said):
     X, y, weights, labels = table(10, "any", np.random.default_rng(0))
     with pytest.raises(ValueError, match=said):
         skdp.DPLogisticRegression(classes=[0, 1], **parameters).fit(X, y, sample_weight=weights, groups=labels)
+
+
+# --- tables ---
+
+TABLE = {"random_state": 0, "delta": 1e-4, "epsilon": 3.0}
+BOUNDED = {"bounds": (-1.0, 1.0), **TABLE}
+TRANSFORMERS = {
+    "vectorizer": lambda **kw: skdp.DPTableVectorizer(**TABLE, **kw),
+    "scaler": lambda **kw: skdp.DPStandardScaler(**BOUNDED, **kw),
+    "scaler, bought bounds": lambda **kw: skdp.DPStandardScaler(**TABLE, **kw),
+    "bins": lambda **kw: skdp.DPQuantileBinner(**BOUNDED, **kw),
+    "bins, bought bounds": lambda **kw: skdp.DPQuantileBinner(**TABLE, **kw),
+    "imputer, means": lambda **kw: skdp.DPSimpleImputer(**BOUNDED, **kw),
+    "imputer, medians": lambda **kw: skdp.DPSimpleImputer("median", **TABLE, **kw),
+    "bounds": lambda **kw: ColumnBounds(**TABLE, **kw),
+}
+"""Those that count numbers."""
+
+WORDS = {
+    "vectorizer": lambda **kw: skdp.DPTableVectorizer(**TABLE, **kw),
+    "encoder": lambda **kw: skdp.DPOneHotEncoder(**TABLE, **kw),
+    "imputer": lambda **kw: skdp.DPSimpleImputer("most_frequent", **TABLE, **kw),
+}
+"""Those that count words."""
+
+
+def rows_in_units(make, **parameters):
+    def fit(given):
+        X, labels = given
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)  # of the seed
+            return make(**parameters).fit(X, groups=labels)
+
+    return fit
+
+
+@pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
+@pytest.mark.parametrize("kind", list(TRANSFORMERS))
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("rows", ["copies", "any", "gaps", "apart"])
+def test_a_unit_moves_no_count_and_no_sum_by_more_than_its_sensitivity(kind, size, rows, adjacency):
+    """In the place of a unit there is one of gaps, or under `replace_one` the opposite one, which doubles the move."""
+    X, _, _, labels = table(size, rows, np.random.default_rng(size))
+    if rows == "gaps":
+        X[N_OTHERS:][np.random.default_rng(0).random((size, N_COLUMNS)) < 0.5] = np.nan
+    if rows in ("copies", "apart"):
+        X[N_OTHERS:] = 1.0
+    if rows == "apart":  # the unit has numbers in one column, and the other one in another
+        X[N_OTHERS:, 1:] = np.nan
+    other = X.copy()
+    other[N_OTHERS:] = -X[N_OTHERS:, ::-1] if adjacency == "replace_one" else np.nan
+    if adjacency == "zero_out":
+        other, less = other[: N_OTHERS + 1], labels[: N_OTHERS + 1]
+    else:
+        less = labels
+    found = replay(rows_in_units(TRANSFORMERS[kind], adjacency=adjacency), (X, labels), (other, less))
+    most = 2.0 if adjacency == "replace_one" else 1.0
+    assert max(moves(*found)) <= most + 1e-9
+    if rows == "copies" and (adjacency == "zero_out" or size == 1 or ("means" not in kind and "scaler" not in kind)):
+        assert max(moves(*found)) > 0.8 * most  # the bound is reached: nothing was bounded twice
+    assert_all_else_is_equal(*found)
+
+
+@pytest.mark.parametrize("kind", list(WORDS))
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("n_words", [1, 2, 1000])
+def test_a_unit_adds_one_to_one_word_of_each_column(kind, size, n_words):
+    """Whether all of its rows have one word that no other unit has, or each has a word of its own."""
+    others = np.random.default_rng(0).choice(["a", "b", "c"], (N_OTHERS, 2)).astype(object)
+    words = np.array([[f"new {i % n_words}", f"new {i % n_words}"] for i in range(size)], object)
+    labels = np.concatenate([np.random.default_rng(1).integers(0, 90, N_OTHERS), np.full(size, 99)])
+    X, without = np.vstack([others, words]), np.vstack([others, [[None, None]]])
+    frame, less = (pd.DataFrame(each, columns=["x", "y"]) for each in (X, without))
+    fits = rows_in_units(WORDS[kind])
+    one = run(fits, (frame, labels))
+    other = run(fits, (less, labels[: N_OTHERS + 1]))
+    added = [np.sort(each.exact) for each in (one.releases[0], other.releases[0])]
+    assert len(added[0]) - len(added[1]) == 2  # a count of 1 for the word of each column, and no other count
+    np.testing.assert_array_equal(np.sort([*added[1], 1.0, 1.0]), added[0])
+
+
+def test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap():
+    """10,000 units of a gap and three words: each word within 1e-6 of a binomial third."""
+    n = 10_000
+    units = Units(np.repeat(np.arange(n), 4), n)
+    kept = keep_one_row(np.tile([-1, 0, 1, 2], n), units, SecretStream.from_random_state(0))
+    assert (np.bincount(units.codes[kept >= 0], minlength=n) == 1).all()
+    counts = np.bincount(kept[kept >= 0], minlength=3)
+    assert (counts >= binom.ppf(1e-6 / 6, n, 1 / 3)).all()
+    assert (counts <= binom.isf(1e-6 / 6, n, 1 / 3)).all()
+
+
+@pytest.mark.parametrize("kind", list(TRANSFORMERS))
+def test_units_of_one_row_buy_what_rows_do(kind):
+    X, _, _, _ = table(50, "any", np.random.default_rng(0))
+    fits = [run(rows_in_units(TRANSFORMERS[kind]), (X, groups)) for groups in (None, np.arange(len(X)))]
+    for one, other in zip(*(each.releases for each in fits), strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact)
+        np.testing.assert_array_equal(one.noisy, other.noisy)
+        assert one.sensitivity == other.sensitivity
+
+
+def test_bounds_of_units_take_the_public_number_of_units():
+    X, _, _, labels = table(10, "any", np.random.default_rng(0))
+    assert len(dp_bounds(X, groups=labels, n_groups_public=91, adjacency="add_remove")) == N_COLUMNS
+    with pytest.raises(ValueError, match="n_groups_public"):
+        dp_bounds(X, groups=labels, adjacency="add_remove")
+
+
+@pytest.mark.parametrize("kind", ["scaler", "scaler, bought bounds", "bins"])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_unit_of_weighted_rows_moves_nothing_by_more(kind, size):
+    X, _, _, labels = table(size, "any", np.random.default_rng(size))
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, len(X))
+
+    def fit(given):
+        rows, groups = given
+        model = TRANSFORMERS[kind](weight_bound=1.0)
+        return model.fit(rows, sample_weight=weights[: len(rows)], groups=groups)
+
+    n = N_OTHERS + 1
+    found = replay(fit, (X, labels), (np.where(np.arange(n)[:, None] < N_OTHERS, X[:n], np.nan), labels[:n]))
+    assert 0.1 < max(moves(*found)) <= 1.0 + 1e-9
+    assert_all_else_is_equal(*found)
+
+
+@pytest.mark.parametrize("make", [skdp.DPStandardScaler, skdp.DPQuantileBinner])
+def test_a_bound_on_weights_of_units_is_not_bought_of_columns(make):
+    X, _, weights, labels = table(10, "any", np.random.default_rng(0))
+    with pytest.raises(ValueError, match="weight_bound='private' with groups"):
+        make(weight_bound="private").fit(X, sample_weight=weights, groups=labels)
+
+
+def test_a_raw_table_is_fitted_for_households():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, 4000), "job": rng.choice(["clerk", "nurse"], 4000)})
+    y, homes = (frame["age"] > 50).to_numpy().astype(int), np.sort(rng.integers(0, 1500, 4000))
+    model = skdp.tabular_pipeline(schema=None).fit(frame.assign(home=homes), y, groups="home")
+    assert model.privacy_unit_ == model[0].privacy_unit_ == "group"
+    assert model[0].schema_["job"].categories == ("clerk", "nurse")
+    assert "home" not in model[0].feature_names_in_

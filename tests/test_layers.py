@@ -171,7 +171,7 @@ FLOORS = {
         ("categories", "quantiles"),
     ),
     "preprocessing.histograms": (
-        ("cell_tree", "threshold"),
+        ("cell_tree", "counts", "threshold"),
         ("edges", "powers_of_two"),
         ("purchase",),
         ("sums", "weight_bound"),

@@ -37,14 +37,14 @@ def shares_of_units(units: Units, squares: Doubles, reach: Doubles, limit: float
     **Guarantees.** The sum of the vectors of a unit, times their shares, has a norm of at most `limit`. A unit of one
     row, whose vector is no longer than `limit`, has a share of exactly 1.
 
-    Proof. With V the true sum and A the reach of a unit of m rows, `squares` is within (m + 8) u A**2 of \\|V\\|**2,
-    u = 2**-53, and what is added is within (m + 4) u A of the share times V. The room that is added to `squares`, 16
-    (m + 8) u A**2, covers both (`skdp._training.models.unit_layout.unit_room`).
+    Proof. With V the true sum of a unit of m rows, of p <= 2**16 numbers, and A its reach, `squares` is within (p + m +
+    8) u A**2 of \\|V\\|**2, u = 2**-53, and what is added is within (m + 4) u A of the share times V. The room that is
+    added to `squares`, 16 (m + 2**13) u A**2, covers both (`skdp._training.models.unit_layout.unit_room`).
     """
     sizes = np.bincount(units.codes, minlength=units.n_units)
     shares = np.ones(units.n_units)
     with np.errstate(all="ignore"):
-        norms = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 8) * 2.0**-53 * reach**2)
+        norms = np.sqrt(np.maximum(squares, 0.0) + 16 * (sizes + 2**13) * 2.0**-53 * reach**2)
         np.divide(limit, norms, out=shares, where=(sizes > 1) & (norms > limit))
     return shares
 

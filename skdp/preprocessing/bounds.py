@@ -7,7 +7,7 @@ from typing import Any, Self
 from skdp._checks.parameters import absolute_path
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.preprocessing.histograms.cell_tree import count_cells
+from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import bounds_of_mass
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.purchase import NOWHERE, column_sensitivity, released
@@ -24,6 +24,7 @@ class ColumnBounds(ColumnBuyer):
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -33,21 +34,22 @@ class ColumnBounds(ColumnBuyer):
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Buy the bounds."""
-        return self._fit_alone(X, y)
+        return self._fit_alone(X, y, groups=groups)
 
     def _event_at(self, noise_multiplier: float) -> DpEvent:
         return GaussianDpEvent(noise_multiplier)
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         mechanism = GaussianMechanism(plan.noise_multiplier, column_sensitivity(rows.shape[1], self.adjacency))
-        exact = [count_cells(values[values == values], OCTAVES) for values in rows.columns]  # NaN is a gap
+        exact = CountedColumns.of(rows.columns, units=rows.units).counts([OCTAVES] * len(rows.columns))
         deviation = mechanism.standard_deviation
         found = [occupied_octaves(counts, deviation) for counts in released(mechanism, exact, plan.stream)]
         self.bounds_ = [NOWHERE if cells is None else bounds_of_mass(cells) for cells in found]
@@ -56,10 +58,12 @@ class ColumnBounds(ColumnBuyer):
 def dp_bounds(
     X: Any,
     *,
+    groups: Any = None,
     epsilon: float | None = 1.0,
     delta: float | str = "auto",
     noise_multiplier: float | None = None,
     n_samples_public: int | None = None,
+    n_groups_public: int | None = None,
     adjacency: str = "zero_out",
     accounting: str = "pld",
     accountant: Any = None,
@@ -73,6 +77,9 @@ def dp_bounds(
     ----------
     X : array-like or frame of shape (n_samples, n_features)
         Private rows. NaN and other gaps are left out.
+    groups : array-like of shape (n_samples,), str or None, default=None
+        Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+        which is no feature then. The guarantee is then for all rows of one label together, else for one row.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -84,6 +91,8 @@ def dp_bounds(
         calibrated to `epsilon`.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where `groups` are given.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ: one row is replaced by a null row, which adds nothing to any count; is added or
         removed; or is replaced by another row.
@@ -117,7 +126,8 @@ def dp_bounds(
     **Guarantees.** The result is (epsilon, delta)-differentially private for one row, if `random_state` is None. A row
     adds 1 to one count of each of d columns, or nothing where it has a gap: the sensitivity of all counts is sqrt(d),
     and sqrt(d / 2), half of the largest change, under ``replace_one``. The noise is normal; everything else is
-    post-processing. The accountant is charged before the noise is drawn.
+    post-processing. The accountant is charged before the noise is drawn. With `groups` the same holds for all rows of
+    one label together: no more of a unit is counted than of one row.
 
     Examples
     --------
@@ -133,12 +143,13 @@ def dp_bounds(
         delta=delta,
         noise_multiplier=noise_multiplier,
         n_samples_public=n_samples_public,
+        n_groups_public=n_groups_public,
         adjacency=adjacency,
         accounting=accounting,
         accountant=accountant,
         random_state=random_state,
     )
-    return finder.fit(X).bounds_
+    return finder.fit(X, groups=groups).bounds_
 
 
 __all__ = ["dp_bounds"]

@@ -99,6 +99,8 @@ class DPOneHotEncoder(ColumnBuyer):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
       `delta_` covers the threshold: of all columns of a row together, not of each.
+    - With `groups` the same holds for all rows of one label together: in each column one row of a unit is counted,
+      drawn at random. ``transform`` knows no units.
     - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
       Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - Named categories are sorted, and do not depend on the order of rows. Categories of a pandas type that no row has
@@ -147,7 +149,7 @@ class DPOneHotEncoder(ColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Buy the categories.
 
         Parameters
@@ -156,6 +158,9 @@ class DPOneHotEncoder(ColumnBuyer):
             Private rows. Cells are numbers, text, dates or gaps.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -169,7 +174,7 @@ class DPOneHotEncoder(ColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y)
+        return self._fit_alone(X, y, groups=groups)
 
     def _check_own_parameters(self) -> None:
         check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
@@ -195,7 +200,7 @@ class DPOneHotEncoder(ColumnBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         purchase = self._purchase(rows.shape[1])
-        bought = purchase.release([], rows.columns, plan.noise_multiplier, plan.n_public, plan.stream)
+        bought = purchase.release([], rows.columns, plan.noise_multiplier, plan.n_public, plan.stream, units=rows.units)
         self.threshold_ = purchase.threshold_at(plan.noise_multiplier)
         self.categories_ = [np.array(keys, dtype=object) for keys in bought.categories]
         columns = {

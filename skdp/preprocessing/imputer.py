@@ -15,7 +15,7 @@ from skdp._checks.parameters import absolute_path, check_choice, check_real, sho
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
-from skdp._fit.conductor import fit_publicly
+from skdp._fit.conductor import fit_publicly, units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, NoOpDpEvent
@@ -111,6 +111,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
+    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row, and
+      of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
     - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in
@@ -159,7 +161,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         self.random_state = random_state
 
     @silent_arithmetic
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Buy the values for gaps, or take the constant.
 
         Parameters
@@ -168,6 +170,9 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             Private rows.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -182,8 +187,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
         if self.__private_step__() is not None:
-            return self._fit_alone(X, y)
-        return fit_publicly(self, lambda work: work._learn_constants(X))
+            return self._fit_alone(X, y, groups=groups)
+        return fit_publicly(self, lambda work: work._learn_constants(units_of(work, X, groups)[0]))
 
     def _learn_constants(self, X: Any) -> None:
         self._check_budget()
@@ -233,12 +238,15 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         self._fitted_words = self._words_of(rows.table)
         if self.strategy == "mean":
             found = release_moments(
-                rows.columns, bounds, 1, self.adjacency, plan.noise_multiplier, plan.n_public, plan.stream
-            )
+                rows.columns, bounds, 1, self.adjacency, plan.noise_multiplier, plan.n_public, plan.stream,
+                units=rows.units,
+            )  # fmt: skip
             self._take(found.means.tolist())
             return
         columns = ([], rows.columns) if self._wants_words() else (rows.columns, [])
-        bought = self._purchase(bounds).release(*columns, plan.noise_multiplier, plan.n_public, plan.stream)
+        bought = self._purchase(bounds).release(
+            *columns, plan.noise_multiplier, plan.n_public, plan.stream, units=rows.units
+        )
         if self._wants_words():
             named = zip(bought.categories, self._fitted_words, strict=True)
             self._take([_read(keys[0], words) if keys else _default(words) for keys, words in named])

@@ -13,7 +13,8 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers
-from skdp._checks.weights import WeightReader, exactly_summable
+from skdp._checks.units import Units
+from skdp._checks.weights import WeightReader, exactly_summable, refuse_bought_bound
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, PrivateEstimator, StepPlan, refuse_fit_params
@@ -42,12 +43,14 @@ class BuyingPlan(NamedTuple):
 class ColumnsRead(NamedTuple):
     """A table whose cells were read: float64 numbers with NaN for gaps, or codes and keys, of each column.
 
-    Weights of rows are numbers in [0, 1], `exactly_summable`; 1.0 for none.
+    Weights of rows are numbers in [0, 1], `exactly_summable`; 1.0 for none. Units of rows are None where each row is
+    one.
     """
 
     table: Table
     columns: list[Any]
     weights: Any = 1.0
+    units: Units | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,7 +79,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         """Refuse parameters that do not fit the number of columns."""
 
     def _buy(self, plan: BuyingPlan, rows: Any) -> None:
-        """Set what the columns are found to be, by releases that cost what the plan says."""
+        """Set what the columns are found to be, by releases that cost what the plan says; rows know their units."""
         raise NotImplementedError(f"{type(self).__name__} buys nothing: write _buy.")
 
     def _wants_words(self) -> bool:
@@ -113,13 +116,14 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
         check_schema(self, table.source, reset=True)
         return ColumnsRead(table, columns)
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
-        """See `PrivateEstimator`: labels are ignored."""
+    def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
+        """See `PrivateEstimator`: labels are ignored, units are kept."""
         refuse_fit_params(fit_params)
+        return groups
 
     def _learn(self, plan: BuyingPlan, rows: Any, targets: Any) -> str:
         """See `PrivateEstimator`."""
-        self._buy(plan, rows)
+        self._buy(plan, rows._replace(units=targets))
         self.noise_multiplier_ = plan.noise_multiplier
         self._set_price(plan.price)
         return ""
@@ -150,16 +154,17 @@ class WeightedColumnBuyer(ColumnBuyer):
         """See `ColumnBuyer`."""
         WeightReader.of(self.weight_bound)
 
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
-        """See `PrivateEstimator`: labels are ignored."""
-        return self._weights().read(fit_params, n_samples)
+    def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
+        """See `PrivateEstimator`: labels are ignored, weights and units are kept."""
+        refuse_bought_bound(self.weight_bound, groups)
+        return self._weights().read(fit_params, n_samples), groups
 
-    def _learn(self, plan: BuyingPlan, rows: Any, targets: RowWeights | None) -> str:
+    def _learn(self, plan: BuyingPlan, rows: Any, targets: tuple[RowWeights, Units | None] | None) -> str:
         """See `PrivateEstimator`."""
-        weights = RowWeights.made_up(rows.shape[0]) if targets is None else targets
+        weights, units = (RowWeights.made_up(rows.shape[0]), None) if targets is None else targets
         given = weights, plan.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
-        return super()._learn(plan, rows._replace(weights=exactly_summable(shares)), targets)
+        return super()._learn(plan, rows._replace(weights=exactly_summable(shares)), units)
 
 
 def numbers_of(table: Table, j: int) -> Doubles:

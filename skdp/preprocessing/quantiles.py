@@ -123,6 +123,8 @@ class DPQuantileBinner(WeightedColumnBuyer):
     - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
       Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
+    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row.
+      ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
@@ -171,7 +173,7 @@ class DPQuantileBinner(WeightedColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Buy the edges.
 
         Parameters
@@ -183,6 +185,9 @@ class DPQuantileBinner(WeightedColumnBuyer):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
             [0, 1], multiplies what a row adds to counts. A row of weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -196,7 +201,7 @@ class DPQuantileBinner(WeightedColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight)
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
 
     def _check_own_parameters(self) -> None:
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
@@ -220,7 +225,9 @@ class DPQuantileBinner(WeightedColumnBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         purchase = self._purchase(bounds_of_columns(self.bounds, rows.shape[1]))
-        bought = purchase.release(rows.columns, [], plan.noise_multiplier, plan.n_public, plan.stream, rows.weights)
+        bought = purchase.release(
+            rows.columns, [], plan.noise_multiplier, plan.n_public, plan.stream, rows.weights, rows.units
+        )
         self.bin_edges_, self.bounds_ = bought.edges, bought.bounds
         self.n_bins_ = np.array([len(edges) + 1 for edges in bought.edges])
         columns = {

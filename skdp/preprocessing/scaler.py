@@ -113,6 +113,8 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
       `skdp.preprocessing.histograms.sums.sums_sensitivity` and, for bounds, in
       `skdp.preprocessing.histograms.purchase.Purchase`.
+    - With `groups` the same holds for all rows of one label together: no more of a unit is counted than of one row.
+      ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
@@ -158,7 +160,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Buy means and standard deviations.
 
         Parameters
@@ -170,6 +172,9 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
             [0, 1], multiplies what a row adds to counts and sums. A row of weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -183,7 +188,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight)
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
 
     def _check_own_parameters(self) -> None:
         super()._check_own_parameters()
@@ -197,7 +202,7 @@ class DPStandardScaler(OneToOneFeatureMixin, WeightedColumnBuyer):
 
     def _buy(self, plan: BuyingPlan, rows: ColumnsRead) -> None:
         bounds = bounds_of_columns(self.bounds, rows.shape[1])
-        given = plan.noise_multiplier, plan.n_public, plan.stream, rows.weights
+        given = plan.noise_multiplier, plan.n_public, plan.stream, rows.weights, rows.units
         self.bounds_, self.mean_, self.var_ = release_moments(rows.columns, bounds, 2, self.adjacency, *given)
         self.scale_ = np.sqrt(self.var_)
 

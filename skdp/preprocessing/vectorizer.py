@@ -17,7 +17,8 @@ from skdp._checks.readings import day_text, days_of
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_days, as_keys, as_numbers
-from skdp._fit.conductor import fit_publicly
+from skdp._checks.units import Units
+from skdp._fit.conductor import fit_publicly, units_of
 from skdp._fit.private_step import PrivateStep
 from skdp._fit.step_traits import StepTraits
 from skdp._guard.public_rules import register
@@ -45,6 +46,7 @@ class _Rows(NamedTuple):
     columns: list[tuple[str, int, Column]]
     numbers: list[NDArray[np.float64]]
     words: list[tuple[NDArray[np.int64], list[str]]]
+    units: Units | None = None
 
 
 class DPTableVectorizer(ColumnBuyer):
@@ -154,6 +156,9 @@ class DPTableVectorizer(ColumnBuyer):
       columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
       dates, anything else is a category, truth values too (of which one gap makes objects). A list of rows has no
       types, so its columns are numbers. Categories are never read from a type.
+    - With `groups`, a fit that buys is so for all rows of one label together: of the numbers of a unit no more is
+      counted than of one row, and of its categories one row in each column, drawn at random. ``transform`` knows no
+      units.
     - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
       ``add_remove`` not by the number of rows, but by `n_samples_public`.
     - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
@@ -220,7 +225,7 @@ class DPTableVectorizer(ColumnBuyer):
         self.n_groups_public = n_groups_public
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Learn the columns of a table, and buy what its schema leaves out.
 
         Parameters
@@ -229,6 +234,9 @@ class DPTableVectorizer(ColumnBuyer):
             Private rows. No cell is read if nothing has to be bought.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -243,8 +251,8 @@ class DPTableVectorizer(ColumnBuyer):
             The ceiling of the accountant does not admit the purchase. Nothing was charged.
         """
         if self.__private_step__() is not None:
-            return self._fit_alone(X, y)
-        fit_publicly(self, lambda work: work._learn_schema(X))
+            return self._fit_alone(X, y, groups=groups)
+        fit_publicly(self, lambda work: work._learn_schema(units_of(work, X, groups)[0]))
         self.__dict__.pop("_whole", None)  # of the pipeline that fitted this one
         return self
 
@@ -466,7 +474,9 @@ def _bought(planned: Purchase, plan: BuyingPlan, rows: _Rows) -> dict[str, Colum
         n_numbers, n_words, planned.n_bins, planned.max_categories, planned.adjacency,
         planned.threshold_delta if n_words else 0.0,
     )  # fmt: skip
-    bought = purchase.release(rows.numbers, rows.words, plan.noise_multiplier, plan.n_public, plan.stream)
+    bought = purchase.release(
+        rows.numbers, rows.words, plan.noise_multiplier, plan.n_public, plan.stream, units=rows.units
+    )
     lines = list(zip(bought.edges, bought.bounds, strict=True))
     named = list(bought.categories)
     made = {}

@@ -146,6 +146,7 @@ RESPONSE = "skdp/accounting/formulas/response.py"
 
 BUYER = "skdp/preprocessing/purchasing_transformer.py"
 COLUMN_SUMS = "skdp/preprocessing/histograms/sums.py"
+COUNTS = "skdp/preprocessing/histograms/counts.py"
 ODOMETER = "skdp/accounting/ledger/odometer.py"
 PURCHASE = "skdp/preprocessing/histograms/purchase.py"
 SIMPLE = "skdp/accounting/pld/closed_forms.py"

@@ -496,9 +496,9 @@ def test_the_noise_of_a_purchase_is_what_was_priced(monkeypatch):
     seen = []
     release = Purchase.release
 
-    def recorded(purchase, numbers, words, noise_multiplier, n_public, stream):
+    def recorded(purchase, numbers, words, noise_multiplier, n_public, stream, **rows):
         seen.append((purchase, noise_multiplier, n_public))
-        return release(purchase, numbers, words, noise_multiplier, n_public, stream)
+        return release(purchase, numbers, words, noise_multiplier, n_public, stream, **rows)
 
     monkeypatch.setattr(Purchase, "release", recorded)
     fitted = DPTableVectorizer(BOUGHT, delta=1e-6).fit(FRAME)

@@ -333,7 +333,7 @@ def outcome(vectorizer, table, monkeypatch):
     """What a fit lets out, and what went into its release, which gives the same whatever that is."""
     inputs = []
 
-    def frozen(purchase, numbers, words, noise_multiplier, n_public, stream):
+    def frozen(purchase, numbers, words, noise_multiplier, n_public, stream, units=None):
         keys = [np.array([None if code < 0 else names[code] for code in codes], dtype=object) for codes, names in words]
         inputs.append((purchase, noise_multiplier, n_public, [*numbers, *keys]))
         return Bought(

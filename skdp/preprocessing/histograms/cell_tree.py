@@ -15,12 +15,6 @@ _START = 32
 """Cells between public bounds to begin with, at most; at least half as many."""
 
 
-def count_cells(values: Doubles, breaks: Doubles, weights: Doubles | None = None) -> Doubles:
-    """How many values, or which weight, lie in each of the ``len(breaks) + 1`` cells, which are closed on the left."""
-    cells = np.searchsorted(breaks, values, side="right")
-    return np.bincount(cells, weights, minlength=len(breaks) + 1).astype(np.float64, copy=False)
-
-
 @dataclass(frozen=True)
 class Cells:
     """A partition of the line with noisy counts, which may refine a coarser one with counts of its own.
@@ -109,4 +103,4 @@ def _cells_of(coarse: Doubles, fine: Doubles) -> NDArray[np.int64]:
     return np.concatenate([[0], np.searchsorted(coarse, fine, side="right")])
 
 
-__all__ = ["Cells", "count_cells"]
+__all__ = ["Cells"]

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.accounting import ADJACENCIES, DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.cell_tree import Cells, count_cells
+from skdp.preprocessing.histograms.cell_tree import Cells
+from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import bounds_of_mass, equal_mass_edges, median_cell
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
-from skdp.preprocessing.histograms.threshold import named_categories, observed_counts, stability_threshold
+from skdp.preprocessing.histograms.threshold import keep_one_row, named_categories, observed_counts, stability_threshold
 
 Bounds = tuple[float, float] | None
 """Of a column of numbers; None where they are bought."""
@@ -69,16 +71,6 @@ class Bought(NamedTuple):
     medians: list[float]
 
 
-class _Column(NamedTuple):
-    """Numbers of a column without its gaps, and the weights of their rows, None for none."""
-
-    values: Doubles
-    weights: Doubles | None
-
-    def counted(self, breaks: Doubles) -> Doubles:
-        return count_cells(self.values, breaks, self.weights)
-
-
 class _Rounds(NamedTuple):
     """What adds noise to the first counts, None if there are none, and to those of refined cells."""
 
@@ -122,6 +114,19 @@ class Purchase:
     A row of weight w in [0, 1] adds w instead, and a row of weight 0 nothing. The norm of what a row adds, and that of
     the difference between two rows, is convex in each weight, so it is largest where weights are 0 or 1: at most
     sqrt(m), and at most sqrt(2 m). Weights are multiples of 2**-24, whose sums are exact. Words have no weights.
+
+    **Units.** The counts of a unit of several rows are nonnegative and of the same norm: those of its numbers are
+    clipped to that of one row (`skdp.preprocessing.histograms.counts.CountedColumns`), and of its words one row is kept
+    in each column, so that it adds 1 to one count there or nothing. So it adds sqrt(m) at most, and the inner product
+    of what two units add is not negative, which makes their difference sqrt(2 m) at most.
+
+    The row that is kept is drawn evenly among those of the unit without a gap in the column, independently of all other
+    units. For each outcome of the draws of the others, a unit that leaves or is replaced changes the kept words as one
+    row does, for which all below is proved; and what holds for each outcome holds for the mixture of them, since a
+    privacy profile is convex in a pair of laws. So no word that one unit alone has is counted more than once in a
+    column, nor is there a second such word, whether its rows have one word of that kind or as many as there are rows.
+    Counts that are shared among several words would not do: k counts of 1/k, each below the threshold, have together a
+    larger probability to pass it than one count of 1.
 
     **Categories.** Only words that occur are counted and get noise; those with a noisy count above T are named.
     Let D and D' be neighbours, and call a word private if it occurs in one of them only: then the row in which they
@@ -214,6 +219,7 @@ class Purchase:
         n_public: int,
         stream: SecretStream,
         weights: Any = 1.0,
+        units: Units | None = None,
     ) -> Bought:
         """Count, add noise, and find edges, bounds and categories.
 
@@ -231,6 +237,8 @@ class Purchase:
             Of this release alone.
         weights : ndarray of shape (n,) or 1.0
             Private, of the rows: `exactly_summable` numbers in [0, 1].
+        units : Units or None
+            Private, of the rows.
 
         Returns
         -------
@@ -240,7 +248,7 @@ class Purchase:
             raise ValueError("words have no weights: leave weights=1.0.")
         if len(numbers) != self.n_numbers or len(words) != self.n_words:
             raise ValueError("the columns are not those that were planned: give as many as n_numbers and n_words say.")
-        columns = [self._without_gaps(number, values, weights) for number, values in enumerate(numbers)]
+        columns = CountedColumns.of(numbers, weights, units, self._all_bounds)
         rounds = self._rounds(noise_multiplier)
         found, categories = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
@@ -265,22 +273,17 @@ class Purchase:
     def _all_bounds(self) -> list[Bounds]:
         return list(self.bounds) or [None] * self.n_numbers
 
-    def _without_gaps(self, number: int, values: Doubles, weights: Any) -> _Column:
-        """The numbers of a column between its bounds, or those of float64, and their weights."""
-        present = ~np.isnan(values)
-        low, high = self._all_bounds[number] or (-np.inf, np.inf)
-        return _Column(np.clip(values[present], low, high), weights[present] if np.ndim(weights) else None)
-
     def _locate(
-        self, columns: list[_Column], words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
+        self, columns: CountedColumns, words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
     ) -> tuple[list[Cells | None], list[list[str]]]:
         """The occupied octaves of each column whose bounds are bought, and the categories."""
         if mechanism is None:
             return [], []
-        octaves = [each.counted(OCTAVES) for each, bought in zip(columns, self._open, strict=True) if bought]
+        octaves = columns.some(self._open).counts([OCTAVES] * sum(self._open))
         keys, counts = [], []
-        for codes, names in words:
-            found, exact = observed_counts(codes, names)
+        for number, (codes, names) in enumerate(words):
+            kept = keep_one_row(codes, columns.units, stream.spawn("kept rows", number))
+            found, exact = observed_counts(kept, names)
             keys.append(found)
             counts.append(exact)
         noisy = released(mechanism, [*octaves, *counts], stream)
@@ -295,12 +298,11 @@ class Purchase:
 
 
 def _refine(
-    columns: list[_Column], cells: list[Cells | None], size: int, mechanism: GaussianMechanism, stream: SecretStream
+    columns: CountedColumns, cells: list[Cells | None], size: int, mechanism: GaussianMechanism, stream: SecretStream
 ) -> list[Cells | None]:
     """All cells split by their mass, and counted again in one release."""
     breaks = [None if each is None else each.split(size) for each in cells]
-    counts = [np.empty(0) if at is None else each.counted(at) for each, at in zip(columns, breaks, strict=True)]
-    noisy = released(mechanism, counts, stream)
+    noisy = released(mechanism, columns.counts(breaks), stream)
     return [
         None if each is None or at is None else each.refined(at, count, mechanism.standard_deviation**2)
         for each, at, count in zip(cells, breaks, noisy, strict=True)

@@ -6,11 +6,15 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skdp._checks.units import Units
+from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
 from skdp.preprocessing.histograms.purchase import Bounds, Purchase
 
 _BOUNDS = 0.3
@@ -53,6 +57,14 @@ def sums_sensitivity(n_columns: int, n_moments: int, adjacency: str) -> float:
     A row of weight w in [0, 1], a multiple of the grid, adds w times as much, and a row of weight 0 nothing. The change
     is convex in each of two weights, so it is largest where they are 0 or 1, as above. Products of two multiples of the
     grid have 48 bits, and their sums are rounded once, whatever the order of rows (`_exact_sum`).
+
+    A unit of one row adds what the row adds. The sum of a unit of several rows is clipped to this sensitivity by its
+    share (`skdp.mechanisms.unit_shares.shares_of_units`, where squares are raised by what adding up d columns may have
+    rounded off), and then rounded towards zero on the grid of products, which makes no entry larger. Under
+    ``replace_one``, what two units add has no negative inner product: in each column the sum of z is no larger in size
+    than the count, before and after rounding, and those of q are not negative. So the square of the difference is at
+    most the sum of both squares: d + d for two units of several rows, and d + (1 + n_moments) d <= 4 d for one of them
+    and a row; two rows are those above.
     """
     return math.sqrt(n_columns if adjacency == "replace_one" else (1 + n_moments) * n_columns)
 
@@ -84,6 +96,7 @@ def release_moments(
     n_public: int,
     stream: SecretStream,
     weights: Any = 1.0,
+    units: Units | None = None,
 ) -> ColumnMoments:
     """Bounds where they are bought, then counts and sums in one release.
 
@@ -101,6 +114,8 @@ def release_moments(
     stream : SecretStream
     weights : ndarray of shape (n,) or 1.0
         Of the rows: `exactly_summable` numbers in [0, 1].
+    units : Units or None
+        Of the rows.
 
     Returns
     -------
@@ -111,11 +126,12 @@ def release_moments(
         bought, noise_multiplier = _noises(noise_multiplier)
         open_columns = [values for values, pair in zip(columns, bounds, strict=True) if pair is None]
         purchase = _purchase(bounds, adjacency)
-        found = purchase.release(open_columns, [], bought, n_public, stream.spawn("bounds"), weights)
+        found = purchase.release(open_columns, [], bought, n_public, stream.spawn("bounds"), weights, units)
         known = [found.bounds.pop(0) if pair is None else pair for pair in bounds]
     pairs = [pair for pair in known if pair is not None]
     mechanism = GaussianMechanism(noise_multiplier, sums_sensitivity(len(columns), n_moments, adjacency))
-    exact = np.array([_sums(values, weights, pair, n_moments) for values, pair in zip(columns, pairs, strict=True)])
+    given = [(values, weights, pair, n_moments) for values, pair in zip(columns, pairs, strict=True)]
+    exact = np.array([_sums(*each) for each in given] if units is None else _unit_sums(given, units, mechanism))
     noisy = mechanism.release(exact, stream.spawn("sums"))
     counts = np.maximum(noisy[:, 0], 1.0)
     means = np.clip(noisy[:, 1] / counts, -1.0, 1.0)
@@ -128,12 +144,41 @@ def release_moments(
 
 def _sums(values: Doubles, weights: Any, bounds: tuple[float, float], n_moments: int) -> Doubles:
     """Weighted count, sum and sum of squares of a column scaled to [-1, 1], gaps left out."""
+    _, added = _added(values, weights, bounds, n_moments)
+    return np.array([_exact_sum(each) for each in added])
+
+
+def _unit_sums(
+    given: list[tuple[Doubles, Any, tuple[float, float], int]], units: Units, mechanism: GaussianMechanism
+) -> list[list[float]]:
+    """The same of each column, with units clipped to the sensitivity; see `sums_sensitivity`."""
+
+    def by_unit(values: Doubles, weights: Any, bounds: tuple[float, float], n_moments: int) -> list[Doubles]:
+        held, added = _added(values, weights, bounds, n_moments)
+        return [np.bincount(units.codes[held], each, units.n_units).astype(np.float64, copy=False) for each in added]
+
+    _, weights, _, n_moments = given[0]
+    squares = np.zeros(units.n_units)
+    for column in given:
+        for each in by_unit(*column):
+            squares += each**2
+    squares *= 1.0 + 3 * len(given) * 2.0**-52
+    norm = math.sqrt((1 + n_moments) * len(given))
+    reach = reach_of_units(units, weight_of_each(weights, len(units.codes)), norm)
+    shares = shares_of_units(units, squares, reach, mechanism.sensitivity)
+    return [[_exact_sum(np.trunc(_GRID**2 * (shares * each)) / _GRID**2) for each in by_unit(*one)] for one in given]
+
+
+def _added(
+    values: Doubles, weights: Any, bounds: tuple[float, float], n_moments: int
+) -> tuple[NDArray[np.bool_], list[Doubles]]:
+    """Rows without a gap in a column, and what they add to its count and to the moments of it scaled to [-1, 1]."""
     low, high = bounds
     held = ~np.isnan(values)
     present, weight = np.clip(values[held], low, high), np.broadcast_to(weights, values.shape)[held]
     scaled = np.rint(_GRID * np.clip((present - low) / (0.5 * high - 0.5 * low) - 1.0, -1.0, 1.0)) / _GRID
     squares = np.floor(_GRID * (scaled * scaled)) / _GRID
-    return np.array([_exact_sum(weight * each) for each in (1.0, scaled, squares)[: 1 + n_moments]])
+    return held, [weight * each for each in (1.0, scaled, squares)[: 1 + n_moments]]
 
 
 def _exact_sum(values: Doubles) -> float:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from skdp._checks.units import Units
 from skdp._typing import Doubles
+from skdp.mechanisms.streams import SecretStream
 
 
 def stability_threshold(deviation: float, delta: float, n_columns: int) -> float:
@@ -37,6 +39,22 @@ def stability_threshold(deviation: float, delta: float, n_columns: int) -> float
     return (1.0 + deviation * float(norm.isf(each))) * (1.0 + 1e-12)  # the quantile is rounded
 
 
+def keep_one_row(codes: NDArray[np.int64], units: Units | None, stream: SecretStream) -> NDArray[np.int64]:
+    """Codes with a gap, -1, in all rows of a unit but one, which is drawn evenly among those without a gap.
+
+    Every draw is of one row. Without units all rows are kept.
+    """
+    if units is None:
+        return codes
+    held = np.flatnonzero(codes >= 0)
+    of = units.codes[held]
+    order = np.lexsort((stream.words(len(held)), of))
+    first = held[order[np.flatnonzero(np.diff(of[order], prepend=-1))]]
+    kept = np.full_like(codes, -1)
+    kept[first] = codes[first]
+    return kept
+
+
 def observed_counts(codes: NDArray[np.int64], keys: Sequence[str]) -> tuple[list[str], Doubles]:
     """The categories that occur, sorted, and their exact counts. Codes below 0 are gaps and are left out.
 
@@ -54,4 +72,4 @@ def named_categories(keys: Sequence[str], noisy: Doubles, threshold: float, most
     return sorted(keys[i] for i in frequent.tolist())
 
 
-__all__ = ["named_categories", "observed_counts", "stability_threshold"]
+__all__ = ["keep_one_row", "named_categories", "observed_counts", "stability_threshold"]

@@ -30,6 +30,7 @@ from table import (
     synthesis,
     synthesis_classes,
     unit_steps,
+    units,
     units_search,
     vectorizer,
     weights,
@@ -72,4 +73,5 @@ MUTANTS = [
     *synthesis_classes.MUTANTS,
     *wgan.MUTANTS,
     *images.MUTANTS,
+    *units.MUTANTS,
 ]

@@ -1,7 +1,7 @@
 """Mistakes in what is bought of columns: counts, thresholds, sums, and their failures in a ledger."""
 
 from mutant import mutant
-from paths import COLUMN_SUMS, FILTERS, ODOMETER, PURCHASE, SIMPLE, THRESHOLD
+from paths import COLUMN_SUMS, COUNTS, FILTERS, ODOMETER, PURCHASE, SIMPLE, THRESHOLD
 
 WIDTH = 'return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)'
 BY_ROW = "sensitivity or attained"
@@ -21,7 +21,7 @@ MUTANTS = [
     ),
     mutant(
         "edges from exact counts",
-        (PURCHASE, "noisy = released(mechanism, counts, stream)", "noisy = counts"),
+        (PURCHASE, "noisy = released(mechanism, columns.counts(breaks), stream)", "noisy = columns.counts(breaks)"),
         tests="purchase purchasing_transformer",
         select="noise_is or noise_that_is or sensitivity",
     ),
@@ -34,9 +34,9 @@ MUTANTS = [
     mutant(
         "a gap counted as a number",
         (
-            PURCHASE,
+            COUNTS,
             "present = ~np.isnan(values)",
-            "present, values = np.ones(len(values), bool), np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)",
+            "values = np.nan_to_num(values, posinf=np.inf, neginf=-np.inf)\n    present = ~np.isnan(values)",
         ),
         tests="purchase purchasing_transformer",
         select="a_gap or null_row",

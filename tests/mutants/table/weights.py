@@ -4,6 +4,7 @@ from mutant import BY_PROPERTY, mutant
 from paths import (
     BUYER,
     COLUMN_SUMS,
+    COUNTS,
     DENSE,
     KERNEL,
     LEAST_SQUARES,
@@ -44,10 +45,10 @@ MUTANTS = [
         "weights of a scaler left out of its counts",
         (
             COLUMN_SUMS,
-            "_exact_sum(weight * each) for each in (1.0, scaled",
-            "_exact_sum(each * (weight if k else weight**0)) for k, each in enumerate((1.0, scaled",
+            "weight * each for each in (1.0, scaled",
+            "each * (weight if k else weight**0) for k, each in enumerate((1.0, scaled",
         ),
-        (COLUMN_SUMS, "squares)[: 1 + n_moments]])", "squares)[: 1 + n_moments])])"),
+        (COLUMN_SUMS, "squares)[: 1 + n_moments]]", "squares)[: 1 + n_moments])]"),
         tests="weights",
         select="toggling or mean_and_the_variance",
     ),
@@ -116,7 +117,7 @@ MUTANTS = [
     ),
     mutant(
         "weights of a column in the order of its numbers without gaps",
-        (PURCHASE, "weights[present] if np.ndim(weights)", "weights[: present.sum()] if np.ndim(weights)"),
+        (COUNTS, "weights[present] if np.ndim(weights)", "weights[: present.sum()] if np.ndim(weights)"),
         tests="weights",
         select="gaps",
     ),

@@ -14,7 +14,8 @@ from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.cell_tree import Cells, count_cells
+from skdp.preprocessing.histograms.cell_tree import Cells
+from skdp.preprocessing.histograms.counts import CountedColumns
 from skdp.preprocessing.histograms.edges import _best_partition, equal_mass_edges, median_cell
 from skdp.preprocessing.histograms.powers_of_two import OCTAVES, occupied_octaves
 from skdp.preprocessing.histograms.purchase import Purchase
@@ -290,7 +291,8 @@ def test_medians_of_whole_numbers_are_exact_and_lie_within_bounds():
 def test_cells_between_bounds_have_round_breaks():
     cells = Cells.between(18, 90)
     assert cells.breaks.tolist() == [18.0, *np.arange(20.0, 89.0, 4.0), 90.0]
-    assert count_cells(np.array([18.0, 89.9, 90.0]), cells.breaks)[[1, -2, -1]].tolist() == [1.0, 1.0, 1.0]
+    (counts,) = CountedColumns.of([np.array([18.0, 89.9, 90.0])]).counts([cells.breaks])
+    assert counts[[1, -2, -1]].tolist() == [1.0, 1.0, 1.0]
 
 
 # --- against plain readings ---

@@ -1,0 +1,65 @@
+"""Mistakes with units of several rows."""
+
+from mutant import mutant
+from paths import COLUMN_SUMS, COUNTS, PURCHASE, THRESHOLD
+
+BOUGHT = "no_count_and_no_sum"
+
+MUTANTS = [
+    mutant(
+        "counts of rows of a unit that are not clipped together",
+        (
+            COUNTS,
+            "if units is None:\n            return [column.weights",
+            "if True:\n            return [column.weights",
+        ),
+        tests="guarantees_units",
+        select=BOUGHT,
+    ),
+    mutant(
+        "units clipped to the norm of one row in each column",
+        (COUNTS, "shares_of_units(units, squares, reach, norm)", "shares_of_units(units, squares, reach, norm**2)"),
+        tests="guarantees_units",
+        select=BOUGHT,
+    ),
+    mutant(
+        "shares of units that are rounded up",
+        (
+            COUNTS,
+            "[exactly_summable(weights * shares[of.codes])",
+            "[np.ceil(2.0**9 * weights * shares[of.codes]) / 2.0**9",
+        ),
+        tests="guarantees_units",
+        select=BOUGHT,
+    ),
+    mutant(
+        "sums of a unit that are not clipped",
+        (COLUMN_SUMS, "(shares * each)) / _GRID**2", "(each)) / _GRID**2"),
+        tests="guarantees_units",
+        select=BOUGHT,
+    ),
+    mutant(
+        "sums of units clipped to their norm where one is replaced by another",
+        (COLUMN_SUMS, "reach, mechanism.sensitivity)", "reach, norm)"),
+        tests="guarantees_units",
+        select=BOUGHT,
+    ),
+    mutant(
+        "all rows of a unit counted under a threshold for one",
+        (PURCHASE, "keep_one_row(codes, columns.units,", "keep_one_row(codes, None,"),
+        tests="guarantees_units",
+        select="one_word",
+    ),
+    mutant(
+        "one row of each word of a unit kept",
+        (THRESHOLD, "of = units.codes[held]", "of = units.codes[held] + units.n_units * codes[held]"),
+        tests="guarantees_units",
+        select="one_word or drawn_evenly",
+    ),
+    mutant(
+        "the first row of a unit kept",
+        (THRESHOLD, "np.lexsort((stream.words(len(held)), of))", "np.argsort(of, kind='stable')"),
+        tests="guarantees_units",
+        select="drawn_evenly",
+    ),
+]
