@@ -354,6 +354,11 @@ SENTENCES = {
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
         ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
     },
     PrivateGenerator: {
         "``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it "

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, leaves, moves, replay
 
 import skdp
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
@@ -170,3 +170,74 @@ def test_what_is_not_offered_for_units_is_refused_by_name(parameters, said):
     X, y, weights, labels = table(10, "any", np.random.default_rng(0))
     with pytest.raises(ValueError, match=said):
         skdp.DPLogisticRegression(classes=[0, 1], **parameters).fit(X, y, sample_weight=weights, groups=labels)
+
+
+# --- sums that are released once ---
+
+PUBLIC = {"random_state": 0, "weight_bound": 1.0}
+SUMS = {
+    "naive Bayes": lambda **kw: skdp.DPGaussianNB([0, 1], **PUBLIC, **kw),
+}
+
+
+def other_unit(X, y, weights, labels):
+    """The same with another unit in the place of the last one: its opposite, of three rows."""
+    kept = slice(0, N_OTHERS + 3)
+    X, y, weights = X[: N_OTHERS + 3].copy(), y[kept].copy(), np.ones(N_OTHERS + 3)
+    missing = len(weights) - len(X)
+    if missing > 0:
+        X, y = np.vstack([X, np.repeat(X[-1:], missing, axis=0)]), np.append(y, np.repeat(y[-1], missing))
+    X[N_OTHERS:], y[N_OTHERS:] = -X[N_OTHERS:], 1 - y[N_OTHERS:]
+    return X, y, weights, np.append(labels[:N_OTHERS], [99, 99, 99])
+
+
+@pytest.mark.parametrize("kind", list(SUMS))
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("rows", ["copies", "opposite", "any"])
+def test_a_unit_moves_sums_by_no_more_than_a_row_may(kind, size, rows):
+    given = table(size, rows, np.random.default_rng(size))
+    one, other = replay(fitted(SUMS[kind]), given, without_the_unit(*given))
+    assert 0.0 < max(moves(one, other)) <= 1.0 + 1e-9
+    if size > 1 and rows == "copies":
+        assert max(moves(one, other)) > 0.99
+    assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", list(SUMS))
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("rows", ["copies", "opposite", "any"])
+def test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may(kind, size, rows):
+    given = table(size, rows, np.random.default_rng(size))
+    fit = fitted(lambda: SUMS[kind](adjacency="replace_one"))
+    one, other = replay(fit, given, other_unit(*given))
+    assert 0.0 < max(moves(one, other)) <= 2.0 + 1e-9
+    assert_all_else_is_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", list(SUMS))
+@pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
+def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, adjacency):
+    X, y, weights, _ = table(50, "any", np.random.default_rng(0))
+    public = {"add_remove": {"n_samples_public": 200, "n_groups_public": 200}}.get(adjacency, {})
+
+    def fit(groups):
+        return fitted(lambda: SUMS[kind](adjacency=adjacency, **public))((X, y, weights, groups))
+
+    by_row, by_unit = fit(None), fit(np.arange(len(X)))
+    assert (by_row.privacy_unit_, by_unit.privacy_unit_) == ("row", "group")
+    assert by_unit.privacy_event_ == by_row.privacy_event_
+    left_out = ("privacy_unit_", "_fitted_releases", "n_groups_public")
+    one, other = ({k: v for k, v in leaves(vars(each)) if not k.startswith(tuple(f"['{n}']" for n in left_out))}
+                  for each in (by_row, by_unit))  # fmt: skip
+    assert one == other
+
+
+@pytest.mark.parametrize("kind", list(SUMS))
+def test_what_sums_of_units_do_not_offer_is_refused_before_the_charge(kind):
+    X, y, weights, labels = table(10, "any", np.random.default_rng(0))
+    ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="group")
+    model = SUMS[kind](accountant=ledger).set_params(weight_bound="private")
+    with pytest.raises(ValueError, match="weight_bound='private' with groups"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        model.fit(X, y, sample_weight=weights, groups=labels)
+    assert not ledger.history

@@ -29,6 +29,7 @@ from table import (
     streaming,
     synthesis,
     synthesis_classes,
+    units,
     vectorizer,
     weights,
     wgan,
@@ -68,4 +69,5 @@ MUTANTS = [
     *synthesis_classes.MUTANTS,
     *wgan.MUTANTS,
     *images.MUTANTS,
+    *units.MUTANTS,
 ]

@@ -1,0 +1,38 @@
+"""Mistakes with units of several rows."""
+
+from mutant import mutant
+from paths import NAIVE_BAYES, UNIT_NORMS
+
+REPLAY = "moves_sums or bit_for_bit"
+
+MUTANTS = [
+    mutant(
+        "units: naive Bayes clips rows and not their sum",
+        (NAIVE_BAYES, "return weights * shares[units.codes]\n", "return weights\n"),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: naive Bayes clips each class of a unit for itself",
+        (
+            NAIVE_BAYES,
+            "return np.bincount(found // n_classes, squares, minlength=units.n_units) + room",
+            "most = np.zeros(units.n_units)\n    np.maximum.at(most, found // n_classes, squares)\n    return most + room",
+        ),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: an exchanged unit as long as a row, and no average of rows",
+        (NAIVE_BAYES, 'if self.adjacency == "replace_one":\n            return average', 'if False:\n            return average'),
+        (NAIVE_BAYES, "limit = sensitivity(rows.shape[1], self.adjacency)", 'limit = sensitivity(rows.shape[1], "")'),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: weights of a unit that add up to more than one",
+        (UNIT_NORMS, "shares_of_units(units, total**2, total, 1.0)", "shares_of_units(units, total, total, 1.0)"),
+        tests="guarantees_units unit_norms",
+        select=REPLAY,
+    ),
+]
