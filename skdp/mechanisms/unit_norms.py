@@ -14,7 +14,7 @@ from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
 
-MOST_PAIRED = 64
+PAIRED_ROWS = 64
 """Rows of a unit up to which its norm is computed from products of pairs of rows; beyond, its sum is formed."""
 
 _VALUES = 1 << 20
@@ -81,17 +81,17 @@ def squares_of_moments(
     squares = np.zeros(units.n_units)
     for size in np.unique(sizes[sizes > 1]).tolist():
         alike = np.flatnonzero(sizes == size)
-        most = max(1, _VALUES // (size * width)) if size <= MOST_PAIRED else 1
+        most = max(1, _VALUES // (size * width)) if size <= PAIRED_ROWS else 1
         for first in range(0, len(alike), most):
             chosen = alike[first : first + most]
             rows = order[starts[chosen][:, None] + np.arange(size)]
-            if size <= MOST_PAIRED:
+            if size <= PAIRED_ROWS:
                 z = vectors(rows.ravel()).reshape(len(chosen), size, width)
                 products = (z @ z.transpose(0, 2, 1)) ** 2
                 squares[chosen] = np.einsum("ki,kij,kj->k", weights[rows], products, weights[rows])
             else:
                 squares[chosen] = _square_of_long_unit(rows[0], vectors, width, weights)
-    room = (2.0 * sizes + MOST_PAIRED**2 + width**2 + 2.0 * width + 16.0) * 2.0**-52
+    room = (2.0 * sizes + PAIRED_ROWS**2 + width**2 + 2.0 * width + 16.0) * 2.0**-52
     return squares + room * reach_of_units(units, weights, 1.0) ** 2
 
 
@@ -106,4 +106,4 @@ def _square_of_long_unit(
     return float(np.sum(total**2))
 
 
-__all__ = ["MOST_PAIRED", "average_units", "clip_moments", "squares_of_moments"]
+__all__ = ["PAIRED_ROWS", "average_units", "clip_moments", "squares_of_moments"]

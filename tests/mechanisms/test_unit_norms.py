@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from skdp._checks.units import read_units
-from skdp.mechanisms.unit_norms import MOST_PAIRED, average_units, clip_moments, squares_of_moments
+from skdp.mechanisms.unit_norms import PAIRED_ROWS, average_units, clip_moments, squares_of_moments
 
 WIDTH = 5
 
 
 def made(seed=0):
-    """Rows in the unit ball, weights, and units of 1 to 7 rows, of `MOST_PAIRED` and of one more, in no order."""
+    """Rows in the unit ball, weights, and units of 1 to 7 rows, of `PAIRED_ROWS` and of one more, in no order."""
     rng = np.random.default_rng(seed)
-    labels = np.concatenate([rng.integers(0, 60, 150), np.full(MOST_PAIRED, 100), np.full(MOST_PAIRED + 1, 101)])
+    labels = np.concatenate([rng.integers(0, 60, 150), np.full(PAIRED_ROWS, 100), np.full(PAIRED_ROWS + 1, 101)])
     labels = rng.permutation(labels)
     z = rng.normal(size=(len(labels), WIDTH))
     z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), rng.uniform(1.0, 2.0, (len(labels), 1)))
@@ -30,7 +30,7 @@ def test_squares_of_moments_are_those_of_sums():
     for unit in np.flatnonzero(sizes > 1):
         plain = np.linalg.norm(sum_of(z, weights, units.codes == unit)) ** 2
         assert plain <= found[unit] <= plain + 1e-9
-    assert {MOST_PAIRED, MOST_PAIRED + 1} <= set(sizes)
+    assert {PAIRED_ROWS, PAIRED_ROWS + 1} <= set(sizes)
 
 
 def test_moments_of_units_are_no_longer_than_those_of_a_row_and_reach_that():
