@@ -570,6 +570,11 @@ SENTENCES = {
         ],
     },
     DPPCA: {
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/test_decomposition.py::test_no_two_weighted_rows_are_further_apart_than_the_sensitivity_says",
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
@@ -631,6 +636,11 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
             "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
@@ -658,6 +668,11 @@ SENTENCES = {
         "memory.": [
             "tests/linear_model/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
             "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
+        ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",

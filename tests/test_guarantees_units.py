@@ -177,6 +177,10 @@ def test_what_is_not_offered_for_units_is_refused_by_name(parameters, said):
 PUBLIC = {"random_state": 0, "weight_bound": 1.0}
 SUMS = {
     "naive Bayes": lambda **kw: skdp.DPGaussianNB([0, 1], **PUBLIC, **kw),
+    "least squares": lambda **kw: skdp.DPLinearRegression((0, 1), **PUBLIC, **kw),
+    "ridge": lambda **kw: skdp.DPRidge(y_bounds=(0, 1), fit_intercept=False, **PUBLIC, **kw),
+    "components": lambda **kw: skdp.DPPCA(2, **PUBLIC, **kw),
+    "components about zero": lambda **kw: skdp.DPPCA(2, center=False, normalize=True, **PUBLIC, **kw),
 }
 
 
@@ -217,11 +221,14 @@ def test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may(kind,
 @pytest.mark.parametrize("kind", list(SUMS))
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, adjacency):
+    """Where the noisy sum of weights is below the number of rows, which caps it for rows alone."""
     X, y, weights, _ = table(50, "any", np.random.default_rng(0))
+    weights = weights / 2
     public = {"add_remove": {"n_samples_public": 200, "n_groups_public": 200}}.get(adjacency, {})
 
     def fit(groups):
-        return fitted(lambda: SUMS[kind](adjacency=adjacency, **public))((X, y, weights, groups))
+        exact = {"epsilon": None, "noise_multiplier": 0.05}
+        return fitted(lambda: SUMS[kind](adjacency=adjacency, **exact, **public))((X, y, weights, groups))
 
     by_row, by_unit = fit(None), fit(np.arange(len(X)))
     assert (by_row.privacy_unit_, by_unit.privacy_unit_) == ("row", "group")
@@ -236,8 +243,28 @@ def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, a
 def test_what_sums_of_units_do_not_offer_is_refused_before_the_charge(kind):
     X, y, weights, labels = table(10, "any", np.random.default_rng(0))
     ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="group")
-    model = SUMS[kind](accountant=ledger).set_params(weight_bound="private")
-    with pytest.raises(ValueError, match="weight_bound='private' with groups"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+    model = SUMS[kind](accountant=ledger).set_params(weight_bound="private", random_state=None)
+    with pytest.raises(ValueError, match="weight_bound='private' with groups"):
         model.fit(X, y, sample_weight=weights, groups=labels)
     assert not ledger.history
+
+
+@pytest.mark.parametrize("kind", ["ridge", "components", "components of blocks"])
+def test_groups_of_rows_that_are_not_in_memory_are_refused_before_the_charge(kind, tmp_path):
+    X, y, _, labels = table(10, "any", np.random.default_rng(0))
+    np.save(tmp_path / "rows.npy", X)
+    rows = iter([X]) if "blocks" in kind else np.load(tmp_path / "rows.npy", mmap_mode="r")
+    ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="group")
+    model = skdp.DPRidge(y_bounds=(0, 1), accountant=ledger) if kind == "ridge" else skdp.DPPCA(2, accountant=ledger)
+    with pytest.raises(ValueError, match="groups with rows that are not in memory"):
+        model.fit(rows, y, groups=labels)
+    assert not ledger.history
+
+
+def test_components_of_a_frame_that_names_its_groups():
+    X, _, _, labels = table(10, "any", np.random.default_rng(0))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(home=labels)
+    model = skdp.DPPCA(2)
+    assert model.fit_transform(frame, groups="home").shape == (len(X), 2)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.n_samples_ == len(np.unique(labels))

@@ -60,16 +60,6 @@ MUTANTS = [
         select=BY_PROPERTY,
     ),
     mutant(
-        "naive Bayes: weights that are not cut",
-        (
-            NAIVE_BAYES,
-            "weights = read_weights(self.weight_bound, sample_weight, n_samples)",
-            "weights = sample_weight, None",
-        ),
-        tests="weights",
-        select="naive and toggling",
-    ),
-    mutant(
         "naive Bayes: counts without weights",
         (NAIVE_BAYES, "np.bincount(part, shares, minlength=n_classes)", "np.bincount(part, minlength=n_classes)"),
         tests="weights",

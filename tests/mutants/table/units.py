@@ -1,7 +1,7 @@
 """Mistakes with units of several rows."""
 
 from mutant import mutant
-from paths import NAIVE_BAYES, UNIT_NORMS
+from paths import LEAST_SQUARES, NAIVE_BAYES, PCA, UNIT_NORMS
 
 REPLAY = "moves_sums or bit_for_bit"
 
@@ -17,14 +17,19 @@ MUTANTS = [
         (
             NAIVE_BAYES,
             "return np.bincount(found // n_classes, squares, minlength=units.n_units) + room",
-            "most = np.zeros(units.n_units)\n    np.maximum.at(most, found // n_classes, squares)\n    return most + room",
+            "most = np.zeros(units.n_units)\n    np.maximum.at(most, found // n_classes, squares)\n"
+            "    return most + room",
         ),
         tests="guarantees_units",
         select=REPLAY,
     ),
     mutant(
         "units: an exchanged unit as long as a row, and no average of rows",
-        (NAIVE_BAYES, 'if self.adjacency == "replace_one":\n            return average', 'if False:\n            return average'),
+        (
+            NAIVE_BAYES,
+            'if self.adjacency == "replace_one":\n            return average',
+            "if False:\n            return average",
+        ),
         (NAIVE_BAYES, "limit = sensitivity(rows.shape[1], self.adjacency)", 'limit = sensitivity(rows.shape[1], "")'),
         tests="guarantees_units",
         select=REPLAY,
@@ -33,6 +38,39 @@ MUTANTS = [
         "units: weights of a unit that add up to more than one",
         (UNIT_NORMS, "shares_of_units(units, total**2, total, 1.0)", "shares_of_units(units, total, total, 1.0)"),
         tests="guarantees_units unit_norms",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: moments clipped row by row",
+        (
+            UNIT_NORMS,
+            "shares_of_units(units, squares, reach, 1.0)",
+            "shares_of_units(units, 0.0 * squares, reach, 1e9)",
+        ),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: products of vectors for those of matrices",
+        (UNIT_NORMS, "products = (z @ z.transpose(0, 2, 1)) ** 2", "products = z @ z.transpose(0, 2, 1)"),
+        tests="unit_norms",
+    ),
+    mutant(
+        "units: long units that are left out",
+        (UNIT_NORMS, "squares[chosen] = _square_of_long_unit(rows[0], vectors, width, weights)", "pass"),
+        tests="guarantees_units unit_norms",
+        select="moves_sums or squares",
+    ),
+    mutant(
+        "units: the number of rows divides residuals",
+        (LEAST_SQUARES, "n = self._public_n_samples(targets.weights.n_units(rows.shape[0]))", "n = rows.shape[0]"),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: components of units by the weights of rows",
+        (PCA, "clip_moments(units, vectors,", "clip_moments(None, vectors,"),
+        tests="guarantees_units",
         select=REPLAY,
     ),
 ]

@@ -53,7 +53,7 @@ MUTANTS = [
     ),
     mutant(
         "PCA: weight before the clip",
-        (PCA, "ball.bring_in(rows[part], inside)", "ball.bring_in(rows[part] * roots[part, None] ** 2, inside)"),
+        (PCA, "            block = rows[chosen]\n", "            block = rows[chosen] * weights[chosen, None]\n"),
         (PCA, "                z *= roots[part, None]  # after the clip: z is in the unit ball\n", ""),
         tests="decomposition",
         select="components_of_the_population or no_two_weighted",
@@ -220,7 +220,7 @@ MUTANTS = [
     ),
     mutant(
         "weights of least squares, not their roots",
-        (LEAST_SQUARES, "np.sqrt(weights).astype(dtype)", "weights.astype(dtype)"),
+        (LEAST_SQUARES, "np.sqrt(weights) if", "weights if"),
         tests="least_squares",
         select="plain_reading",
     ),
