@@ -10,6 +10,7 @@ from replay import assert_all_else_is_equal, leaves, moves, replay
 import skdp
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.exceptions import PrivacyLeakWarning
+from skdp.synthesis import DPMarginalSynthesizer
 
 N_OTHERS, N_COLUMNS = 150, 4
 SIZES = [1, 2, 10, 1000]
@@ -175,11 +176,19 @@ def test_what_is_not_offered_for_units_is_refused_by_name(parameters, said):
 # --- sums that are released once ---
 
 PUBLIC = {"random_state": 0, "weight_bound": 1.0}
+TABLES = {"n_bins": 3, "n_components": 4, "max_iter": 4, **PUBLIC}
 SUMS = {
     "naive Bayes": lambda **kw: skdp.DPGaussianNB([0, 1], **PUBLIC, **kw),
     "least squares": lambda **kw: skdp.DPLinearRegression((0, 1), **PUBLIC, **kw),
     "ridge": lambda **kw: skdp.DPRidge(y_bounds=(0, 1), fit_intercept=False, **PUBLIC, **kw),
     "components": lambda **kw: skdp.DPPCA(2, **PUBLIC, **kw),
+    "synthesizer": lambda **kw: DPMarginalSynthesizer(bounds=(-1, 1), classes=[0, 1], **TABLES, **kw),
+    "synthesizer of triples": lambda **kw: DPMarginalSynthesizer(
+        bounds=(-1, 1), classes=[0, 1], triples=True, **TABLES, **kw
+    ),
+    "synthesizer that selects": lambda **kw: DPMarginalSynthesizer(
+        bounds=(-1, 1), classes=[0, 1], pairs="select", **TABLES, **kw
+    ),
     "components about zero": lambda **kw: skdp.DPPCA(2, center=False, normalize=True, **PUBLIC, **kw),
 }
 

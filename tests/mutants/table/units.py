@@ -1,7 +1,7 @@
 """Mistakes with units of several rows."""
 
 from mutant import mutant
-from paths import LEAST_SQUARES, NAIVE_BAYES, PCA, UNIT_NORMS
+from paths import LEAST_SQUARES, MARGINALS, MEASUREMENT, NAIVE_BAYES, PCA, TABLE_SUMS, UNIT_NORMS
 
 REPLAY = "moves_sums or bit_for_bit"
 
@@ -70,6 +70,36 @@ MUTANTS = [
     mutant(
         "units: components of units by the weights of rows",
         (PCA, "clip_moments(units, vectors,", "clip_moments(None, vectors,"),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: tables by the weights of rows",
+        (TABLE_SUMS, "exactly_summable(shares * found[units.codes])", "shares"),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: tables clipped without what columns have in common",
+        (TABLE_SUMS, "range(len(columns) + 1)", "range(1, len(columns) + 1)"),
+        tests="synthesizer",
+        select="units_add",
+    ),
+    mutant(
+        "units: scores by the norms of tables",
+        (MEASUREMENT, "rows.units is not None and not self.n_rounds and self", "rows.units is not None and self"),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: exchanged tables by norms",
+        (MEASUREMENT, 'not self.n_rounds and self.adjacency != "replace_one"', "not self.n_rounds"),
+        tests="guarantees_units",
+        select=REPLAY,
+    ),
+    mutant(
+        "units: a synthesizer that forgets its units",
+        (MARGINALS, "LevelRows(codes, exact, units)", "LevelRows(codes, None, None)"),
         tests="guarantees_units",
         select=REPLAY,
     ),

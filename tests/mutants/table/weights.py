@@ -78,7 +78,7 @@ MUTANTS = [
     ),
     mutant(
         "synthesizer: weights left out of the sum of weights",
-        (MEASUREMENT, "n = sums.total(noisy, self.n, deviation)", "n = self.n"),
+        (MEASUREMENT, "n = sums.total(noisy, most, deviation)", "n = self.n"),
         tests="weights",
         select="samples_have_the_distribution",
     ),
@@ -86,7 +86,7 @@ MUTANTS = [
         "synthesizer: the exact sum of weights",
         (
             MEASUREMENT,
-            "n = sums.total(noisy, self.n, deviation)",
+            "n = sums.total(noisy, most, deviation)",
             "n = self.n if rows.shares is None else max(float(rows.shares.sum()), 1.0)",
         ),
         tests="weights",
