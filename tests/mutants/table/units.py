@@ -95,7 +95,7 @@ MUTANTS = [
         "units: exchanged tables by norms",
         (MEASUREMENT, 'not self.n_rounds and self.adjacency != "replace_one"', "not self.n_rounds"),
         tests="guarantees_units",
-        select=REPLAY,
+        select="opposite_of",
     ),
     mutant(
         "units: a synthesizer that forgets its units",
