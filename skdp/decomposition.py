@@ -18,6 +18,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
+from skdp._checks.units import Units, refuse_groups_elsewhere, split_labels
 from skdp._checks.weights import WeightReader, is_bought, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
 from skdp._fit.step_traits import StepTraits
@@ -34,6 +35,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, mean_weight, sensitivity
 from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_norms import clip_moments
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 MEAN_SHARE = 0.03
@@ -218,6 +220,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     - The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 /
       sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
+      may add.
     - `accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are
       summed.
     - An array that is refused (NaN, infinity) is refused before any charge; a block of an iterator that is refused
@@ -244,6 +248,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     which leaves it there. The release is that of the Gram matrix of these rows, without a mean and with its
     sensitivity. It holds the sums of v x x', v k x and v k**2, divided by 1 + k**2. `WEIGHED_ENTRY` is k. Means and
     variances are divided by the noisy sum of weights, held above its noise and at most n.
+
+    With `groups` that is the release too. The weights of the rows of a group are multiplied by one number in [0, 1], so
+    that the sum of z z' over them has a Frobenius norm of at most 1 (`skdp.mechanisms.unit_norms.clip_moments`). Two
+    such sums are positive semidefinite, their inner product is not negative, and they differ by at most sqrt(2). n is
+    the number of groups, and the sum of weights at most n (1 + k**2) / k**2.
 
     Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then .1 %
     larger, to cover what rounding may add to the influence of a row (`skdp.mechanisms.second_moments.MomentSum`).
@@ -308,7 +317,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the components.
 
         Parameters
@@ -321,6 +330,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights of the rows of an array, which are divided by `weight_bound` and cut at it. The
             result, a number in [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -337,7 +349,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
         if source is None and not isinstance(X, Iterator):
-            return self._fit_alone(X, y, sample_weight=sample_weight)
+            return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        refuse_groups_elsewhere(groups)
         if sample_weight is not None or is_bought(self.weight_bound):
             raise ValueError(
                 "sample_weight, or weight_bound='private', with rows that are not in memory: give an array, or leave "
@@ -348,7 +361,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             warn_of_weak_delta(self.delta_, self.n_samples_)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
         """Fit the components and transform the same rows.
 
         Parameters
@@ -359,6 +372,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             As for ``fit``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             As for ``fit``.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            As for ``fit``.
 
         Returns
         -------
@@ -366,13 +381,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Transformed rows. Unlike the fitted attributes, they are not private.
         """
         _refuse_iterator(X, "fit_transform")
-        return self.fit(X, y, sample_weight).transform(X)
+        X, groups = split_labels(X, groups)
+        return self.fit(X, y, sample_weight, groups).transform(X)
 
     # --- the phases ---
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowWeights:
         """See `PrivateEstimator`: labels are ignored."""
-        return self._weights().read(fit_params, n_samples)
+        return self._weights().read_of_units(fit_params, n_samples)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release, whatever the shape, and a bound on weights if it is bought."""
@@ -410,7 +426,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         weights = targets or RowWeights.made_up(rows.shape[0] if is_bought(self.weight_bound) else 0)
         given = weights, plan.mechanism.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
-        sums = self._release_weighted(rows, shares, plan) if weights.are_given else self._release_rows(rows, plan)
+        if weights.are_given or weights.units is not None:
+            sums = self._release_weighted(rows, shares, weights.units, plan)
+        else:
+            sums = self._release_rows(rows, plan)
         with single_threaded_blas() if len(sums.ball.center) <= FEW_COLUMNS else blas_within_quota():
             fitted = self._decompose(sums)
         self.noise_multiplier_ = plan.mechanism.noise_multiplier
@@ -425,33 +444,42 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n = plan.n_public or sums.n_rows
         return _Sums(moments, n, plan.mechanism.standard_deviation * sums.rounding, n, sums.ball)
 
-    def _release_weighted(self, rows: NDArray[Any], shares: Doubles, plan: _Plan) -> _Sums:
+    def _release_weighted(self, rows: NDArray[Any], shares: Any, units: Units | None, plan: _Plan) -> _Sums:
         """Release the moments of rows with weights in [0, 1], and the sum of the weights, in one Gram matrix."""
         d = rows.shape[1]
         ball, size = _ball(plan.centring, plan.norm, d), 1.0 + WEIGHED_ENTRY**2
-        by_position = self.adjacency != "add_remove"
+        by_position = not self._shifts_rows()
         dtype = np.float32 if by_position and np.can_cast(rows.dtype, np.float32) else np.float64
-        roots = np.sqrt(weight_of_each(shares, len(rows))).astype(dtype)
+
+        def vectors(chosen: Any) -> NDArray[Any]:
+            block = rows[chosen]
+            inside = np.empty(block.shape, dtype)
+            ball.bring_in(block, inside)
+            z = np.full((len(inside), d + 1), WEIGHED_ENTRY, dtype)
+            z[:, :d] = inside
+            z *= dtype(1.0 / math.sqrt(size))
+            return z
+
+        weights = clip_moments(units, vectors, d + 1, weight_of_each(shares, len(rows)))
+        roots = np.sqrt(weights).astype(dtype)
         with closing(WorkerPool()) as pool:
             sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=by_position, pool=pool)
             for start in range(0, len(rows), _TRANSFORM_ROWS):
                 part = slice(start, start + _TRANSFORM_ROWS)
-                z = np.full((len(rows[part]), d + 1), WEIGHED_ENTRY, dtype)
-                inside = np.empty((len(z), d), dtype)
-                ball.bring_in(rows[part], inside)
-                z[:, :d] = inside
-                z *= dtype(1.0 / math.sqrt(size))
+                z = vectors(part)
                 z *= roots[part, None]  # after the clip: z is in the unit ball
                 sums.add(z)
         mechanism = GaussianMechanism(plan.mechanism.noise_multiplier, sensitivity(0.0, self.adjacency))
         gram = size * sums.moments(mechanism.release(sums.isometric, plan.stream)).gram
         noise = mechanism.standard_deviation * sums.rounding * size
-        total = min(max(float(gram[d, d]) / WEIGHED_ENTRY**2, noise / WEIGHED_ENTRY**2, 1.0), float(plan.n_public))
+        # A row weighs 1 at most; of a unit k**2 times its weight is bounded by 1 + k**2.
+        most = plan.n_public * (1.0 if units is None else size / WEIGHED_ENTRY**2)
+        total = min(max(float(gram[d, d]) / WEIGHED_ENTRY**2, noise / WEIGHED_ENTRY**2, 1.0), float(most))
         mean = gram[d, :d] / WEIGHED_ENTRY if plan.centring.private else np.zeros(d)
         return _Sums(Moments(np.ascontiguousarray(gram[:d, :d]), mean), total, noise, plan.n_public, ball)
 
     def _sum_of_blocks(self, X: Any, plan: _Plan) -> MomentSum:
-        by_position = self.adjacency != "add_remove"
+        by_position = not self._shifts_rows()
         if isinstance(X, RowSource):
             ball = _ball(plan.centring, plan.norm, X.n_features)
             return X.add_up(partial(MomentSum, ball, plan.weight, by_position=by_position))

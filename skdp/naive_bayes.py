@@ -16,10 +16,13 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import absolute_path, show
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
+from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._guard.inspections import report_inspection
 from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
+from skdp.mechanisms.unit_norms import average_units
+from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 
@@ -134,6 +137,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     - All that is fitted is a function of one noisy release and of public quantities.
     - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
+      may add.
 
     **Proof.** A column between its bounds is scaled to t in [-1, 1]. A row adds k to the entry of the count of its own
     class, and t and t**2 - 1/2 to two entries for each of d columns, k**2 being d / 8. The squared norm of what it adds
@@ -145,6 +150,11 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     and the event is priced for twice the sensitivity, which therefore is the root of d. Weights of the two rows, which
     are numbers in [0, 1], do not raise that: the norm of the change is convex in each of them, so it is largest where
     they are 0 or 1, and where one is 0, it is the norm of what one row adds, whose square is at most 11 d / 8.
+
+    **Groups.** The rows of a group are multiplied by one number in [0, 1], so that what they add together, over all
+    classes and columns, has at most the norm of one row. Under ``replace_one`` it is a number with which their weights
+    add up to 1 at most: what they add is then an average of what rows add, two of which differ by no more than these.
+    The number of groups is public in the place of the number of rows.
 
     **Post-processing.** Sums are divided by noisy counts, which are held above their noise and 1. A variance is held
     above the standard deviation of the noise in a mean, both of columns scaled to [-1, 1], so a class that noise
@@ -195,7 +205,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -207,6 +217,9 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
             [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -220,7 +233,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight)
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
 
     # --- the phases ---
 
@@ -245,7 +258,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> _Labels:
         """See `PrivateEstimator`."""
-        weights = self._weights().read(fit_params, n_samples)
+        weights = self._weights().read_of_units(fit_params, n_samples)
         if self.classes is not None:
             classes = check_classes("classes", self.classes)
             return _Labels(classes, encode_labels(check_labels(y, n_samples, classes=classes), classes), weights)
@@ -257,15 +270,26 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     def _learn(self, plan: ReleasePlan, rows: NDArray[Any], targets: _Labels) -> str:
         """See `PrivateEstimator`."""
         n_classes, d = len(targets.classes), rows.shape[1]
-        self.bounds_, n = self._check_bounds(d), self._public_n_samples(len(rows))
+        self.bounds_, n = self._check_bounds(d), self._public_n_samples(targets.weights.n_units(len(rows)))
         given = targets.weights, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         weights = weight_of_each(weights, len(rows))
+        if targets.weights.units is not None:
+            weights = self._clip_units(targets.weights.units, rows, targets.codes, weights)
         noisy = plan.release(sum_of_rows(rows, targets.codes, weights, n_classes, self.bounds_))
         self._set_moments(noisy, plan.mechanism.standard_deviation)
         self.classes_, self.noise_multiplier_ = targets.classes, plan.mechanism.noise_multiplier
         self._set_price(plan.price)
         return ""
+
+    def _clip_units(self, units: Units, rows: NDArray[Any], codes: NDArray[np.int64], weights: Doubles) -> Doubles:
+        """Return weights times the shares of units, whose sums are then as long as what one row adds, or averages."""
+        if self.adjacency == "replace_one":
+            return average_units(units, weights)
+        limit = sensitivity(rows.shape[1], self.adjacency)
+        squares = squares_of_sums(units, rows, codes, weights, self.bounds_)
+        shares = shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)
+        return weights * shares[units.codes]
 
     def _set_moments(self, noisy: Doubles, deviation: float) -> None:
         """Publish counts, means and variances; `deviation` is that of the noise of an entry."""
@@ -395,6 +419,23 @@ def sum_of_rows(
         total[:, 1 : 1 + d] += chosen @ scaled
         total[:, 1 + d :] += chosen @ (scaled**2 - 0.5)
     return total
+
+
+def squares_of_sums(
+    units: Units, X: NDArray[Any], codes: NDArray[np.int64], weights: Doubles, bounds: Doubles
+) -> Doubles:
+    """Return no less than the squared norm of what each unit adds to `sum_of_rows`, column by column.
+
+    It is raised by more than the rounding of a sum of the squares of 1 + 2 d entries for each class.
+    """
+    d, n_classes = X.shape[1], int(codes.max(initial=0)) + 1
+    found, parts = np.unique(units.codes * n_classes + codes, return_inverse=True)  # rows of one unit and class
+    squares = COUNT_SHARE * d * np.bincount(parts, weights) ** 2
+    for j in range(d):
+        scaled = scale_rows(X[:, j : j + 1], bounds[j : j + 1])[:, 0]
+        squares += np.bincount(parts, weights * scaled) ** 2 + np.bincount(parts, weights * (scaled**2 - 0.5)) ** 2
+    room = (2 * d + n_classes + 16) * 2.0**-52 * reach_of_units(units, weights, sensitivity(d, "zero_out")) ** 2
+    return np.bincount(found // n_classes, squares, minlength=units.n_units) + room
 
 
 __all__ = ["DPGaussianNB"]

@@ -48,6 +48,7 @@ from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_norms import average_units, clip_moments
 from skdp.mechanisms.unit_shares import shares_of_units
 from skdp.model_selection.scores import Errors, PrivateScore
 from skdp.model_selection.search_plan import SearchPlan
@@ -355,6 +356,30 @@ SENTENCES = {
             "tests/preprocessing/test_codes.py::test_trees_of_a_bought_schema_are_post_processing",
         ],
     },
+    average_units: {
+        "What a unit adds to any sum lies in the convex hull of zero and of what one row can add.": [
+            "tests/mechanisms/test_unit_norms.py::test_weights_of_units_add_up_to_one_at_most_and_reach_that",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
+    },
+    clip_moments: {
+        "The sum of w z z' over a unit, with the weights w that are returned, has a Frobenius norm of at most 1.": [
+            "tests/mechanisms/test_unit_norms.py::test_moments_of_units_are_no_longer_than_those_of_a_row_and_reach_that",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+        ],
+        "Two such sums differ by at most sqrt(2).": [
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
+    },
+    TableSums.clip_units: {
+        "The rows of a unit together change `vector` by at most what one row may under ``zero_out``.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_a_row_and_reach_that",
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+        ],
+        "A unit of one row keeps its weight.": [
+            "tests/synthesis/marginals/test_synthesizer.py::test_units_add_no_more_than_a_row_and_reach_that",
+        ],
+    },
     DPGaussianNB: {
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given "
         "and `random_state` is None.": [
@@ -376,6 +401,11 @@ SENTENCES = {
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
             "tests/test_naive_bayes.py::test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it",
+        ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
     },
     PrivateGenerator: {
@@ -411,6 +441,11 @@ SENTENCES = {
         ],
     },
     DPMarginalSynthesizer: {
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
         "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/synthesis/marginals/test_synthesizer.py::test_no_two_weighted_rows_exceed_the_sensitivity",
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
@@ -588,6 +623,11 @@ SENTENCES = {
         ],
     },
     DPPCA: {
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/test_decomposition.py::test_no_two_weighted_rows_are_further_apart_than_the_sensitivity_says",
             "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
@@ -649,6 +689,11 @@ SENTENCES = {
             "tests/linear_model/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
             "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
         ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",
         ],
@@ -676,6 +721,11 @@ SENTENCES = {
         "memory.": [
             "tests/linear_model/test_least_squares.py::test_bad_input_is_refused_in_one_line_before_any_charge",
             "tests/_training/streamed/test_streaming.py::test_a_fault_in_a_block_of_least_squares_is_one_line_and_the_charge_stands",
+        ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
         ],
         "Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.": [
             "tests/linear_model/test_least_squares.py::test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else",

@@ -115,4 +115,13 @@ def _refuse_gaps() -> None:
     raise ValueError("groups has gaps: give each row the label of its unit, one of its own where it is alone.")
 
 
-__all__ = ["GROUP", "ROW", "Units", "read_units", "split_labels"]
+def refuse_groups_elsewhere(groups: Any) -> None:
+    """Refuse labels of rows that are not in memory, and read block by block."""
+    if groups is not None:
+        raise ValueError(
+            "groups with rows that are not in memory, where a group may lie in several blocks: load the rows, or leave "
+            "groups out."
+        )
+
+
+__all__ = ["GROUP", "ROW", "Units", "read_units", "refuse_groups_elsewhere", "split_labels"]

@@ -109,6 +109,8 @@ class DPLinearRegression(MomentsRegressor):
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
+      may add.
 
     **Proof.** Let u be the row divided by `data_norm`, scaled down to norm 1 if it is longer, and t in [-1, 1] the
     target between its bounds. With public constants k for the intercept (0 without one) and b for the target, the
@@ -118,6 +120,10 @@ class DPLinearRegression(MomentsRegressor):
     \\|z\\|**4 + \\|v\\|**4 - 2 (z . v)**2 <= 2. Under ``replace_one`` the event is priced for a change of twice the
     sensitivity, which therefore is 1 / sqrt(2). What is released is the triangle of the sum, with entries off the
     diagonal multiplied by sqrt(2); rounding is in its price (`skdp.mechanisms.second_moments.MomentSum`).
+
+    **Groups.** The rows of a group have their weights multiplied by one number in [0, 1], so that the sum of z z' over
+    them has a Frobenius norm of at most 1 too (`skdp.mechanisms.unit_norms.clip_moments`). Two such sums are positive
+    semidefinite, their inner product is not negative, and they differ by at most sqrt(2). n is the number of groups.
 
     **Normal equations.** With u now including the entry of the intercept, the release holds A = sum of u u', c = sum of
     u t and the sum of t**2. The noise on A is symmetric, of standard deviation s on the diagonal and s / sqrt(2) off
@@ -289,6 +295,8 @@ class DPRidge(MomentsRegressor):
     - `accountant` is charged before the rows are summed. What is refused is refused before any charge, or after it in
       the block that holds it if the rows are not in memory.
     - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
+      may add.
 
     The release, the proof of its sensitivity, the least eigenvalue and the standard errors are those of
     `DPLinearRegression`. A ridge alone would have to outweigh the most negative eigenvalue of the noise in every

@@ -25,7 +25,8 @@ from skdp._checks.targets import (
     check_y_bounds,
     report_bounds_read,
 )
-from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound
+from skdp._checks.units import Units, refuse_groups_elsewhere
+from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct
 from skdp._guard.inspections import report_inspection
 from skdp._threads import WorkerPool
@@ -33,6 +34,7 @@ from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
 from skdp.base import FitTerms, PrivateEstimator, ReleasePlan, StepPlan
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
+from skdp.mechanisms.unit_norms import clip_moments
 from skdp.preprocessing.histograms.weight_bound import ReleaseWeights, RowWeights
 
 INTERCEPT = 0.2
@@ -88,7 +90,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
         return 0.0
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the regressor.
 
         Parameters
@@ -103,6 +105,9 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
             number in [0, 1], multiplies the row, intercept and target after they are clipped: no weight raises the
             influence of a row above that of the longest row without weights, and proportions are kept. A row of weight
             0 is a null row.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -122,7 +127,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
             X, y, sample_weight, "y_bounds", are_named=bounds is not None, n_samples_public=self.n_samples_public
         )
         if source is None or bounds is None:
-            return self._fit_alone(X, y, sample_weight=sample_weight)
+            return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
+        refuse_groups_elsewhere(groups)
         if is_bought(self.weight_bound):
             raise ValueError(
                 "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
@@ -159,7 +165,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> BoundedTargets:
         """See `PrivateEstimator`."""
-        weights = self._weights().read(fit_params, n_samples)
+        weights = self._weights().read_of_units(fit_params, n_samples)
         bounds = check_y_bounds(self.y_bounds)
         if bounds is None:
             report_bounds_read(self)
@@ -169,18 +175,22 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
 
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
-        n, radius = self._public_n_samples(rows.shape[0]), self._radius(rows.shape[1])
+        units, radius = targets.weights.units, self._radius(rows.shape[1])
+        n = self._public_n_samples(targets.weights.n_units(rows.shape[0]))
         given = targets.weights, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         intercept = INTERCEPT if self.fit_intercept else 0.0
         scale = TargetScale.of(targets.bounds, self.fit_intercept)
-        by_position = self.adjacency != "add_remove"
+        by_position = not self._shifts_rows()
         new_sum = partial(SumOfRows, rows.shape[1], radius, intercept, by_position=by_position)
         if isinstance(rows, RowSource):
             sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
         else:
             with closing(WorkerPool()) as pool:
-                (one := new_sum(pool=pool)).add(rows, targets.scaled, weights)
+                one = new_sum(pool=pool)
+                if units is not None:
+                    weights = one.clip_units(units, rows, targets.scaled, weight_of_each(weights, rows.shape[0]))
+                one.add(rows, targets.scaled, weights)
             sums = one.of_z
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
@@ -276,6 +286,7 @@ class SumOfRows:
         self, n_features: int, radius: float, intercept: float, *, by_position: bool, pool: WorkerPool | None = None
     ) -> None:
         self._ball, self._intercept = UnitBall(np.zeros(n_features), radius), intercept
+        self._by_position = by_position
         width = n_features + bool(intercept) + 1
         self.of_z = MomentSum(UnitBall(np.zeros(width), 1.0), 0.0, by_position=by_position, pool=pool)
 
@@ -285,21 +296,31 @@ class SumOfRows:
 
     def add(self, rows: Any, targets: Doubles, weights: Any) -> None:
         """Add rows with targets in [-1, 1] and weights in [0, 1], 1.0 for none."""
-        d, width, dtype = len(self._ball.center), len(self.of_z.ball.center), rows.dtype
-        roots = np.sqrt(weights).astype(dtype) if isinstance(weights, np.ndarray) else None
-        factor = 1.0 / math.sqrt(1.0 + self._intercept**2 + TARGET**2)
+        roots = np.sqrt(weights) if isinstance(weights, np.ndarray) else None
         for start in range(0, rows.shape[0], _ROWS):
             part = slice(start, start + _ROWS)
-            block = rows[part] if isinstance(rows, np.ndarray) else rows[part].toarray()
-            inside = np.empty(block.shape, dtype)
-            self._ball.bring_in(block, inside)
-            z = np.full((len(inside), width), self._intercept, dtype)
-            z[:, :d] = inside
-            z[:, -1] = TARGET * targets[part]
-            z *= dtype.type(factor)
+            z = self._vectors(rows[part], targets[part])
             if roots is not None:  # after the clip: z is in the unit ball
-                z *= roots[part, None]
+                z *= roots[part, None].astype(z.dtype)
             self.of_z.add(z)
+
+    def clip_units(self, units: Units, rows: Any, targets: Doubles, weights: Doubles) -> Doubles:
+        """Return weights times the shares of units, each of which then adds no more than a row may."""
+        width = len(self.of_z.ball.center)
+        return clip_moments(units, lambda chosen: self._vectors(rows[chosen], targets[chosen]), width, weights)
+
+    def _vectors(self, rows: Any, targets: Doubles) -> NDArray[Any]:
+        """Return z of each row, in float64 where its place may shift."""
+        d, width = len(self._ball.center), len(self.of_z.ball.center)
+        dtype = rows.dtype if self._by_position else np.dtype(np.float64)
+        block = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        inside = np.empty(block.shape, dtype)
+        self._ball.bring_in(block, inside)
+        z = np.full((len(inside), width), self._intercept, dtype)
+        z[:, :d] = inside
+        z[:, -1] = TARGET * targets
+        z *= dtype.type(1.0 / math.sqrt(1.0 + self._intercept**2 + TARGET**2))
+        return z
 
     def merge(self, other: SumOfRows) -> None:
         """Add the sum over other rows."""

@@ -95,6 +95,7 @@ SYNTHETIC_FRAMES, METRICS = "skdp/synthesis/marginals/table_form.py", "skdp/synt
 MLP, MLP_REGRESSOR = "skdp/_training/recipes/network_recipe.py", "skdp/neural_network/regressor.py"
 REGRESSOR = "skdp/_training/outputs/bounded.py"
 NAIVE_BAYES = "skdp/naive_bayes.py"
+UNIT_NORMS = "skdp/mechanisms/unit_norms.py"
 CONDUCTOR, PAYMENT = "skdp/_fit/conductor.py", "skdp/_fit/payment.py"
 PIPELINE = "skdp/pipeline.py"
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.weights import WeightReader, is_bought, read_weights, warn_of_no_bound
+from skdp._checks.units import Units
+from skdp._checks.weights import WeightReader, is_bought, read_weights, refuse_bought_bound, warn_of_no_bound
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import refuse_fit_params
 from skdp.mechanisms.streams import SecretStream
@@ -88,12 +89,18 @@ class WeightPurchase:
 class RowWeights(NamedTuple):
     """Weights of the rows of a fit, private: shares of a public bound, and whether there are any.
 
-    Where the bound is to be bought, `to_bound` has the weights as they are, and the shares are 1.0.
+    Where the bound is to be bought, `to_bound` has the weights as they are, and the shares are 1.0. `units` are those
+    of the rows, if a row is not one of its own.
     """
 
     shares: Any = 1.0
     to_bound: Any = None
     are_given: bool = False
+    units: Units | None = None
+
+    def n_units(self, n_rows: int) -> int:
+        """Return the number of units of so many rows, which is public where theirs may not be."""
+        return n_rows if self.units is None else self.units.n_units
 
     @classmethod
     def made_up(cls, n_rows: int) -> RowWeights:
@@ -136,6 +143,13 @@ class ReleaseWeights:
         refuse_fit_params(others)
         warn_of_no_bound(self.weight_bound, sample_weight)
         return RowWeights(*read_weights(self.weight_bound, sample_weight, n_rows), sample_weight is not None)
+
+    def read_of_units(self, fit_params: dict[str, Any], n_rows: int) -> RowWeights:
+        """Do the same for an estimator that clips the sums of units, and keep these; for others `read` refuses them."""
+        others = dict(fit_params)
+        units = others.pop("groups", None)
+        refuse_bought_bound(self.weight_bound, units)
+        return self.read(others, n_rows)._replace(units=units)
 
     def shares(
         self, weights: RowWeights, noise_multiplier: float, n_public: int, stream: SecretStream

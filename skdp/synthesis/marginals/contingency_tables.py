@@ -6,6 +6,7 @@ columns has its interaction alone: the counts, centred along every axis. Nothing
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.units import Units
+from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
+from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units, squares_of_counts
 
 ColumnSet = tuple[int, ...]
 
@@ -90,6 +94,44 @@ class TableSums(NamedTuple):
         ]
         return np.concatenate(parts)
 
+    def clip_units(self, units: Units, codes: Sequence[NDArray[np.int32]], shares: Doubles) -> Doubles:
+        """Return weights, such as `shares`, with which a unit adds no more to `vector` than a row may.
+
+        Notes
+        -----
+        **Guarantees.** The rows of a unit together change `vector` by at most what one row may under ``zero_out``. A
+        unit of one row keeps its weight.
+
+        Proof. Centring the counts of a unit by a set S along an axis takes off A_j times the square of its mean, so the
+        squared norm is the sum over subsets T of S of that of the counts by T, times the product of -1 / A_j over the
+        columns that are left out. Counts by T have no more cells in a unit than it has rows. Squares are raised by more
+        than the rounding of all terms. That shares are rounded down, to be summed exactly, moves the sum of m rows by
+        at most m 2**-24 times the norm of a row; the limit is that much lower.
+        """
+        sizes = np.bincount(units.codes, minlength=units.n_units)
+        several = np.flatnonzero(sizes[units.codes] > 1)
+        some, weights = Units(units.codes[several], units.n_units), shares[several]
+        levels_of, squares = [each[several] for each in codes], np.zeros(units.n_units)
+        factors = self._factors_of_margins()
+        for columns, factor in factors.items():
+            squares += factor * squares_of_counts(some, [cells_of(levels_of, columns, self.levels)], weights)
+        reach, norm = reach_of_units(units, shares, 1.0), self.sensitivity("zero_out")
+        squares += sum(map(abs, factors.values())) * (len(factors) + 2.0 * sizes + 16.0) * 2.0**-52 * reach**2
+        kept = np.maximum(1.0 - sizes * 2.0**-24, 2.0**-24)
+        found = shares_of_units(units, squares / kept**2, norm * reach / kept, norm)
+        clipped: Doubles = exactly_summable(shares * found[units.codes])
+        return clipped
+
+    def _factors_of_margins(self) -> dict[ColumnSet, float]:
+        """Return what the squared norms of counts by sets of columns add up with to that of `vector`."""
+        factors: dict[ColumnSet, float] = {}
+        for columns, weight in zip(self.sets, self.weights, strict=True):
+            for size in range(len(columns) + 1):
+                for kept in itertools.combinations(columns, size):
+                    left_out = math.prod(-1.0 / self.levels[j] for j in columns if j not in kept)
+                    factors[kept] = factors.get(kept, 0.0) + weight**2 * left_out
+        return factors
+
     def total(self, released: Doubles, n: float, deviation: float) -> float:
         """Return the noisy sum of the weights of rows, above its noise and at most n; n where it was not released."""
         if () not in self.sets:
@@ -160,12 +202,18 @@ def count(
     total = np.zeros(math.prod(shape))
     for start in range(0, len(codes[0]), _ROWS):
         part = slice(start, start + _ROWS)
-        place = np.zeros(len(codes[0][part]), np.intp)
-        for j in columns:
-            place *= levels[j]
-            place += codes[j][part]
-        total += np.bincount(place, None if shares is None else shares[part], minlength=len(total))
+        cells = cells_of([each[part] for each in codes], columns, levels)
+        total += np.bincount(cells, None if shares is None else shares[part], minlength=len(total))
     return total.reshape(shape)
+
+
+def cells_of(codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int]) -> NDArray[np.intp]:
+    """Return where each row is in the table of some columns, read row by row."""
+    cells = np.zeros(len(codes[0]), np.intp)
+    for j in columns:
+        cells *= levels[j]
+        cells += codes[j]
+    return cells
 
 
 def centred(table: Doubles) -> Doubles:
@@ -189,6 +237,7 @@ __all__: Any = [
     "ColumnSet",
     "Interaction",
     "TableSums",
+    "cells_of",
     "centred",
     "count",
     "noise_per_cell",

@@ -10,10 +10,13 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.units import Units
+from skdp._checks.weights import exactly_summable
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_norms import average_units
 from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
@@ -41,10 +44,14 @@ TableFitter = Callable[[Noisy], tuple[TargetTables, Mixture]]
 
 
 class LevelRows(NamedTuple):
-    """Rows as levels of columns, with weights in [0, 1] that can be summed exactly, or None for no weights. Private."""
+    """Rows as levels of columns, with weights in [0, 1] that can be summed exactly, or None for no weights. Private.
+
+    Rows of units have weights.
+    """
 
     codes: Sequence[NDArray[np.int32]]
     shares: Doubles | None = None
+    units: Units | None = None
 
     @property
     def has_weights(self) -> bool:
@@ -119,9 +126,28 @@ class Measurement(NamedTuple):
         """Return what is released of the tables, relative to the sum of weights, and that sum."""
         if not sums.sets:
             return {}, self.n
-        noisy, deviation = self._release(share, sums.vector(*rows), sums.sensitivity(self.adjacency), stream)
-        n = sums.total(noisy, self.n, deviation)
+        vector = sums.vector(rows.codes, rows.shares)
+        noisy, deviation = self._release(share, vector, sums.sensitivity(self.adjacency), stream)
+        # A row weighs 1 at most; of a unit that is clipped by its norm, of 1, a factor times its weight is.
+        most = self.n / sums.weights[0] if self._clips_norms(rows) else self.n
+        n = sums.total(noisy, most, deviation)
         return sums.interactions(noisy, n, deviation), n
+
+    def _clips_norms(self, rows: LevelRows) -> bool:
+        """Whether units are clipped by norms: of one release, where the norm bounds what a neighbour changes."""
+        return rows.units is not None and not self.n_rounds and self.adjacency != "replace_one"
+
+    def _clip_units(self, rows: LevelRows, sums: TableSums) -> LevelRows:
+        """Return rows with weights by which a unit adds no more than a row may, to these tables or to whatever comes.
+
+        Scores are sums of absolute values, and an exchanged unit may be far from the one before: units are averages of
+        their rows there, with weights that add up to 1 at most.
+        """
+        if rows.units is None or rows.shares is None:
+            return rows
+        if self._clips_norms(rows):
+            return rows._replace(shares=sums.clip_units(rows.units, rows.codes, rows.shares))
+        return rows._replace(shares=exactly_summable(average_units(rows.units, rows.shares)))
 
     def measure(self, rows: LevelRows, terms: ModelTerms, stream: SecretStream) -> tuple[TargetTables, Mixture]:
         """Release, denoise and fit.
@@ -151,6 +177,7 @@ class Measurement(NamedTuple):
                 1.0,
                 "tables",
             )
+        rows = self._clip_units(rows, first)
         noisy, n = self._interactions(share, first, rows, stream.spawn(name))
         n_iter = iterations(n / self.noise_multiplier, terms.with_triples) if terms.n_iter is None else terms.n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import absolute_path, check_choice, check_count, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
-from skdp._checks.weights import WeightReader, exactly_summable
+from skdp._checks.weights import WeightReader, exactly_summable, weight_of_each
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, StepPlan
@@ -185,6 +185,8 @@ class DPMarginalSynthesizer(PrivateGenerator):
     - All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of the
       columns, and the public number of rows. Of categorical types the list of categories is not kept.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
+      may add.
     - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
     - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
     - Labels of samples are drawn by noisy or by public shares.
@@ -198,6 +200,11 @@ class DPMarginalSynthesizer(PrivateGenerator):
 
     **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
     sum is private, and is released with the first tables, for 2 % of their share.
+
+    **Groups.** Weights of the rows of a group are multiplied by one number in [0, 1], and their sum is released as
+    above. Where all pairs are measured, the group's part of the tables is clipped to the norm of that of one row. Where
+    pairs are selected, and under ``replace_one``, the weights of a group add up to 1 at most, so that it is an average
+    of its rows: that bounds scores, and what an exchange changes, too. `n_samples_` is the number of groups.
 
     **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
     singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
@@ -283,7 +290,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
         """Fit the generator.
 
         Parameters
@@ -296,6 +305,9 @@ class DPMarginalSynthesizer(PrivateGenerator):
             Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
             [0, 1], multiplies what a row adds to the counts. A row of weight 0 is a null row. Samples have no weights:
             they are drawn from the weighted distribution.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -309,7 +321,7 @@ class DPMarginalSynthesizer(PrivateGenerator):
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, sample_weight=sample_weight)
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
 
     # --- the phases of a fit ---
 
@@ -373,6 +385,13 @@ class DPMarginalSynthesizer(PrivateGenerator):
         check_schema(self, table.source, reset=True)
         return rows
 
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
+        """See `PrivateEstimator`. Units are counted first: how many rows a single one has is nobody's business."""
+        weights = self._weights().read_of_units(fit_params, n_samples)
+        if weights.units is not None and weights.units.n_units < 2:
+            raise ValueError("groups has 1 group, which is no table to learn from: give 2 groups at least.")
+        return RowTargets(self._check_labels(y, n_samples), weights)
+
     def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""
         found = super()._check_labels(y, n_samples)
@@ -405,7 +424,10 @@ class DPMarginalSynthesizer(PrivateGenerator):
         )
         given = targets.weights, measurement.noise_multiplier, int(measurement.n), plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
-        given_rows = LevelRows(codes, exactly_summable(shares) if targets.weights.are_given else None)
+        units = targets.weights.units
+        has_weights = targets.weights.are_given or units is not None
+        exact = exactly_summable(weight_of_each(shares, len(codes[0]))) if has_weights else None
+        given_rows = LevelRows(codes, exact, units)
         found, mixture = measurement.measure(given_rows, terms, plan.stream)
         names = [*rows.form.names, "y"]
         self.marginals_, self.components_ = found.ones, mixture.probabilities

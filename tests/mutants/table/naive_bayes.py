@@ -60,16 +60,6 @@ MUTANTS = [
         select=BY_PROPERTY,
     ),
     mutant(
-        "naive Bayes: weights that are not cut",
-        (
-            NAIVE_BAYES,
-            "weights = self._weights().read(fit_params, n_samples)",
-            "weights = RowWeights(np.asarray(fit_params.pop('sample_weight', 1.0)), are_given=True)",
-        ),
-        tests="weights",
-        select="naive and toggling",
-    ),
-    mutant(
         "naive Bayes: counts without weights",
         (NAIVE_BAYES, "np.bincount(part, shares, minlength=n_classes)", "np.bincount(part, minlength=n_classes)"),
         tests="weights",

@@ -96,7 +96,7 @@ class SumOfRows:""",
     ),
     mutant(
         "regression: a private n under add_remove",
-        (LEAST_SQUARES, "n, radius = self._public_n_samples(rows.shape[0]), self", "n, radius = rows.shape[0], self"),
+        (LEAST_SQUARES, "n = self._public_n_samples(targets.weights.n_units(rows.shape[0]))", "n = rows.shape[0]"),
         tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),

@@ -54,7 +54,7 @@ MUTANTS = [
     ),
     mutant(
         "PCA: weight before the clip",
-        (PCA, "ball.bring_in(rows[part], inside)", "ball.bring_in(rows[part] * roots[part, None] ** 2, inside)"),
+        (PCA, "            block = rows[chosen]\n", "            block = rows[chosen] * weights[chosen, None]\n"),
         (PCA, "                z *= roots[part, None]  # after the clip: z is in the unit ball\n", ""),
         tests="decomposition",
         select="components_of_the_population or no_two_weighted",
@@ -79,7 +79,7 @@ MUTANTS = [
     ),
     mutant(
         "synthesizer: weights left out of the sum of weights",
-        (MEASUREMENT, "n = sums.total(noisy, self.n, deviation)", "n = self.n"),
+        (MEASUREMENT, "n = sums.total(noisy, most, deviation)", "n = self.n"),
         tests="weights",
         select="samples_have_the_distribution",
     ),
@@ -87,7 +87,7 @@ MUTANTS = [
         "synthesizer: the exact sum of weights",
         (
             MEASUREMENT,
-            "n = sums.total(noisy, self.n, deviation)",
+            "n = sums.total(noisy, most, deviation)",
             "n = self.n if rows.shares is None else max(float(rows.shares.sum()), 1.0)",
         ),
         tests="weights",
@@ -221,7 +221,7 @@ MUTANTS = [
     ),
     mutant(
         "weights of least squares, not their roots",
-        (LEAST_SQUARES, "np.sqrt(weights).astype(dtype)", "weights.astype(dtype)"),
+        (LEAST_SQUARES, "np.sqrt(weights) if", "weights if"),
         tests="least_squares",
         select="plain_reading",
     ),

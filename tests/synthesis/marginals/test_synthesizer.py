@@ -22,6 +22,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPPCA, PrivacyAccountant, allocate_budget
+from skdp._checks.units import read_units
+from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPTableVectorizer, TableSchema
@@ -946,3 +948,36 @@ def test_interactions_weigh_as_asked():
     assert found[(0, 1)].values.shape == (2, 3)
     assert found[(0, 1)].deviation == pytest.approx(2.0 / (sums.weights[2] * 10))
     assert isinstance(found[(0,)], Interaction)
+
+
+@pytest.mark.parametrize("with_triples", [False, True])
+def test_units_add_no_more_than_a_row_and_reach_that(with_triples):
+    """Against vectors that are formed unit by unit."""
+    rng, levels = np.random.default_rng(0), [3, 2, 4, 2]
+    labels = rng.permutation(np.concatenate([rng.integers(0, 40, 100), np.full(70, 99)]))
+    units = read_units(labels, len(labels))
+    codes = [rng.integers(0, size, len(labels)).astype(np.int32) for size in levels]
+    codes = [np.where(units.codes == 3, 1, each).astype(np.int32) for each in codes]  # a unit of equal rows
+    weights = exactly_summable(rng.uniform(0.0, 1.0, len(labels)))
+    sums = measurement.all_tables(levels, True, with_triples, with_total=True)
+
+    def norm(shares, unit):
+        rows = units.codes == unit
+        return np.linalg.norm(sums.vector([each[rows] for each in codes], shares[rows]))
+
+    clipped = sums.clip_units(units, codes, weights)
+    before, after = (np.array([norm(each, unit) for unit in range(units.n_units)]) for each in (weights, clipped))
+    assert (before > 1.0).sum() > 5
+    assert after.max() <= 1.0 + 1e-12  # of the vector's own rounding
+    np.testing.assert_allclose(after, np.minimum(before, 1.0), atol=1e-4)
+    alone = np.bincount(units.codes)[units.codes] == 1
+    np.testing.assert_array_equal(clipped[alone], weights[alone])
+    np.testing.assert_array_equal(clipped, exactly_summable(clipped))
+
+
+def test_a_table_of_one_group_is_refused_before_the_charge():
+    ledger = PrivacyAccountant(5.0, 1e-5, unit="group")
+    model = DPMarginalSynthesizer(bounds=(0, 1), accountant=ledger)
+    with pytest.raises(ValueError, match="groups has 1 group"):
+        model.fit(np.zeros((3, 2)), groups=["a", "a", "a"])
+    assert not ledger.history
