@@ -8,7 +8,7 @@ REF ?= main
 # Processes that share the tests.
 JOBS ?= 2
 
-.PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare clean
+.PHONY: demo test test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py
@@ -76,14 +76,25 @@ benchmarks: bench
 bench-compare: .venv/test
 	$(BIN)/python benchmarks/compare.py $(REF) $(BENCH)
 
+# The files of a release into dist/, looked at, and installed into an empty environment, where the first tests pass.
+package: .venv/package
+	rm -rf dist build/package
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	mkdir -p build/package && tar -xzf dist/skdp-*.tar.gz -C build/package --strip-components 1
+	$(PYTHON) -m venv --clear build/package/.venv
+	build/package/.venv/bin/python -m pip install --quiet "$$(ls dist/skdp-*.whl)[test]"
+	cd build/package && rm -rf skdp && .venv/bin/python -m pytest -q -m "not slow" tests/test_package.py tests/mechanisms
+	cd build/package && .venv/bin/python -m pytest -q --collect-only tests > /dev/null
+
 clean:
-	rm -rf .venv $(OLD) build docs/generated docs/auto_examples docs/sg_execution_times.rst *.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage*
+	rm -rf .venv $(OLD) build dist docs/generated docs/auto_examples docs/sg_execution_times.rst *.egg-info .pytest_cache .mypy_cache .ruff_cache .coverage*
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 # One stamp an extra: it is installed once, and anew when the requirements change.
-.venv/demo .venv/test .venv/dev .venv/docs: .venv/%: setup.py pyproject.toml | .venv/bin/python
+.venv/demo .venv/test .venv/dev .venv/docs .venv/package: .venv/%: setup.py pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	touch $@
 

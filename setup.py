@@ -9,6 +9,10 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'__version__ = "([^"]+)"', (HERE / "skdp" / "__init__.py").read_text(encoding="utf-8"))
 assert VERSION is not None
 
+KEYWORDS = "differential privacy, DP-SGD, machine learning, scikit-learn, synthetic data, census"
+LINK = re.compile(r"!?\[([^\]]*)\]\((?!https?://)[^)]*\)")
+"""Links and pictures of the README that lead into the repository, and nowhere from the page of an index."""
+
 PLOT = ["matplotlib>=3.8"]
 DATA = ["pandas>=2.2", "pyarrow>=15"]
 PROGRESS = ["tqdm>=4.60"]
@@ -41,15 +45,19 @@ DOCS = [
     "myst-parser==5.2.0",
 ]
 LINT = ["ruff==0.17.5", "mypy==2.4.1", "codespell==2.4.3", "pre-commit>=4"]
+PACKAGE = ["build>=1.2", "twine>=6"]
 
 setup(
     name="skdp",
     version=VERSION.group(1),
     description="Differentially private estimators for scikit-learn",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description=LINK.sub(r"\1", (HERE / "README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",
+    author="The skdp developers",
+    keywords=KEYWORDS,
     license="BSD-3-Clause",
     license_files=["LICENSE"],
+    package_dir={"": "."},  # an editable install is then found from the folder above a clone called skdp
     packages=find_packages(include=["skdp", "skdp.*"]),
     package_data={"skdp": ["py.typed"]},
     python_requires=">=3.11",
@@ -72,6 +80,7 @@ setup(
         "docs": DOCS,
         "test": TEST,
         "dev": [*TEST, *LINT],
+        "package": PACKAGE,
     },
     classifiers=[
         "Development Status :: 3 - Alpha",

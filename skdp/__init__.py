@@ -25,6 +25,8 @@ _PUBLIC = {
     "DPOneHotEncoder": "skdp.preprocessing",
     "DPPCA": "skdp.decomposition",
     "DPQuantileBinner": "skdp.preprocessing",
+    "DPRandomTreesClassifier": "skdp.ensemble",
+    "DPRandomTreesRegressor": "skdp.ensemble",
     "DPRandomizedSearchCV": "skdp.model_selection",
     "DPRidge": "skdp.linear_model",
     "DPSimpleImputer": "skdp.preprocessing",
@@ -32,9 +34,12 @@ _PUBLIC = {
     "DPTableVectorizer": "skdp.preprocessing",
     "DPWGAN": "skdp.synthesis",
     "Finding": "skdp._guard.findings",
+    "PatchTransformer": "skdp.image",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
     "PrivacyReport": "skdp.report",
+    "PublicTreesEmbedding": "skdp.ensemble",
+    "ScatteringTransformer": "skdp.image",
     "TableSchema": "skdp.preprocessing",
     "allocate_budget": "skdp.pipeline",
     "check_pipeline": "skdp.pipeline",
@@ -73,7 +78,16 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _MODULES:
         return importlib.import_module(f"skdp.{name}")
-    raise AttributeError(f"module 'skdp' has no attribute {name!r}")
+    raise AttributeError(f"module 'skdp' has no attribute {name!r}{_suggest(name)}", name=name)
+
+
+def _suggest(name: str) -> str:
+    """The public name that was meant, as scikit-learn's names have no "DP" before them, or nothing."""
+    from difflib import get_close_matches
+
+    known = {public.lower().removeprefix("dp"): public for public in (*_PUBLIC, *_MODULES)}
+    near = get_close_matches(name.lower().removeprefix("dp"), known, n=1, cutoff=0.6)
+    return f". Did you mean {known[near[0]]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:

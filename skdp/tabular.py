@@ -21,12 +21,12 @@ from skdp.preprocessing import DPTableVectorizer
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 
-_OF_THE_MODEL = ("adjacency", "n_samples_public", "random_state")
+_OF_THE_MODEL = ("adjacency", "n_groups_public", "n_samples_public", "random_state")
 """Parameters that the vectorizer shares with the model."""
 
 _OF_THE_FIT = {
-    "accountant", "accounting", "adjacency", "delta", "epsilon", "n_samples_public", "noise_multiplier", "random_state",
-    "verbose", "weight_bound", "y_bounds",
+    "accountant", "accounting", "adjacency", "delta", "epsilon", "n_groups_public", "n_samples_public",
+    "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds",
 }  # fmt: skip
 """Parameters that mean the same for each model of numbers."""
 
@@ -44,7 +44,11 @@ def tabular_pipeline(
     classes: Any = None,
     y_bounds: Any = None,
     weight_bound: Any = None,
+    class_weight: Any = None,
     accountant: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    random_state: Any = None,
 ) -> PrivatePipeline:
     """Make a pipeline that takes a raw table: a vectorizer and a private model under one budget.
 
@@ -81,8 +85,19 @@ def tabular_pipeline(
         Bound on the weights that ``fit(X, y, sample_weight=...)`` is given, as for the model, which alone takes them:
         they are divided by it and cut at it. "private" buys one in every fit; None is a bound of 1. An instance may
         have its own instead. Bounds, bins and categories are those of the rows, without weights.
+    class_weight : dict of class to float, or None, default=None
+        Public weights of the classes, as for the model. An instance may have its own instead.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which each fit is charged. An instance may have its own instead.
+    n_jobs : int or None, default=None
+        Number of threads of the model, which takes it. The result does not depend on it. An instance may have its own
+        instead.
+    verbose : int, default=0
+        If 1, show a progress bar of the model on standard error. An instance may have its own instead.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of sampling and noise of both steps. None draws a fresh secret key from the operating system. Any other
+        value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone
+        who knows the value. An instance may have its own instead.
 
     Returns
     -------
@@ -117,7 +132,10 @@ def tabular_pipeline(
     >>> bool(model.score(people.data, hours) > 0.9)
     True
     """
-    own = {"classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "accountant": accountant}
+    own = {
+        "classes": classes, "y_bounds": y_bounds, "weight_bound": weight_bound, "class_weight": class_weight,
+        "accountant": accountant, "n_jobs": n_jobs, "verbose": verbose or None, "random_state": random_state,
+    }  # fmt: skip
     model = _make_model(estimator, schema, own)
     shared = {name: value for name, value in model.get_params(deep=False).items() if name in _OF_THE_MODEL}
     steps = [("vectorizer", _rows_for(model, DPTableVectorizer(schema, **shared))), ("model", model)]
@@ -298,7 +316,8 @@ def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:
         )
     given = {name: value for name, value in parameters.items() if value is not None}
     for name, value in given.items():
-        if getattr(model, name, value) is not None:
+        present = getattr(model, name, value)
+        if present is not None and (present or name != "verbose"):
             raise ValueError(
                 f"{name}={value!r} is not for {shown}, which has its own or takes none: leave it out here."
             )

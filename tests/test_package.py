@@ -113,6 +113,42 @@ def test_an_unknown_name_is_refused_by_name():
         from skdp import DPRandomForest  # noqa: F401
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("LogisticRegression", "DPLogisticRegression"),
+        ("DPRandomForestClassifier", "DPRandomTreesClassifier"),
+        ("RandomForestRegressor", "DPRandomTreesRegressor"),
+        ("GridSearchCV", "DPGridSearchCV"),
+        ("PrivacyAcountant", "PrivacyAccountant"),
+        ("modelselection", "model_selection"),
+        ("numpy", None),
+    ],
+)
+def test_an_unknown_name_brings_the_one_that_was_meant(name, meant):
+    told = "" if meant is None else f". Did you mean '{meant}'?"
+    with pytest.raises(AttributeError, match=rf"\Amodule 'skdp' has no attribute '{name}'{re.escape(told)}\Z"):
+        getattr(skdp, name)
+
+
+def test_every_estimator_has_a_name_at_the_top():
+    """Found in the modules, so that a new one is missed here."""
+    from sklearn.base import BaseEstimator
+
+    found = {
+        name
+        for module in skdp._MODULES
+        for name, value in vars(importlib.import_module(f"skdp.{module}")).items()
+        if isinstance(value, type) and issubclass(value, BaseEstimator) and value.__module__.startswith("skdp.")
+    }
+    faces = {
+        name for module in skdp._MODULES for name in getattr(importlib.import_module(f"skdp.{module}"), "__all__", ())
+    }
+    estimators = (found & faces) - {"PrivatePipeline", "TabularPipeline"}
+    assert estimators >= {"DPPCA", "DPRandomTreesClassifier", "ScatteringTransformer"}
+    assert estimators <= set(skdp.__all__)
+
+
 def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+\w*", skdp.__version__)
     try:

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 import skdp
 from skdp import (
     DPPCA,
+    DPGaussianNB,
     DPGridSearchCV,
     DPLinearRegression,
     DPLogisticRegression,
@@ -25,7 +26,7 @@ from skdp import (
 )
 from skdp._checks.table import Table
 from skdp.accounting import EpsilonDeltaDpEvent, flatten
-from skdp.ensemble import DPRandomTreesRegressor
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.plotting import PrivacyUtilityDisplay
 from skdp.preprocessing import DPTableVectorizer, TableSchema
@@ -484,3 +485,26 @@ def test_bad_input_of_a_regressor_is_refused_in_one_line_without_a_charge(case, 
     assert str(SPENT[7]) not in message
     assert refusal.value.__context__ is None
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("random_state", 3), ("verbose", 1), ("n_jobs", 2), ("class_weight", {0: 1.0, 1: 2.0})]
+)
+def test_parameters_of_the_model_are_handed_on(name, value):
+    pipeline = tabular_pipeline(**{name: value})
+    assert pipeline[-1].get_params()[name] == value
+    if name == "random_state":
+        assert pipeline[0].random_state == value
+    own = DPRandomTreesClassifier(**{name: value})
+    with pytest.raises(ValueError, match=rf"\A{name}=[^\n]* is not for this estimator"):
+        tabular_pipeline(own, **{name: value})
+
+
+def test_a_model_that_takes_no_such_parameter_says_so():
+    with pytest.raises(ValueError, match=r"\Aclass_weight=[^\n]* is not for this estimator"):
+        tabular_pipeline(DPGaussianNB(), class_weight={0: 1.0})
+
+
+def test_the_number_of_groups_is_public_in_the_whole_pipeline():
+    model = DPLogisticRegression(adjacency="add_remove", n_samples_public=100, n_groups_public=50)
+    assert tabular_pipeline(model)[0].n_groups_public == 50
