@@ -18,7 +18,6 @@ from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline import PrivatePipeline, allocate_budget, public_rows_of
 from skdp.preprocessing import DPTableVectorizer
-from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 
 _OF_THE_MODEL = ("adjacency", "n_groups_public", "n_samples_public", "random_state")
@@ -192,7 +191,8 @@ class TabularPipeline(PrivatePipeline):
     -----
     A network is chosen where all columns are numbers, since a target may then follow a sum of many of them, which
     trees, that look at one column at a time, take many splits for; and where three quarters of the columns are numbers
-    and the number of rows times epsilon is below 2,000 (``docs/which_estimator.md``).
+    and the number of rows times epsilon is below 2,000 (``docs/which_estimator.md``). A column of whole numbers that
+    `schema` does not name may hold codes: three quarters have to be named as numbers, or be of a floating-point type.
 
     **Guarantees.**
 
@@ -239,11 +239,17 @@ class TabularPipeline(PrivatePipeline):
         if not self.chooses_model or not _are_default(self.steps):
             return
         try:
-            columns = match_columns(self.steps[0][1]._given_schema(), Table(X))
+            schema, table = self.steps[0][1]._given_schema(), Table(X)
+            columns = match_columns(schema, table)
             n_public = public_rows_of(self, n_samples)
         except (TypeError, ValueError):
             return
-        self.steps = _with_model(self.steps, _model_for([column for _, _, column in columns], n_public * self.epsilon))
+        named = {name for name, _ in schema.items()}
+        kinds = [
+            "whole" if column.kind == "number" and name not in named and table.is_whole(j) else column.kind
+            for name, j, column in columns
+        ]
+        self.steps = _with_model(self.steps, _model_for(kinds, n_public * self.epsilon))
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """See `PrivatePipeline`: the steps as they are now, with the model that the fit chose."""
@@ -283,12 +289,13 @@ def _with_model(steps: list[tuple[str, Any]], kind: type) -> list[tuple[str, Any
 _MODELS = DPMLPRegressor, DPRandomTreesRegressor
 
 
-def _model_for(columns: Iterable[Column], rows_times_epsilon: float) -> type:
-    """The kind of regressor for these columns, of which some may be bought."""
-    kinds = [column.kind for column in columns if column.kind != "drop"]
-    numbers = kinds.count("number") / max(1, len(kinds))
-    is_noisy = rows_times_epsilon < FEW_ROWS_TIMES_EPSILON and numbers >= MOSTLY_NUMBERS
-    return DPMLPRegressor if numbers == 1.0 or is_noisy else DPRandomTreesRegressor
+def _model_for(kinds: Iterable[str], rows_times_epsilon: float) -> type:
+    """The kind of regressor for columns of these kinds, "whole" being numbers that may be codes."""
+    kept = [kind for kind in kinds if kind != "drop"]
+    if kept.count("number") < MOSTLY_NUMBERS * max(1, len(kept)):
+        return DPRandomTreesRegressor
+    are_numbers = set(kept) <= {"number", "whole"}
+    return DPMLPRegressor if are_numbers or rows_times_epsilon < FEW_ROWS_TIMES_EPSILON else DPRandomTreesRegressor
 
 
 def _default_model(name: str, schema: Any) -> Any:
@@ -299,8 +306,8 @@ def _default_model(name: str, schema: Any) -> Any:
         known = read_schema({} if schema is None else schema, "or None")
     except (TypeError, ValueError):
         return DPRandomTreesRegressor()
-    columns = [column for _, column in known.items()]
-    return DPRandomTreesRegressor() if known.others == "buy" else _model_for(columns, math.inf)()
+    kinds = [column.kind for _, column in known.items()]
+    return DPRandomTreesRegressor() if known.others == "buy" else _model_for(kinds, math.inf)()
 
 
 def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:

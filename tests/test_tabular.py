@@ -213,6 +213,10 @@ LISTED = {"kind": "number", "bounds": (0, 1)}
         (numbers(d=FRAME["since"]), None, DPRandomTreesRegressor),
         (numbers(d=FRAME["job"]), None, DPRandomTreesRegressor),
         (numbers(), {"a": (0, 1), "b": (0, 1), "c": [0, 1]}, DPRandomTreesRegressor),
+        (numbers(d=np.arange(600)), None, DPMLPRegressor),  # one of four may be codes
+        (numbers(d=np.arange(600), e=np.arange(600)), None, DPRandomTreesRegressor),
+        (numbers().astype(np.int64), None, DPRandomTreesRegressor),
+        (numbers().astype(int), NUMBERS, DPMLPRegressor),  # what is named is known
         (numbers().astype(complex), None, DPRandomTreesRegressor),  # refused by the vectorizer
     ],
 )

@@ -111,6 +111,10 @@ class Table:
             refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
         return "date" if letter == "M" else "category"
 
+    def is_whole(self, j: int) -> bool:
+        """Whether the type of column j is one of whole numbers, which may be amounts or codes."""
+        return self.is_typed and _letter(self._raw(j)) in "iu"
+
     def cells(self, j: int) -> CellValues:
         """Read column j, or refuse it if it has complex or nested cells."""
         self.kind(j)
