@@ -1677,6 +1677,10 @@ SENTENCES = {
             "tests/plotting/test_displays.py::test_every_fit_is_charged_repeats_included",
             "tests/plotting/test_displays.py::test_a_pipeline_is_fitted_at_each_of_the_budgets",
         ],
+        "With `groups` all of this holds for all rows of one label together.": [
+            "tests/plotting/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/plotting/test_displays.py::test_a_study_for_households_is_charged_to_a_ledger_of_them",
+        ],
         "The accountant is asked before a row is read, and charged once, for all fits, before training reads the "
         "rows.": [
             "tests/plotting/test_displays.py::test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing",
