@@ -20,13 +20,15 @@ MUTANTS = [
         "the sum of weights without its sensitivity",
         (CLASS_SUMS, "1.0 if alone else math.sqrt(1.0 + COUNTED**2)", "1.0"),
     ),
-    planted(
-        "an exact sum of weights",
+    mutant(
+        "class mixture: an exact sum of weights",
         (
             CLASS_MEASUREMENT,
             "n = min(max(float(noisy[d]), deviation) / row_sums.weight_in_total(d), n)",
             "n = rows.weights.sum()",
         ),
+        tests="weights",
+        select="toggling",
     ),
     planted(
         "the number of rows for that of groups", (CLASS_GENERATOR, "found.weights.n_units(n_samples)", "n_samples")
