@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import receive, report_leak
 from skdp._checks.leaks import SEEDED, begin_record, note_leaks
-from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
+from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
 from skdp._checks.row_traits import row_form_of, row_norm_of
 from skdp._checks.rows import check_labels, check_table, encode_labels
 from skdp._checks.units import GROUP, ROW
@@ -149,7 +149,7 @@ class PrivateEstimator(Reported, BaseEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Any:
         """The labels and weights of a fit, refused if they are unusable; reads private data."""
-        refuse_fit_params(fit_params)
+        refuse_fit_params(fit_params, type(self).__name__)
 
     def _learn(self, plan: Any, rows: Any, targets: Any) -> str:
         """Train on this very object, a copy made for the purpose; where an interrupt cut it short, if one did."""
@@ -392,12 +392,6 @@ class JointPrice(Reported):
     def epsilon_(self) -> float:
         """Joint price of `privacy_event_` at `delta_`, in nats."""
         return get_epsilon(self.privacy_event_, self.delta_, adjacency=self.adjacency_)
-
-
-def refuse_fit_params(fit_params: dict[str, Any]) -> None:
-    """Refuse parameters of ``fit`` that a step of a pipeline does not take."""
-    if fit_params:
-        raise TypeError(f"fit got the parameters {sorted(fit_params)}, which this step does not take: leave them out.")
 
 
 __all__ = [

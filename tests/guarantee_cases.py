@@ -265,6 +265,7 @@ PUBLISHED = {
         "bounds_": "the parameter `bounds`",
         "n_components_": "the parameter, or a rule in public numbers",
         "n_directions_": "the parameter, or a rule in public numbers",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
     },
     DPWGAN: {
         **GENERATORS,

@@ -703,29 +703,36 @@ def mixture_loss(components, levels, pairs, triples, weight_of_triples) -> float
 # --- mixtures within classes ---
 
 
-def class_mixture_releases(X, codes, n_classes, n_components, bounds, directions, noisy, deviations, n) -> list:
+def class_mixture_releases(
+    X, codes, n_classes, n_components, bounds, directions, noisy, deviations, n, weights=None
+) -> list:
     """The first values that are released of rows with classes, row by row, each by the noisy ones before it.
 
     These are the sum of all rows, counts, sums of the classes, and the Gram matrix of residuals; for one component a
-    class also its moments.
+    class also its moments. Each row counts by its weight in [0, 1], if there are weights: their sum is released then.
     """
     (low, high), d = bounds, X.shape[1]
     rows = np.array([[(min(max(v, low), high) - low) / (high - low) - 0.5 for v in x] for x in X])
-    found = [sum(rows)]
-    mean = np.clip(noisy[0] / n, -0.5, 0.5)
+    shares = np.ones(len(X)) if weights is None else weights
+    found = [sum(share * x for share, x in zip(shares, rows, strict=True))]
+    if weights is not None:
+        factor = math.sqrt(d) / 6
+        found = [np.append(found[0], factor * sum(weights))]
+        n = min(max(noisy[0][d], deviations[0]) / factor, n)
+    mean = np.clip(noisy[0][:d] / n, -0.5, 0.5)
     edges = [math.sqrt(d) * 2.0 ** ((i - 63) / 10) for i in range(64)]
     counts = np.zeros(n_classes + 64)
-    for x, code in zip(rows, codes, strict=True):
-        counts[code] += 1
-        counts[n_classes + next((i for i in range(63) if np.linalg.norm(x - mean) <= edges[i]), 63)] += 1
+    for x, code, share in zip(rows, codes, shares, strict=True):
+        counts[code] += share
+        counts[n_classes + next((i for i in range(63) if np.linalg.norm(x - mean) <= edges[i]), 63)] += share
     found.append(counts)
     kept = [count if count > 2 * deviations[1] else 0.0 for count in noisy[1][n_classes:]]
     radius = (
         edges[next((i for i in range(64) if sum(kept[: i + 1]) >= 0.9 * sum(kept)), 63)] if sum(kept) else edges[-1]
     )
     sums = np.zeros((n_classes, d))
-    for x, code in zip(rows, codes, strict=True):
-        sums[code] += in_ball(x, mean, radius)
+    for x, code, share in zip(rows, codes, shares, strict=True):
+        sums[code] += share * in_ball(x, mean, radius)
     found.append(sums.ravel())
     sizes = np.maximum(noisy[1][:n_classes], 0.0)
     shifts = np.zeros((n_classes, d))
@@ -733,19 +740,20 @@ def class_mixture_releases(X, codes, n_classes, n_components, bounds, directions
         shift = noisy[2].reshape(n_classes, d)[c] / size
         factor = max(0.0, 1.0 - d * (deviations[2] / size) ** 2 / (shift @ shift))
         shifts[c] = radius * shift * min(factor, 1.0 / np.linalg.norm(shift))
-    weights = np.maximum(sizes, 1.0)
-    left = radius**2 - sum(w * (s @ s) for w, s in zip(weights, shifts, strict=True)) / sum(weights)
+    least = np.maximum(sizes, 1.0)
+    left = radius**2 - sum(w * (s @ s) for w, s in zip(least, shifts, strict=True)) / sum(least)
     inner = 0.78 * math.sqrt(max(left, 0.1 * radius**2))
     means = np.clip(mean + shifts, -0.5, 0.5)
     residuals = [x - means[code] for x, code in zip(rows, codes, strict=True)]
-    found.append(sum(moment_vector(in_ball(x, np.zeros(d), inner), 0.0) for x in residuals))
+    inside = [in_ball(x, np.zeros(d), inner) for x in residuals]
+    found.append(sum(share * moment_vector(x, 0.0) for x, share in zip(inside, shares, strict=True)))
     if n_components == 1:
         k = len(directions)
         moments = np.zeros((n_classes, 1 + k * (k + 1) // 2 + k))
-        for x, code in zip(residuals, codes, strict=True):
+        for x, code, share in zip(residuals, codes, shares, strict=True):
             point = in_ball(directions @ x, np.zeros(k), inner)
-            moments[code, 0] += math.sqrt(0.05)
-            moments[code, 1:] += math.sqrt(0.8) * moment_vector(point, math.sqrt(0.15 / 0.8))
+            moments[code, 0] += share * math.sqrt(0.05)
+            moments[code, 1:] += share * math.sqrt(0.8) * moment_vector(point, math.sqrt(0.15 / 0.8))
         found.append(moments.ravel())
     return found
 

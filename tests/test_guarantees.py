@@ -524,6 +524,16 @@ SENTENCES = {
         ],
     },
     DPClassMixtureGenerator: {
+        "Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.": [
+            "tests/_checks/test_weights.py::test_toggling_a_weight_moves_the_sums_by_at_most_the_clip_and_nothing_else",
+            "tests/test_replay.py::test_one_weight_moves_the_releases_and_nothing_else",
+            "tests/synthesis/class_mixture/test_class_generator.py::test_counts_and_totals_reach_their_sensitivity",
+        ],
+        "With `groups` all of this holds for all rows of one label together: what they add up to is an average of what "
+        "one row may add.": [
+            "tests/test_guarantees_units.py::test_a_unit_moves_sums_by_no_more_than_a_row_may",
+            "tests/test_guarantees_units.py::test_an_exchanged_unit_moves_sums_by_no_more_than_an_exchanged_row_may",
+        ],
         "``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, "
         "if `random_state` is None, and `classes` is given or there are no labels.": [
             "tests/synthesis/class_mixture/test_class_generator.py::test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else",
@@ -1666,6 +1676,10 @@ SENTENCES = {
         "`privacy_event_` composes every fit, repeats included.": [
             "tests/plotting/test_displays.py::test_every_fit_is_charged_repeats_included",
             "tests/plotting/test_displays.py::test_a_pipeline_is_fitted_at_each_of_the_budgets",
+        ],
+        "With `groups` all of this holds for all rows of one label together.": [
+            "tests/plotting/test_displays.py::test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else",
+            "tests/plotting/test_displays.py::test_a_study_for_households_is_charged_to_a_ledger_of_them",
         ],
         "The accountant is asked before a row is read, and charged once, for all fits, before training reads the "
         "rows.": [

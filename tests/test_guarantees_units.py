@@ -16,7 +16,7 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import dp_bounds
 from skdp.preprocessing.bounds import ColumnBounds
 from skdp.preprocessing.histograms.threshold import keep_one_row
-from skdp.synthesis import DPMarginalSynthesizer
+from skdp.synthesis import DPClassMixtureGenerator, DPMarginalSynthesizer
 
 N_OTHERS, N_COLUMNS = 150, 4
 SIZES = [1, 2, 10, 1000]
@@ -344,6 +344,8 @@ SUMS = {
     "synthesizer that selects": lambda **kw: DPMarginalSynthesizer(
         bounds=(-1, 1), classes=[0, 1], pairs="select", **TABLES, **kw
     ),
+    "class mixture": lambda **kw: DPClassMixtureGenerator(bounds=(-1, 1), classes=[0, 1], **PUBLIC, **kw),
+    "class mixture of parts": lambda **kw: DPClassMixtureGenerator(2, bounds=(-1, 1), classes=[0, 1], **PUBLIC, **kw),
     "components about zero": lambda **kw: skdp.DPPCA(2, center=False, normalize=True, **PUBLIC, **kw),
 }
 

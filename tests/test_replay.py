@@ -115,6 +115,10 @@ OF_WEIGHTS = {
             classes=[0, 1], pairs="select", n_components=4, max_iter=4, adjacency="replace_one", **BOUNDS
         )
     ),
+    "class mixture": classifier(lambda: DPClassMixtureGenerator(classes=[0, 1], n_components=2, **BOUNDS)),
+    "class mixture, replaced": classifier(
+        lambda: DPClassMixtureGenerator(1, classes=[0, 1], adjacency="replace_one", **BOUNDS)
+    ),
     "scaler": classifier(lambda: DPStandardScaler(**BOUNDS)),
     "scaler, bought bounds": classifier(lambda: DPStandardScaler(adjacency="replace_one", **SEED)),
     "bins": classifier(lambda: DPQuantileBinner(4, **BOUNDS)),
@@ -126,7 +130,6 @@ FITS = {
     "imputer, means": rows_alone(lambda: DPSimpleImputer("mean", **BOUNDS)),
     "imputer, medians": rows_alone(lambda: DPSimpleImputer("median", **BOUNDS)),
     "vectorizer": rows_alone(lambda: DPTableVectorizer(**SEED)),
-    "class mixture": without_weights(lambda: DPClassMixtureGenerator(classes=[0, 1], n_components=2, **BOUNDS)),
     "WGAN": without_weights(lambda: DPWGAN(classes=[0, 1], **GAN, **BOUNDS)),
     "pipeline": without_weights(
         lambda: tabular_pipeline(DPLogisticRegression(classes=[0, 1], max_iter=5, random_state=0), delta=1e-4)

@@ -70,6 +70,20 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
 
 
+_NOT_TAKEN = {
+    "sample_weight": "counts all rows alike: leave it out, or use an estimator that takes weights",
+    "groups": "knows no groups of rows: leave it out, or use an estimator that takes them",
+}
+
+
+def refuse_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
+    """Refuse parameters of ``fit`` that an estimator does not take, by their names; `taker` is what it is called."""
+    for name, value in given.items():
+        if value is not None or name not in _NOT_TAKEN:
+            why = _NOT_TAKEN.get(name, "does not take it: leave it out")
+            raise TypeError(f"fit got the parameter {name!r}, and {taker} {why}.")
+
+
 def show(value: Any) -> str:
     """Format `value` in one line; only its type if it is not a scalar, as it may be private rows passed by mistake."""
     if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):

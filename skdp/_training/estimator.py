@@ -82,7 +82,7 @@ class GradientEstimator(PrivateEstimator):
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> Targets:
         """See `PrivateEstimator`."""
         sample_weight, units = fit_params.pop("sample_weight", None), fit_params.pop("groups", None)
-        refuse_fit_params(fit_params)
+        refuse_fit_params(fit_params, type(self).__name__)
         warn_of_no_bound(self.weight_bound, sample_weight)
         refuse_bought_bound(self.weight_bound, units)
         task = self._task()

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, check_real, count_threads, show
+from skdp._checks.parameters import check_count, check_real, count_threads, refuse_fit_params, show
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
@@ -182,7 +182,7 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
     # --- fit ---
 
     @silent_arithmetic
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Draw the trees. No cell is read.
 
         Parameters
@@ -191,6 +191,8 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
             Private rows, of which shape, names and types are looked at.
         y : None
             Ignored.
+        **fit_params : dict of str to object
+            Refused: it takes no `sample_weight` and no `groups`.
 
         Returns
         -------
@@ -199,9 +201,10 @@ class PublicTreesEmbedding(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter is invalid, the schema does not fit the table, or is not complete.
         """
+        refuse_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
 
     def _learn(self, X: Any) -> None:

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.cells import NUMBER, numbers_of, values_of
-from skdp._checks.parameters import check_choice, count_threads, show
+from skdp._checks.parameters import check_choice, count_threads, refuse_fit_params, show
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import check_schema, column_names
 from skdp._fit.conductor import fit_publicly
@@ -70,7 +70,7 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(f"symmetric={show(self.symmetric)} is no truth value: choose True or False.")
         count_threads(self.n_jobs)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Make the filters. No pixel is read.
 
         Parameters
@@ -79,6 +79,8 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             Private images, of which shape, names and type are looked at.
         y : None
             Ignored.
+        **fit_params : dict of str to object
+            Refused: it takes no `sample_weight` and no `groups`.
 
         Returns
         -------
@@ -87,9 +89,10 @@ class ImageTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter is invalid, or the table does not have images of that shape.
         """
+        refuse_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
 
     def _learn(self, X: Any) -> None:

@@ -136,9 +136,9 @@ class FitPlan(NamedTuple):
         """Before the charge: an error in the middle would tell that this candidate was tried."""
         self._fit(1.0, None).check_parameters(self.n, n_features)
 
-    def check_rows(self, X: Any, y: Any, units: Units | None = None) -> None:
-        """Before the charge: refuse rows and labels that the fit would refuse."""
-        self._fit(1.0, None, units=units).prepare(X, y)
+    def check_rows(self, X: Any, y: Any, units: Units | None = None, weights: Any = None) -> None:
+        """Before the charge: refuse rows, labels and weights that the fit would refuse."""
+        self._fit(1.0, None, weights, units).prepare(X, y)
 
     def run(
         self, scale: float, seed: int | None, X: Any, y: Any, weights: Any = None, units: Units | None = None

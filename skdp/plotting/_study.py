@@ -15,16 +15,17 @@ from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leak_setting import report_leak, silence
 from skdp._checks.parameters import show
 from skdp._checks.protocols import is_private
-from skdp._checks.rows import table_shape
-from skdp._fit.conductor import Fit
+from skdp._checks.rows import column_names, table_shape
+from skdp._checks.units import ROW, Units, split_labels
+from skdp._fit.conductor import Fit, units_of
 from skdp._fit.payment import Payment
 from skdp._fit.private_step import private_steps
 from skdp.accounting import DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
-from skdp.pipeline import PrivatePipeline, public_rows_of
+from skdp.pipeline import PrivatePipeline, public_rows_of, weighted_steps
 
-Scorer = Callable[[Any, Any, Any], float]
+Scorer = Callable[..., float]
 
 
 class Study(Fit):
@@ -40,6 +41,10 @@ class Study(Fit):
         Private rows and targets.
     test : tuple of (X, y)
         Public ones, to which scores are computed.
+    sample_weight, groups : array-like, or the name of a column for groups, or None
+        Private weights and labels of units of `rows`, which every fit is given.
+    sample_weight_test : array-like or None
+        Public weights of the test rows, which the scorer is given.
     scorer : callable
         A model's score, ``scorer(model, X, y)``.
     baseline : estimator or None
@@ -60,29 +65,38 @@ class Study(Fit):
     **Guarantees.** The models and their scores on public rows, all of them together, are private at the price of
     `event`, which is known before a row is read.
 
+    With `groups` the same holds for all rows of one label together.
+
     Proof. Each fit reads the rows and noise of its own and costs ``fit.event(1.0)``; `event` composes ``n_repeats``
     times each of the fits. A score on public rows is a function of what a fit released.
     """
 
     def __init__(
         self, estimator: Any, epsilons: list[float], n_repeats: int, rows: tuple[Any, Any], test: tuple[Any, Any],
-        *, scorer: Scorer, baseline: Any, random_state: Any,
+        *, scorer: Scorer, baseline: Any, random_state: Any, sample_weight: Any = None, groups: Any = None,
+        sample_weight_test: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(estimator, None)
         self.n_repeats, self.baseline_score = n_repeats, math.nan
         self._epsilons, self._rows, self._test = epsilons, rows, test
         self._scorer, self._baseline = scorer, baseline
+        self._weights, self._groups = sample_weight, groups
+        self._of_scores = {} if sample_weight_test is None else {"sample_weight": sample_weight_test}
         self._stream, self._is_seeded = root_stream(random_state), random_state is not None
 
     def plan(self) -> None:
         """See `Fit`: from the shape of the rows, and public numbers alone."""
-        estimator, (n_samples, n_features) = self.target, table_shape(self._rows[0])
-        given = getattr(estimator, "delta", "auto")
-        self.work = template = private_template(estimator, self._epsilons[0], given)
+        given = getattr(self.target, "delta", "auto")
+        self.work = template = private_template(self.target, self._epsilons[0], given)
         steps = [step for _, step in private_steps(template.steps)]
         self._accountant = next((step.accountant for step in steps if step.accountant is not None), None)
-        self.n_public, self.adjacency = public_rows_of(template, n_samples), steps[0].adjacency
-        self.delta = delta_for(check_delta(given), self._accountant, self.n_public)
+        delta: Any = check_delta(given)
+        self.adjacency, self.delta = steps[0].adjacency, delta
+        if self._weights is not None and not weighted_steps(template):
+            raise ValueError(f"sample_weight is not taken by {type(self.target).__name__}: leave it out.")
+        n_samples, n_features = self._find_units()
+        self.n_public = public_rows_of(template, n_samples)
+        self.delta = delta_for(delta, self._accountant, self.n_public)
         template.set_params(delta=self.delta)
         self._fits: list[FitPlan] = []
         for epsilon in self._epsilons:
@@ -90,6 +104,20 @@ class Study(Fit):
             self._fits += fit_plans([{}], [made], self.n_public, n_features, epsilon, self.delta)
         self.event = compose([SelfComposedDpEvent(fit.event(1.0), self.n_repeats) for fit in self._fits])
         self.epsilon = joint_epsilon(self.event, self.delta, self.adjacency)
+
+    def _find_units(self) -> tuple[int, int]:
+        """Take the labels of units out of the tables; the number of units, each row being one without, and of columns.
+
+        Test rows are public, and may have that column or not.
+        """
+        (X, y), (X_test, y_test) = self._rows, self._test
+        X, self.units = units_of(self.work, X, self._groups, self.payment())
+        self.work._note_unit()
+        if isinstance(self._groups, str) and self._groups in (column_names(X_test) or ()):
+            X_test, _ = split_labels(X_test, self._groups)
+        self._rows, self._test = (X, y), (X_test, y_test)
+        n_rows, n_features = table_shape(X)
+        return n_rows if self.units is None else self.units.n_units, n_features
 
     def payment(self) -> Payment:
         """See `Fit`."""
@@ -99,17 +127,20 @@ class Study(Fit):
             "n_repeats": self.n_repeats,
             "delta": self.delta,
         }
-        return Payment(self._accountant, "PrivacyUtilityDisplay", self.adjacency, kept)
+        if name := self.work.__dict__.get("_fitted_group_name"):
+            kept["groups"] = name
+        unit = self.work.__dict__.get("privacy_unit_", ROW)
+        return Payment(self._accountant, "PrivacyUtilityDisplay", self.adjacency, kept, unit)
 
     def read(self) -> None:
         """See `Fit`."""
-        self._fits[0].check_rows(*self._rows)
+        self._fits[0].check_rows(*self._rows, self.units, self._weights)
 
     def prepare(self) -> None:
         """See `Fit`: test rows, a scorer or a baseline that would fail after the charge are refused."""
         self._rehearse(*self._test)
         if self._baseline is not None:
-            self.baseline_score = score_baseline(self._baseline, self._scorer, self._rows, self._test)
+            self.baseline_score = score_baseline(self._baseline, self.score, self._rows, self._weights)
 
     def _rehearse(self, X_test: Any, y_test: Any) -> None:
         """Refuse test rows or a scorer that would fail, by a fit to the test rows."""
@@ -119,7 +150,7 @@ class Study(Fit):
         refused, score = "", math.nan
         try:
             with silence():
-                score = float(self._scorer(self._rehearsed(X_test, y_test), X_test, y_test))
+                score = self.score(self._rehearsed(X_test, y_test))
         except Exception as error:  # its message may show a cell
             refused = f"a {type(error).__name__}; fit and score a model on them alone to see why"
         if not refused and not math.isfinite(score):
@@ -129,11 +160,13 @@ class Study(Fit):
 
     def _rehearsed(self, X: Any, y: Any) -> Any:
         """A model that is fitted to public rows instead, as many as there may be; nothing is charged."""
-        fit = self._fits[0]
-        pipeline = clone(fit.pipeline)
+        fit, n = self._fits[0], table_shape(X)[0]
+        pipeline, name = fit.pipeline._copied(), "n_samples_public" if self.units is None else "n_groups_public"
         for _, step in private_steps(pipeline.steps):
-            step.estimator.set_params(n_samples_public=fit.n)  # of lots: they were planned for the private rows
-        return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, X, y))
+            step.estimator.set_params(**{name: fit.n})  # of lots: they were planned for the private rows
+        weights = None if self._weights is None else np.ones(n)
+        units = None if self.units is None else Units(np.arange(n), n)
+        return seen_by_the_user(fit._replace(pipeline=pipeline).run(1.0, None, X, y, weights, units))
 
     def learn(self) -> str:
         """See `Fit`. What a fit would say was said before, once for all of them."""
@@ -143,10 +176,14 @@ class Study(Fit):
 
     def _fitted(self, fit: FitPlan, seed: int | None) -> Any:
         with silence():
-            model = fit.run(1.0, seed, *self._rows)
+            model = fit.run(1.0, seed, *self._rows, self._weights, self.units)
         for _, step in private_steps(model.steps):
             step.estimator.set_params(accountant=self._accountant)
         return seen_by_the_user(model)
+
+    def score(self, model: Any) -> float:
+        """The score of a model on the public rows."""
+        return float(self._scorer(model, *self._test, **self._of_scores))
 
     def _seed(self, *numbers: int) -> int | None:
         return int(self._stream.spawn("study", *numbers).words(1)[0] >> np.uint64(2)) if self._is_seeded else None
@@ -160,7 +197,7 @@ def check_model(estimator: Any) -> None:
 
 def _with_budget(template: PrivatePipeline, epsilon: float) -> PrivatePipeline:
     """A copy with this budget, which an estimator that is studied alone has as a parameter of its own too."""
-    made = clone(template).set_params(epsilon=epsilon)
+    made = template._copied().set_params(epsilon=epsilon)
     if (seen := seen_by_the_user(made)) is not made:
         seen.set_params(epsilon=epsilon, noise_multiplier=None)
     return made
@@ -214,11 +251,12 @@ def report_baseline(baseline: Any) -> None:
     )
 
 
-def score_baseline(baseline: Any, scorer: Scorer, rows: tuple[Any, Any], test: tuple[Any, Any]) -> float:
-    """The score of an estimator without privacy."""
+def score_baseline(baseline: Any, score_of: Callable[[Any], float], rows: tuple[Any, Any], weights: Any) -> float:
+    """The score of an estimator without privacy; the last step of a pipeline is given the weights."""
     refused, score = "", math.nan
+    name = f"{baseline.steps[-1][0]}__sample_weight" if isinstance(baseline, Pipeline) else "sample_weight"
     try:
-        score = float(scorer(clone(baseline).fit(*rows), *test))
+        score = score_of(clone(baseline).fit(*rows, **({} if weights is None else {name: weights})))
     except Exception as error:  # its message may show a cell
         refused = type(error).__name__
     if refused:

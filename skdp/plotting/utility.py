@@ -121,6 +121,9 @@ class PrivacyUtilityDisplay:
         scoring: Any = None,
         score_name: str | None = None,
         test_is_public: bool = False,
+        sample_weight: Any = None,
+        sample_weight_test: Any = None,
+        groups: Any = None,
         random_state: Any = None,
         ax: Any = None,
         **kwargs: Any,
@@ -141,7 +144,7 @@ class PrivacyUtilityDisplay:
         y : array-like of shape (n_samples,)
             Private labels.
         X_test : {array-like, sparse matrix, dataframe} of shape (n_test, n_features)
-            Public rows, none of which is in `X`.
+            Public rows, none of which is in `X`. A column that `groups` names may be among them, and is left out.
         y_test : array-like of shape (n_test,)
             Public labels.
         epsilons : sequence of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
@@ -158,6 +161,15 @@ class PrivacyUtilityDisplay:
         test_is_public : bool, default=False
             Declares that nobody in `X_test` has to be protected. Scores are exact and not paid for, so without the
             declaration a `PrivacyLeakWarning` is issued.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private weights of the rows of `X`, which every fit and the baseline are given. The estimator's
+            `weight_bound` bounds them.
+        sample_weight_test : array-like of shape (n_test,) or None, default=None
+            Public weights of the test rows, which the score is given.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row of `X`, such as a person or a household, or the name of a column,
+            which is no feature then. Every fit, and all of them together, are private for all rows of one label then,
+            else for one row.
         random_state : int, RandomState or Generator instance or None, default=None
             Source of the noise. None draws fresh secret keys from the operating system. Any other value makes the
             picture reproducible and issues a `PrivacyLeakWarning`.
@@ -191,6 +203,7 @@ class PrivacyUtilityDisplay:
         - Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of
           them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.
           `privacy_event_` composes every fit, repeats included.
+        - With `groups` all of this holds for all rows of one label together.
         - The accountant is asked before a row is read, and charged once, for all fits, before training reads the rows.
         - Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is
           fitted to the test rows.
@@ -201,7 +214,8 @@ class PrivacyUtilityDisplay:
             estimator, (X, y), (X_test, y_test),
             n_repeats=check_count("n_repeats", n_repeats, remedy="choose a whole number of fits above 0"),
             baseline=baseline, scoring=scoring, score_name=score_name, test_is_public=test_is_public,
-            random_state=random_state,
+            random_state=random_state, sample_weight=sample_weight, sample_weight_test=sample_weight_test,
+            groups=groups,
         ).plot(ax=ax, **kwargs)  # fmt: skip
 
     @classmethod
@@ -315,7 +329,7 @@ class PrivacyUtilityDisplay:
 
     def _measure(
         self, estimator: Any, rows: tuple[Any, Any], test: tuple[Any, Any], *, n_repeats: int, baseline: Any,
-        scoring: Any, score_name: str | None, test_is_public: bool, random_state: Any,
+        scoring: Any, score_name: str | None, test_is_public: bool, **given: Any,
     ) -> Self:  # fmt: skip
         """Fit, score and take note of the price. Whatever can be refused is refused before the charge."""
         from skdp._fit.conductor import learn_under_charge
@@ -328,14 +342,12 @@ class PrivacyUtilityDisplay:
         if baseline is not None:
             _study.report_baseline(baseline)
         epsilons: Any = self.epsilons
-        study = _study.Study(
-            estimator, epsilons, n_repeats, rows, test, scorer=scorer, baseline=baseline, random_state=random_state
-        )
+        study = _study.Study(estimator, epsilons, n_repeats, rows, test, scorer=scorer, baseline=baseline, **given)
         learn_under_charge(study)
         if baseline is not None:
             self.baseline_score, self.baseline_name = study.baseline_score, f"not private ({_model_name(baseline)})"
         self.estimators_ = study.models
-        self.scores = np.array([[float(scorer(model, *test)) for model in models] for models in self.estimators_])
+        self.scores = np.array([[study.score(model) for model in models] for models in self.estimators_])
         self.model_name = f"private ({_model_name(estimator)})"
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
         self.epsilon_total_, self.privacy_event_ = study.epsilon, study.event

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_count, check_real
+from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._fit.step_traits import StepTraits
@@ -149,7 +149,7 @@ class DPOneHotEncoder(ColumnBuyer):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Buy the categories.
 
         Parameters
@@ -161,6 +161,8 @@ class DPOneHotEncoder(ColumnBuyer):
         groups : array-like of shape (n_samples,), str or None, default=None
             Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
             which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+        **fit_params : dict of str to object
+            Refused: it takes no `sample_weight`.
 
         Returns
         -------
@@ -169,11 +171,12 @@ class DPOneHotEncoder(ColumnBuyer):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter or the table is invalid. Nothing was charged.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
+        refuse_fit_params(fit_params, type(self).__name__)
         return self._fit_alone(X, y, groups=groups)
 
     def _check_own_parameters(self) -> None:

@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, check_real, show
+from skdp._checks.parameters import absolute_path, check_choice, check_real, refuse_fit_params, show
 from skdp._checks.readings import key_of, number_of
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
@@ -161,7 +161,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         self.random_state = random_state
 
     @silent_arithmetic
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Buy the values for gaps, or take the constant.
 
         Parameters
@@ -173,6 +173,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
         groups : array-like of shape (n_samples,), str or None, default=None
             Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
             which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+        **fit_params : dict of str to object
+            Refused: it takes no `sample_weight`.
 
         Returns
         -------
@@ -181,11 +183,12 @@ class DPSimpleImputer(OneToOneFeatureMixin, ColumnBuyer):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter or the table is invalid. Nothing was charged.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
+        refuse_fit_params(fit_params, type(self).__name__)
         if self.__private_step__() is not None:
             return self._fit_alone(X, y, groups=groups)
         return fit_publicly(self, lambda work: work._learn_constants(units_of(work, X, groups)[0]))

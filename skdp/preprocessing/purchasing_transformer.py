@@ -118,7 +118,7 @@ class ColumnBuyer(TransformerMixin, PrivateEstimator):
 
     def _check_targets(self, y: Any, n_samples: int, groups: Units | None = None, **fit_params: Any) -> Any:
         """See `PrivateEstimator`: labels are ignored, units are kept."""
-        refuse_fit_params(fit_params)
+        refuse_fit_params(fit_params, type(self).__name__)
         return groups
 
     def _learn(self, plan: BuyingPlan, rows: Any, targets: Any) -> str:

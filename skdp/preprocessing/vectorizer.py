@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real
+from skdp._checks.parameters import absolute_path, check_choice, check_count, check_real, refuse_fit_params
 from skdp._checks.readings import day_text, days_of
 from skdp._checks.row_traits import with_row_norm, with_row_schema
 from skdp._checks.rows import check_schema
@@ -225,7 +225,7 @@ class DPTableVectorizer(ColumnBuyer):
         self.n_groups_public = n_groups_public
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Learn the columns of a table, and buy what its schema leaves out.
 
         Parameters
@@ -237,6 +237,8 @@ class DPTableVectorizer(ColumnBuyer):
         groups : array-like of shape (n_samples,), str or None, default=None
             Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
             which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+        **fit_params : dict of str to object
+            Refused: it takes no `sample_weight`.
 
         Returns
         -------
@@ -245,11 +247,12 @@ class DPTableVectorizer(ColumnBuyer):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             A parameter, the schema or the table is invalid. Nothing was charged.
         BudgetExceededError
             The ceiling of the accountant does not admit the purchase. Nothing was charged.
         """
+        refuse_fit_params(fit_params, type(self).__name__)
         if self.__private_step__() is not None:
             return self._fit_alone(X, y, groups=groups)
         fit_publicly(self, lambda work: work._learn_schema(units_of(work, X, groups)[0]))

@@ -29,9 +29,9 @@ class RowTargets(NamedTuple):
 class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
-    Subclasses have the parameters of `PrivateEstimator`, and ``classes`` and ``label_shares``. They write `_draw`, and
-    `_bought_shares` where labels can be drawn by noisy counts; with labels, `_learn` keeps `_chosen_shares` as
-    ``label_shares_``.
+    Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``label_shares`` and ``weight_bound``. They write
+    `_draw`, and `_bought_shares` where labels can be drawn by noisy counts; with labels, `_learn` keeps
+    `_chosen_shares` as ``label_shares_``.
 
     Notes
     -----
@@ -45,12 +45,13 @@ class PrivateGenerator(PrivateEstimator):
 
     classes: Any
     label_shares: Any
+    weight_bound: Any
     classes_: NDArray[Any]
     label_shares_: Doubles
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
-    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the generator.
 
         Parameters
@@ -59,8 +60,13 @@ class PrivateGenerator(PrivateEstimator):
             Private rows.
         y : array-like of shape (n_samples,) or None, default=None
             Private labels. With them, ``sample`` returns labels too.
-        **fit_params : dict of str to object
-            Refused: this generator takes no `sample_weight` and nothing else.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
+            [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row. Samples have no weights:
+            they are drawn from the weighted distribution.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
 
         Returns
         -------
@@ -69,12 +75,12 @@ class PrivateGenerator(PrivateEstimator):
 
         Raises
         ------
-        TypeError, ValueError
+        ValueError
             A parameter or the input is invalid. Nothing was charged.
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged.
         """
-        return self._fit_alone(X, y, **fit_params)
+        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
 
     def sample(self, n_samples: int, random_state: Any = None) -> Any:
         """Draw synthetic rows. This costs nothing.
@@ -153,16 +159,14 @@ class PrivateGenerator(PrivateEstimator):
             )
 
     def _weights(self) -> ReleaseWeights:
-        return ReleaseWeights(getattr(self, "weight_bound", None), self.adjacency)
+        return ReleaseWeights(self.weight_bound, self.adjacency)
 
     def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
-        """See `PrivateEstimator`."""
-        if fit_params.get("sample_weight") is not None and not hasattr(self, "weight_bound"):
-            raise TypeError(
-                f"sample_weight is given to a {type(self).__name__}, which takes none: leave it out, or use "
-                "DPMarginalSynthesizer."
-            )
-        return RowTargets(self._check_labels(y, n_samples), self._weights().read(fit_params, n_samples))
+        """See `PrivateEstimator`. Units are counted first: how many rows a single one has is nobody's business."""
+        weights = self._weights().read_of_units(fit_params, n_samples)
+        if weights.units is not None and weights.units.n_units < 2:
+            raise ValueError("groups has 1 group, which is no table to learn from: give 2 groups at least.")
+        return RowTargets(self._check_labels(y, n_samples), weights)
 
     def _check_labels(self, y: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
         if n_samples < 2:  # here and not in `_check_rows`, which comes after the charge behind a private step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import NamedTuple
@@ -33,10 +34,17 @@ from skdp import (
 )
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent, compose, get_epsilon
-from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
+from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
+from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import PrivateScore
-from skdp.preprocessing import DPQuantileBinner, DPSimpleImputer, DPStandardScaler
+from skdp.preprocessing import (
+    DPOneHotEncoder,
+    DPQuantileBinner,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPTableVectorizer,
+)
 from skdp.preprocessing.histograms.weight_bound import SHARE, WeightPurchase
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
@@ -63,6 +71,8 @@ TABLES = {
     "components of no mean": (DPPCA, {"n_components": 2, "center": False, "normalize": True}),
     "synthesizer": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), **TABLE}),
     "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
+    "class mixture": (DPClassMixtureGenerator, {"bounds": (-1.0, 1.0), "classes": [0, 1], "epsilon": 50.0}),
+    "class mixture of parts": (DPClassMixtureGenerator, {"n_components": 2, "bounds": (-1.0, 1.0), "classes": [0, 1]}),
     "bins": (DPQuantileBinner, {"n_bins": 4, "bounds": (-1.0, 1.0), "epsilon": 50.0}),
     "bins, bought bounds": (DPQuantileBinner, {"n_bins": 4, "epsilon": 50.0}),
 }
@@ -70,7 +80,7 @@ N_ROUNDS = 3  # releases of a purchase of a bound
 STEPS = ("linear", "network", "trees", "network of targets", "trees of targets")
 MODELS = {**CLASSIFIERS, **REGRESSORS}
 TOTAL_BOUGHT = [
-    kind for kind in TABLES if kind.startswith(("components", "synthesizer"))
+    kind for kind in TABLES if kind.startswith(("components", "synthesizer", "class mixture"))
 ]  # where weights are given, their sum is released too
 KINDS = {**MODELS, **TABLES}
 
@@ -182,6 +192,8 @@ def test_weights_equal_to_the_bound_give_the_model_of_no_weights_but_for_the_noi
 
 def learned(model):
     """All numbers that a model learned first of all."""
+    if hasattr(model, "mixture_"):
+        return np.ravel(model.mixture_.locations)
     names = ("coefs_", "coef_", "theta_", "marginals_", "components_", "mean_", "bin_edges_")
     found = next(getattr(model, name) for name in names if hasattr(model, name))
     return np.concatenate([np.ravel(each) for each in found])
@@ -558,12 +570,40 @@ def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind, bound):
     assert one.score(frame, table.y, sample_weight=table.weight) != one.score(frame, table.y)
 
 
-@pytest.mark.parametrize("generator", [DPWGAN, DPClassMixtureGenerator])
-def test_generators_that_take_no_weights_refuse_them_in_one_line(generator):
+NEITHER = {
+    "WGAN": lambda **kw: DPWGAN(classes=[0, 1], bounds=(-1, 1), max_iter=1, **kw),
+    "scattering": lambda: ScatteringTransformer(image_shape=(1, 3)),
+    "patches": lambda: PatchTransformer(image_shape=(1, 3)),
+    "embedding": lambda: PublicTreesEmbedding(bounds=(-1, 1)),
+}
+NO_WEIGHTS = {
+    **NEITHER,
+    "encoder": DPOneHotEncoder,
+    "imputer": DPSimpleImputer,
+    "imputer of constants": lambda **kw: DPSimpleImputer("constant", **kw),
+    "vectorizer": DPTableVectorizer,
+    "vectorizer of a schema": lambda **kw: DPTableVectorizer(dict.fromkeys(["x0", "x1", "x2"], (-1, 1)), **kw),
+}
+
+
+@pytest.mark.parametrize(("kind", "parameter"), [
+    *itertools.product(NO_WEIGHTS, ["sample_weight"]), *itertools.product(NEITHER, ["groups"]),
+    *itertools.product(NO_WEIGHTS, ["weights"])
+])  # fmt: skip
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_what_a_fit_does_not_take_is_refused_in_one_line_before_any_charge(kind, parameter, method):
     table, ledger = people("linear"), PrivacyAccountant()
-    with pytest.raises(TypeError, match=r"^sample_weight is given to a DP\w+, which takes none: leave it out, or use"):
-        generator(classes=[0, 1], bounds=(-1, 1), accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
-    assert not [charge for charge in ledger.history if charge.event is not None]
+    model = (
+        NO_WEIGHTS[kind]() if kind in ("scattering", "patches", "embedding") else NO_WEIGHTS[kind](accountant=ledger)
+    )
+    given = {parameter: np.ones(N)}
+    with pytest.raises(
+        TypeError, match=rf"^fit got the parameter '{parameter}', and {type(model).__name__} .*: leave it"
+    ):
+        getattr(model, method if hasattr(model, method) else "fit")(table.X, table.y, **given)
+    assert not ledger.history
+    if parameter != "weights" and not kind.startswith(("scattering", "patches")):
+        model.fit(table.X, table.y, **{parameter: None})  # is none
 
 
 def test_weights_that_no_step_takes_are_refused():

@@ -304,12 +304,23 @@ def test_the_study_is_one_plan_under_a_ceiling():
 # --- neighbours ---
 
 
-def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(monkeypatch):
-    """Replay: the second run is handed what the first released; the rehearsal before the charge sees no private row."""
+UNIT = slice(7, 12)
+GROUPS = np.arange(400)
+GROUPS[UNIT] = 7
+
+
+@pytest.mark.parametrize("given", [
+    {}, {"sample_weight": np.arange(400) != 7}, {"groups": GROUPS}
+], ids=["row", "row of weight 0", "group"])  # fmt: skip
+def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(monkeypatch, given):
+    """Replay: the second run is handed what the first released; the rehearsal before the charge sees no private row.
+
+    A row of weight 0 moves nothing, and all rows of a group together no more than one row.
+    """
     release, outputs, runs = GaussianMechanism.release, [], []
 
     def run(rows):
-        ledger, inputs, fresh = PrivacyAccountant(), [], not outputs
+        ledger, inputs, fresh = PrivacyAccountant(unit="group" if "groups" in given else "row"), [], not outputs
 
         def recorded(mechanism, value, stream):
             inputs.append((len(ledger.history), np.array(value), mechanism.sensitivity))
@@ -320,11 +331,12 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
         monkeypatch.setattr(GaussianMechanism, "release", recorded)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            display = study(linear(accountant=ledger), rows, random_state=5)
+            display = study(linear(accountant=ledger, weight_bound=1.0), rows, random_state=5, **given)
         runs.append((inputs, display, [str(each.message) for each in caught]))
 
     other = X[:400].copy(), Y[:400].copy()
-    other[0][7], other[1][7] = 50.0, 1 - other[1][7]
+    changed = UNIT if "groups" in given else slice(7, 8)
+    other[0][changed], other[1][changed] = 50.0, 1 - other[1][changed]
     run(TRAIN)
     run(other)
     (one, shown, said), (two, shown_too, said_too) = runs
@@ -336,7 +348,8 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
         assert move <= 2 * bound * (1 + 1e-6) if charged else move == 0.0
         moves.append(move if charged else 0.0)
     assert [charged for charged, _, _ in one] == [0] * 11 + [1] * 44
-    assert min(moves[11:]) > 0  # the row was there
+    assert min(moves[11:]) > 0 or "sample_weight" in given  # the row was there
+    assert max(moves) == 0.0 or "sample_weight" not in given
     np.testing.assert_array_equal(shown.scores, shown_too.scores)
     assert (shown.epsilon_total_, shown.privacy_event_, shown.note) == (
         shown_too.epsilon_total_, shown_too.privacy_event_, shown_too.note,
@@ -346,6 +359,51 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
     for one_model, other_model in zip(models_of(shown), models_of(shown_too), strict=True):
         np.testing.assert_array_equal(one_model.coef_, other_model.coef_)
         assert one_model.epsilon_ == other_model.epsilon_
+
+
+def test_weights_reach_the_scores_and_the_baseline():
+    weights, of_test = np.linspace(0.1, 1.0, 400), np.linspace(1.0, 0.1, 200) ** 3
+    given = {"sample_weight": weights, "sample_weight_test": of_test}
+    with pytest.warns(PrivacyLeakWarning, match="baseline"):
+        display = study(linear(weight_bound=1.0), baseline=LogisticRegression(), scoring="roc_auc", **given)
+    by_hand = [roc_auc_score(TEST[1], m.decision_function(TEST[0]), sample_weight=of_test) for m in models_of(display)]
+    np.testing.assert_array_equal(np.ravel(display.scores), by_hand)
+    fitted = LogisticRegression().fit(*TRAIN, sample_weight=weights)
+    assert display.baseline_score == roc_auc_score(TEST[1], fitted.decision_function(TEST[0]), sample_weight=of_test)
+    with pytest.warns(PrivacyLeakWarning, match="baseline"):
+        piped = study(
+            linear(weight_bound=1.0), baseline=make_pipeline(LogisticRegression()), scoring="roc_auc", **given
+        )
+    assert piped.baseline_score == display.baseline_score
+
+
+def test_a_bound_on_weights_is_bought_in_each_fit_or_its_lack_told_once():
+    weights = np.linspace(1.0, 300.0, 400)
+    display = study(linear(weight_bound="private"), sample_weight=weights)
+    assert len({model.weight_bound_ for model in models_of(display)}) > 1
+    paid = get_epsilon(event_of_all(display), DELTA)
+    assert display.epsilon_total_ == pytest.approx(paid, rel=1e-9)
+    with pytest.warns(UserWarning, match="weight_bound=None with sample_weight") as caught:
+        study(linear(), sample_weight=weights)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("make", [linear, lambda **k: allocate_budget(make_pipeline(DPPCA(3), linear(**k)), 1.0)])
+def test_a_study_for_households_is_charged_to_a_ledger_of_them(make):
+    names = [*"abcd", "home"]
+    frame = pd.DataFrame(np.column_stack([TRAIN[0], np.arange(400) // 2]), columns=names)
+    test = pd.DataFrame(np.column_stack([TEST[0], np.arange(200)]), columns=names)
+    ledger = PrivacyAccountant(unit="household")
+    given = {"groups": "home", "scoring": "roc_auc"}
+    for rows in (test, test[list("abcd")]):
+        display = study(make(accountant=ledger, delta="auto"), (frame, TRAIN[1]), (rows, TEST[1]), **given)
+        for model in models_of(display):
+            assert model.privacy_unit_ == "group"
+            assert model.feature_names_in_.tolist() == list("abcd")
+    assert {charge.unit for charge in ledger.history} == {"household"}
+    assert {charge.parameters["groups"] for charge in ledger.history} == {"home"}
+    with pytest.raises(ValueError, match="cannot be charged to an accountant of unit='household'"):
+        study(make(accountant=ledger))
 
 
 # --- leaks ---
@@ -447,6 +505,11 @@ REFUSED = {
     "a private baseline": {"baseline": linear()},
     "a baseline with a private step": {"baseline": make_pipeline(StandardScaler(), linear())},
     "a baseline that fails": {"baseline": Fails()},
+    "weights of another number": {"sample_weight": np.ones(399)},
+    "a weight that is none": {"sample_weight": np.append(np.ones(399), -77.0)},
+    "weights of another number of test rows": {"sample_weight_test": np.ones(199)},
+    "groups of another number": {"groups": np.arange(399)},
+    "groups of no column": {"groups": "home"},
     "a seed that is none": {"random_state": "seed"},
 }
 
@@ -478,6 +541,18 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
 def test_models_that_cannot_be_studied_are_refused(estimator, message):
     with pytest.raises(ValueError, match=message):
         study(estimator)
+
+
+class CountsAlike(DPLogisticRegression):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_weights_that_no_step_takes_are_refused_before_a_row_is_read():
+    ledger = PrivacyAccountant()
+    with pytest.raises(ValueError, match="sample_weight is not taken by CountsAlike: leave it out"):
+        study(CountsAlike(classes=[0, 1], accountant=ledger), (Unread(), Unread()), sample_weight=np.ones(400))
+    assert ledger.entries == ()
 
 
 def test_without_matplotlib_nothing_is_paid(monkeypatch):

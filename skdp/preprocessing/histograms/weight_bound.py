@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdp._checks.parameters import refuse_fit_params
 from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, is_bought, read_weights, refuse_bought_bound, warn_of_no_bound
 from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.base import refuse_fit_params
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.histograms.purchase import Purchase, event_with, noise_ratio
 

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import absolute_path, check_count, show
 from skdp._checks.rows import check_table
+from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._typing import Doubles
-from skdp.accounting import DpEvent, GaussianDpEvent
+from skdp.accounting import DpEvent
 from skdp.base import FitTerms, Price, StepPlan
 from skdp.mechanisms.streams import SecretStream
+from skdp.mechanisms.unit_norms import average_units
+from skdp.preprocessing.histograms.weight_bound import RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.class_mixture.mixture import ClassMixture
 from skdp.synthesis.class_mixture.noisy_moments import ClassMeasurement
@@ -64,6 +67,11 @@ class DPClassMixtureGenerator(PrivateGenerator):
     label_shares : {"bought", "uniform"} or sequence of float, default="bought"
         How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
         each class in ascending order.
+    weight_bound : float, "private" or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. "private" buys one, beyond
+        which there are next to no weights, for 5 % of mu**2, in every fit, which then needs weights. None is a bound of
+        1, and a fit that is given weights then warns that they are cut there.
     epsilon : float or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. Must be None if `noise_multiplier` is given.
     delta : float or "auto", default="auto"
@@ -75,6 +83,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
         `epsilon`. The releases share it: the sum of their squared inverses is that of this one.
     n_samples_public : int or None, default=None
         Public number of rows, used instead of n in every rule. Required if ``adjacency="add_remove"``.
+    n_groups_public : int or None, default=None
+        The same for the number of groups, where ``fit`` is given `groups`.
     adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
         How neighbouring tables differ:
 
@@ -98,7 +108,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
     label_shares_ : ndarray of shape (n_classes,)
         Shares by which labels are drawn. Defined only if the generator was fitted with labels.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy numbers of rows of each class, 0 or more; of all rows where there are no labels.
+        Noisy numbers of rows of each class, or sums of their weights, 0 or more; of all rows where there are no labels.
+        With `groups` each of these counts for 1 at most, before it is multiplied by the bound on weights.
     mixture_ : ClassMixture
         Weights, locations, scales and factors of the components of each class, and the directions, of columns scaled
         to [-1/2, 1/2].
@@ -111,7 +122,9 @@ class DPClassMixtureGenerator(PrivateGenerator):
     noise_multiplier_ : float
         Noise multiplier of the whole.
     n_samples_ : int
-        Public number n of rows.
+        Public number n of rows, or of groups.
+    weight_bound_ : float
+        Bound by which weights were divided, public or bought; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -138,6 +151,9 @@ class DPClassMixtureGenerator(PrivateGenerator):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
       `random_state` is None, and `classes` is given or there are no labels.
     - All that is fitted is a function of noisy releases and of public quantities.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is an average of what one
+      row may add.
     - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
     - ``sample`` costs nothing, and a saved generator holds no row and no exact sum.
     - Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.
@@ -147,6 +163,10 @@ class DPClassMixtureGenerator(PrivateGenerator):
     `skdp.synthesis.class_mixture.noisy_moments.ClassMeasurement`. Sums over rows are float64, whose rounding is not in
     the price (``docs/pitfalls.md``), but for the Gram matrix of the directions
     (`skdp.mechanisms.second_moments.MomentSum`).
+
+    **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
+    sum is private, and is released with that of the rows, for a tenth of its share. Weights of the rows of a group are
+    cut to a sum of 1 by one factor, so that groups are drawn alike, whatever their numbers of rows.
 
     **Post-processing.** Means are shrunk by the size of their noise. Eigenvalues of a covariance below the edge of the
     noise are replaced by their mean. Normal rows are clipped to the bounds, which changes their means and variances:
@@ -184,10 +204,12 @@ class DPClassMixtureGenerator(PrivateGenerator):
         bounds: Any = None,
         classes: Any = None,
         label_shares: Any = "bought",
+        weight_bound: Any = None,
         epsilon: float | None = 1.0,
         delta: float | str = "auto",
         noise_multiplier: float | None = None,
         n_samples_public: int | None = None,
+        n_groups_public: int | None = None,
         adjacency: str = "zero_out",
         accounting: str = "pld",
         accountant: Any = None,
@@ -198,10 +220,12 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self.bounds = bounds
         self.classes = classes
         self.label_shares = label_shares
+        self.weight_bound = weight_bound
         self.epsilon = epsilon
         self.delta = delta
         self.noise_multiplier = noise_multiplier
         self.n_samples_public = n_samples_public
+        self.n_groups_public = n_groups_public
         self.adjacency = adjacency
         self.accounting = accounting
         self.accountant = absolute_path(accountant)
@@ -211,7 +235,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`."""
-        return StepPlan(GaussianDpEvent, {})
+        return StepPlan(self._weights().event_at, {})
 
     def _check_parameters(self, terms: FitTerms, n_samples: int, n_features: int | None) -> None:
         """See `PrivateEstimator`."""
@@ -221,12 +245,14 @@ class DPClassMixtureGenerator(PrivateGenerator):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
         if not _is_auto(self.n_directions):
             check_count("n_directions", self.n_directions, remedy="choose a whole number of directions, or 'auto'")
+        WeightReader.of(self.weight_bound)
         self._public_n_samples(n_samples)
 
     def _plan_fit(self, terms: FitTerms, n_samples: int, n_features: int, targets: Any) -> _Plan:
         """See `PrivateEstimator`."""
-        noise = self._solve_noise(terms.budget, GaussianDpEvent)
-        price = self._price(GaussianDpEvent(noise), None, terms.budget.delta)
+        event_at = self._weights().event_at
+        noise = self._solve_noise(terms.budget, event_at)
+        price = self._price(event_at(noise), None, terms.budget.delta)
         stream = terms.stream.spawn("class mixture", *map(int, terms.stream.words(2)))
         return _Plan(noise, self._public_n_samples(n_samples), price, stream)
 
@@ -235,12 +261,14 @@ class DPClassMixtureGenerator(PrivateGenerator):
         rows: NDArray[Any] = check_table(self, X, reset=True, by_blocks=True)
         return rows
 
-    def _check_labels(self, y: Any, n_samples: int) -> Any:
-        """See `PrivateGenerator`."""
-        found = super()._check_labels(y, n_samples)
-        n = self._public_n_samples(n_samples)
-        if found is not None and n < len(found[0]):
-            raise ValueError(f"n={n} rows are too few for {len(found[0])} classes: give more, or name fewer classes.")
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
+        """See `PrivateEstimator`."""
+        found = super()._check_targets(y, n_samples, **fit_params)
+        n_classes = 0 if found.labels is None else len(found.labels[0])
+        n = self._public_n_samples(found.weights.n_units(n_samples))
+        if n < n_classes:
+            what = "rows" if found.weights.units is None else "groups"
+            raise ValueError(f"n={n} {what} are too few for {n_classes} classes: give more, or name fewer classes.")
         return found
 
     def _learn(self, plan: _Plan, rows: NDArray[Any], targets: RowTargets) -> str:
@@ -256,14 +284,23 @@ class DPClassMixtureGenerator(PrivateGenerator):
         measurement = ClassMeasurement(
             plan.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, plan.n_public
         )
-        blocks = ClassRows(rows, codes, Box.of(self.bounds_))
+        blocks = ClassRows(rows, codes, Box.of(self.bounds_), self._weigh(plan, targets.weights, n))
         self.mixture_, counts = measurement.measure(blocks, n_classes, plan.stream)
-        self.class_count_, self._fitted_dtype = counts.of_classes, np.dtype(blocks.dtype).name
+        self.class_count_ = self.weight_bound_ * counts.of_classes
+        self._fitted_dtype = np.dtype(blocks.dtype).name
         if targets.labels is not None:
             self.label_shares_ = self._chosen_shares()
         self.noise_multiplier_, self.n_samples_ = plan.noise_multiplier, plan.n_public
         self._set_price(plan.price)
         return ""
+
+    def _weigh(self, plan: _Plan, given: RowWeights, n: int) -> Doubles | None:
+        """Return the weights of the rows in [0, 1], those of a unit adding up to 1 at most; None if each row has 1."""
+        terms = given, plan.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
+        self.weight_bound_, shares = self._weights().shares(*terms)
+        if not given.are_given and given.units is None:
+            return None
+        return average_units(given.units, weight_of_each(shares, n))
 
     # --- rules in public quantities ---
 

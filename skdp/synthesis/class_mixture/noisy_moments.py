@@ -45,7 +45,7 @@ _TINY = 1e-300
 
 
 class ClassCounts(NamedTuple):
-    """Noisy numbers of rows of each class, the radius that most rows are within, and the mean of squared distances."""
+    """Noisy weights of the classes, the radius that most rows are within, and the mean of squared distances."""
 
     of_classes: Doubles
     deviation: float
@@ -73,7 +73,7 @@ class ClassMeasurement(NamedTuple):
         Coordinates in which components have covariances.
     adjacency : str
     n : int
-        Public number of rows.
+        Public number of rows, or of units.
 
     Notes
     -----
@@ -112,25 +112,25 @@ class ClassMeasurement(NamedTuple):
         counts : ClassCounts
         """
         shares = shares_of(self.n_components)
-        mean = self._mean(rows, shares[0], stream.spawn("mean"))
+        mean, n = self._mean(rows, shares[0], stream.spawn("mean"))
         counts = self._counts(rows, n_classes, mean, shares[1], stream.spawn("counts"))
         noisy, errors = self._shifts(rows, counts, mean, shares[2], stream.spawn("classes"))
         shifts = np.array([shrunk_mean(*each, counts.radius) for each in zip(noisy, errors, strict=True)])
         means = np.clip(mean + shifts, -0.5, 0.5)
         residuals = _residuals(counts, shifts)
         radius = residuals.radius
-        values, vectors = self._directions(rows, means, radius, shares[3], stream.spawn("directions"))
+        values, vectors = self._directions(rows, means, radius, n, shares[3], stream.spawn("directions"))
         directions, variances = vectors[: self.n_directions], np.maximum(values[: self.n_directions], 0.0)
         points = row_sums.projected(rows, means, directions, radius)
         start = np.random.default_rng(stream.spawn("start of k-means").words(4).tolist())
         centers = _first_centers(n_classes, self.n_components, np.sqrt(variances), start)
         for t, share in enumerate(shares[4:-1]):
-            centers = self._moved(centers, points, rows.codes, share, stream.spawn("k-means", t))
+            centers = self._moved(centers, points, rows, share, stream.spawn("k-means", t))
         # What the clip took from the variances of all directions is given back to each of them.
         scale = radius * math.sqrt(
             np.clip(residuals.mean_square / max(radius**2 * values.sum(), _TINY), 1.0, MOST_GROWTH)
         )
-        moments = self._moments(points, rows.codes, centers, scale, shares[-1], stream.spawn("moments"))
+        moments = self._moments(points, rows, centers, scale, shares[-1], stream.spawn("moments"))
         with single_threaded_blas():
             means = _without_noise(mean, means, noisy, errors, vectors, self.n_directions)
             return mixture_of(moments, means, directions), counts
@@ -142,10 +142,14 @@ class ClassMeasurement(NamedTuple):
         mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), most)
         return mechanism.release(vector, stream), mechanism.standard_deviation
 
-    def _mean(self, rows: ClassRows, share: float, stream: SecretStream) -> Doubles:
-        most = row_sums.sensitivity_of_total(rows.shape[1])
-        noisy, _ = self._release(share, row_sums.total(rows), most, stream)
-        return np.clip(noisy / self.n, -0.5, 0.5)
+    def _mean(self, rows: ClassRows, share: float, stream: SecretStream) -> tuple[Doubles, float]:
+        """Return the mean of all rows and the sum of their weights, which is the public n where they have none."""
+        d, n = rows.shape[1], float(self.n)
+        most = row_sums.sensitivity_of_total(d, self.adjacency, with_weights=rows.have_weights)
+        noisy, deviation = self._release(share, row_sums.total(rows), most, stream)
+        if rows.have_weights:
+            n = min(max(float(noisy[d]), deviation) / row_sums.weight_in_total(d), n)
+        return np.clip(noisy[:d] / n, -0.5, 0.5), n
 
     def _counts(
         self, rows: ClassRows, n_classes: int, mean: Doubles, share: float, stream: SecretStream
@@ -171,7 +175,7 @@ class ClassMeasurement(NamedTuple):
         return scales[:, None] * noisy.reshape(exact.shape), scales * deviation
 
     def _directions(
-        self, rows: ClassRows, means: Doubles, radius: float, share: float, stream: SecretStream
+        self, rows: ClassRows, means: Doubles, radius: float, n: float, share: float, stream: SecretStream
     ) -> tuple[Doubles, Doubles]:
         """Return the variances of the residuals along all directions, in the unit ball, and the directions as rows."""
         pool = WorkerPool()
@@ -182,16 +186,16 @@ class ClassMeasurement(NamedTuple):
             pool.close()
         noisy, _ = self._release(share, sums.isometric, sensitivity(0.0, self.adjacency), stream)
         with single_threaded_blas():
-            values, vectors = eigh(sums.moments(noisy).gram / self.n, lower=True)
+            values, vectors = eigh(sums.moments(noisy).gram / n, lower=True)
         return values[::-1], np.ascontiguousarray(vectors.T[::-1])
 
     def _moved(
-        self, centers: Doubles, points: NDArray[Any], codes: NDArray[np.int64], share: float, stream: SecretStream
+        self, centers: Doubles, points: NDArray[Any], rows: ClassRows, share: float, stream: SecretStream
     ) -> Doubles:
         """Return the centers after a round of k-means within each class; those of few points stay where they are."""
         n_groups = centers.shape[0] * centers.shape[1]
-        groups = row_sums.nearest(points, codes, centers)
-        exact = CLUSTERS.vector(points, groups, n_groups)
+        groups = row_sums.nearest(points, rows.codes, centers)
+        exact = CLUSTERS.vector(points, groups, n_groups, rows.weights)
         noisy, deviation = self._release(share, exact, CLUSTERS.sensitivity(self.adjacency), stream)
         counts, sums = CLUSTERS.read(noisy, n_groups)
         many = counts > 2.0 * deviation / CLUSTERS.weight
@@ -201,7 +205,7 @@ class ClassMeasurement(NamedTuple):
     def _moments(
         self,
         points: NDArray[Any],
-        codes: NDArray[np.int64],
+        rows: ClassRows,
         centers: Doubles,
         scale: float,
         share: float,
@@ -209,7 +213,7 @@ class ClassMeasurement(NamedTuple):
     ) -> NoisyMoments:
         """Return the moments of the components, in units in which the unit ball has this radius."""
         n_groups, k = centers.shape[0] * centers.shape[1], points.shape[1]
-        exact = MOMENTS.vector(points, row_sums.nearest(points, codes, centers), n_groups)
+        exact = MOMENTS.vector(points, row_sums.nearest(points, rows.codes, centers), n_groups, rows.weights)
         noisy, deviation = self._release(share, exact, MOMENTS.sensitivity(self.adjacency), stream)
         counts, sums, squares = MOMENTS.read(noisy, n_groups, k)
         shape, (a, b, c) = centers.shape[:2], np.sqrt(MOMENTS.shares)

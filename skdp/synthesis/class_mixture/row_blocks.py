@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.weights import weight_of_each
 from skdp._kernels.tiles import ROWS, multiply, pack, panel_width, room_for
 from skdp._typing import Doubles
 
@@ -80,6 +81,13 @@ class ClassRows:
     codes : ndarray of shape (n,)
         Number of the class of each row.
     box : Box
+    weights : ndarray of shape (n,) or None, default=None
+        Private, in [0, 1]; None gives each row a weight of 1.
+
+    Attributes
+    ----------
+    have_weights : bool
+        Whether the sum of the weights is private.
 
     Notes
     -----
@@ -87,8 +95,10 @@ class ClassRows:
     place, on the rows beside it or on threads. Sums of squares are float64.
     """
 
-    def __init__(self, X: NDArray[Any], codes: NDArray[np.int64], box: Box) -> None:
+    def __init__(self, X: NDArray[Any], codes: NDArray[np.int64], box: Box, weights: Doubles | None = None) -> None:
         self.X, self.codes, self.box = X, codes, box
+        self.have_weights = weights is not None
+        self.weights = weight_of_each(1.0 if weights is None else weights, len(X))
         self.dtype = box.dtype_for(X)
 
     @property

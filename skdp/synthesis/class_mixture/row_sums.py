@@ -1,4 +1,12 @@
-"""Sums over rows with classes, each with the most that one row moves it by."""
+"""Sums over rows with classes, each with the most that one row moves it by.
+
+What a row adds is multiplied by its weight v in [0, 1] after it was brought into a box or a ball. So rows add points of
+the convex hull of zero and of what a row of weight 1 adds, and the weights of all rows of a unit, which add up to at
+most 1 (`skdp.mechanisms.unit_norms.average_units`), let a unit add such a point as well. The largest norm in a convex
+hull, and the largest distance of two of its points, are reached at what it is the hull of: by a row of weight 1 and
+none, or by two. In the proofs rows have a weight of 1 therefore. Under ``replace_one``, where twice the result is
+priced, that is no less than what a row alone adds in each of them.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +31,32 @@ ROUNDING = 1.0 + 2.0**-20
 """Rows are brought into a ball in float32 at least: their norms exceed its radius by less than this factor."""
 
 
-def sensitivity_of_total(d: int) -> float:
-    """Return the largest contribution of a row of d columns in [-1/2, 1/2] to a sum of rows.
+COUNTED = 1.0 / 3.0
+"""Factor of a weight in `total`, divided by the largest norm of a row: a tenth of what that release costs."""
 
-    Its norm is sqrt(d) / 2, and two of them differ by sqrt(d), which is twice that: ``replace_one`` is priced for twice
-    the result.
+
+def sensitivity_of_total(d: int, adjacency: str, *, with_weights: bool) -> float:
+    """Return the largest contribution of a row of d columns in [-1/2, 1/2] to `total`.
+
+    Its norm is R = sqrt(d) / 2, or R sqrt(1 + k**2) with its weight, k being `COUNTED`. Two rows have the same entry
+    for the weight and differ by 2 R, which is no less than what one of them adds for k**2 <= 3. ``replace_one`` is
+    priced for twice the result.
     """
-    return math.sqrt(d) / 2.0
+    alone = not with_weights or adjacency == "replace_one"
+    return math.sqrt(d) / 2.0 * (1.0 if alone else math.sqrt(1.0 + COUNTED**2))
 
 
 def total(rows: ClassRows) -> Doubles:
-    """Return the sum of the scaled rows."""
+    """Return the sum of the scaled rows, and where they have weights, these times a factor in one more entry."""
     found = np.zeros(d := rows.shape[1])
     for where, block in rows.residuals(np.zeros((1, d))):
-        found += block[: where.stop - where.start, :d].sum(axis=0, dtype=np.float64)
-    return found
+        found += rows.weights[where] @ block[: where.stop - where.start, :d]
+    return np.append(found, weight_in_total(d) * rows.weights.sum()) if rows.have_weights else found
+
+
+def weight_in_total(d: int) -> float:
+    """Return the factor of the weights of rows of d columns in `total`."""
+    return COUNTED * math.sqrt(d) / 2.0
 
 
 def sensitivity_of_counts(adjacency: str) -> float:
@@ -54,12 +73,12 @@ def bin_edges(d: int) -> Doubles:
 
 
 def counts(rows: ClassRows, n_classes: int, center: Doubles) -> Doubles:
-    """Return the numbers of rows of each class, and those of rows whose distance from a center is in each bin."""
+    """Return the weights of the rows of each class, and those of rows whose distance from a center is in each bin."""
     found, edges = np.zeros(N_BINS), bin_edges(len(center))
-    for _, norms in rows.norms(center[None]):
+    for where, norms in rows.norms(center[None]):
         bins = np.minimum(np.searchsorted(edges, norms), N_BINS - 1)
-        found += np.bincount(bins, minlength=N_BINS)
-    return np.concatenate([np.bincount(rows.codes, minlength=n_classes).astype(np.float64), found])
+        found += np.bincount(bins, rows.weights[where], minlength=N_BINS)
+    return np.concatenate([np.bincount(rows.codes, rows.weights, minlength=n_classes), found])
 
 
 SENSITIVITY_OF_MEANS = ROUNDING
@@ -73,18 +92,28 @@ def class_sums(rows: ClassRows, n_classes: int, center: Doubles, radius: float) 
     for where, block in rows.residuals(center[None]):
         part = block[: where.stop - where.start]
         ball.bring_in(part[:, :d], part)
-        found += _chosen(rows.codes[where], n_classes) @ part[:, :d]
+        found += _chosen(rows.codes[where], n_classes, rows.weights[where]) @ part[:, :d]
     return found
 
 
 def residual_moments(
     rows: ClassRows, centers: Doubles, radius: float, pool: WorkerPool, *, by_position: bool
 ) -> MomentSum:
-    """Return the second moments of rows less the centers of their classes, of the ball of a radius."""
+    """Return the second moments of rows less the centers of their classes, of the ball of a radius.
+
+    Rows with weights are multiplied by the roots of these in the unit ball, which leaves them there.
+    """
     d = rows.shape[1]
-    found = MomentSum(UnitBall(np.zeros(d), radius), 0.0, by_position=by_position, pool=pool)
+    ball = UnitBall(np.zeros(d), radius)
+    inner = UnitBall(np.zeros(d), 1.0) if rows.have_weights else ball
+    found = MomentSum(inner, 0.0, by_position=by_position, pool=pool)
     for where, block in rows.residuals(centers):
-        found.add(block[: where.stop - where.start, :d])
+        part = block[: where.stop - where.start, :d]
+        if rows.have_weights:
+            part = part.astype(np.float64)
+            ball.bring_in(part, part)
+            part *= np.sqrt(rows.weights[where, None])
+        found.add(part)
     return found
 
 
@@ -122,11 +151,13 @@ class ClusterSums(NamedTuple):
         both = 1.0 + self.weight**2
         return ROUNDING * (max(1.0, math.sqrt(both / 2.0)) if adjacency == "replace_one" else math.sqrt(both))
 
-    def vector(self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int) -> Doubles:
+    def vector(
+        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: Doubles
+    ) -> Doubles:
         """Return the vector of points of shape (n, k)."""
         found = np.empty((n_groups, 1 + points.shape[1]))
-        found[:, 0] = self.weight * np.bincount(groups, minlength=n_groups)
-        found[:, 1:] = _chosen(groups, n_groups) @ points
+        found[:, 0] = self.weight * np.bincount(groups, weights, minlength=n_groups)
+        found[:, 1:] = _chosen(groups, n_groups, weights) @ points
         return found.ravel()
 
     def read(self, released: Doubles, n_groups: int) -> tuple[Doubles, Doubles]:
@@ -165,29 +196,31 @@ class GroupMoments(NamedTuple):
         within = math.sqrt(of_moments) + of_sums / (2.0 * math.sqrt(of_moments))
         return ROUNDING * max(1.0, within) / math.sqrt(2.0)
 
-    def vector(self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int) -> Doubles:
+    def vector(
+        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: Doubles
+    ) -> Doubles:
         """Return the vector of points of shape (n, k)."""
-        a, _, c = np.sqrt(self.shares)
+        a, b, c = np.sqrt(self.shares)
         order, parts = np.argsort(groups, kind="stable"), []
-        ends = np.cumsum(np.bincount(groups, minlength=n_groups))
-        for end, size in zip(ends, np.diff(ends, prepend=0), strict=True):
-            sums = self._sums(points.shape[1])
-            sums.add(points[order[end - size : end]].astype(np.float64))
-            parts += [[a * size], c * sums.isometric]
+        totals = _chosen(groups, n_groups, weights) @ points
+        counted, ends = np.bincount(groups, weights, n_groups), np.cumsum(np.bincount(groups, minlength=n_groups))
+        for g, size in enumerate(np.diff(ends, prepend=0)):
+            own, sums = order[ends[g] - size : ends[g]], self._sums(points.shape[1])
+            sums.add(points[own].astype(np.float64) * np.sqrt(weights[own, None]))
+            parts += [[a * counted[g]], c * sums.isometric, b * totals[g]]
         return np.concatenate(parts)
 
     def read(self, released: Doubles, n_groups: int, k: int) -> tuple[Doubles, Doubles, Doubles]:
         """Return counts, of shape (n_groups,), sums, of shape (n_groups, k), and symmetric second moments."""
-        a, _, c = np.sqrt(self.shares)
+        a, b, c = np.sqrt(self.shares)
         table, sums = released.reshape(n_groups, -1), self._sums(k)
-        found = [sums.moments(row[1:] / c) for row in table]
-        squares = np.array([each.gram + np.tril(each.gram, -1).T for each in found])
-        return table[:, 0] / a, np.array([each.total for each in found]), squares
+        lower = [sums.moments(row[1:-k] / c).gram for row in table]
+        squares = np.array([each + np.tril(each, -1).T for each in lower])
+        return table[:, 0] / a, table[:, -k:] / b, squares
 
     def _sums(self, k: int) -> MomentSum:
         """Rows of a group move up where one leaves, so they are summed in float64."""
-        _, of_sums, of_moments = self.shares
-        return MomentSum(UnitBall(np.zeros(k), 1.0), math.sqrt(of_sums / of_moments), by_position=False)
+        return MomentSum(UnitBall(np.zeros(k), 1.0), 0.0, by_position=False)
 
 
 def nearest(points: NDArray[np.floating], codes: NDArray[np.int64], centers: NDArray[np.floating]) -> NDArray[np.int64]:
@@ -206,13 +239,14 @@ def nearest(points: NDArray[np.floating], codes: NDArray[np.int64], centers: NDA
     return found
 
 
-def _chosen(groups: NDArray[np.int64], n_groups: int) -> sp.csr_array:
-    """Return the matrix that adds up rows by groups."""
+def _chosen(groups: NDArray[np.int64], n_groups: int, weights: Doubles) -> sp.csr_array:
+    """Return the matrix that adds up weighted rows by groups."""
     places = np.arange(len(groups))
-    return sp.csr_array((np.ones(len(groups)), (groups, places)), shape=(n_groups, len(groups)))
+    return sp.csr_array((weights, (groups, places)), shape=(n_groups, len(groups)))
 
 
 __all__ = [
+    "COUNTED",
     "ROUNDING",
     "SENSITIVITY_OF_MEANS",
     "ClusterSums",
@@ -226,4 +260,5 @@ __all__ = [
     "sensitivity_of_counts",
     "sensitivity_of_total",
     "total",
+    "weight_in_total",
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import absolute_path, check_count, check_real, show
+from skdp._checks.parameters import absolute_path, check_count, check_real, refuse_fit_params, show
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
@@ -19,6 +19,7 @@ from skdp.base import FitTerms, Price, StepPlan
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.histograms.weight_bound import RowWeights
 from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.synthesis.gan.adversaries import LOT_SIZE, MARK, Adversaries
 from skdp.synthesis.gan.generated_rows import GeneratorNetwork
@@ -304,6 +305,33 @@ class DPWGAN(PrivateGenerator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:  # type: ignore[override]
+        """Fit the generator.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels. With them, ``sample`` returns labels too.
+        **fit_params : dict of str to object
+            Refused: a critic takes no `sample_weight` and no `groups`.
+
+        Returns
+        -------
+        self : object
+            Fitted generator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter or the input is invalid. Nothing was charged.
+        BudgetExceededError
+            The ceiling of the accountant does not admit the fit. Nothing was charged.
+        """
+        refuse_fit_params(fit_params, type(self).__name__)
+        return self._fit_alone(X, y)
+
     # --- the phases of a fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
@@ -335,6 +363,11 @@ class DPWGAN(PrivateGenerator):
         price = self._price(self._event_at(sampling, n_steps, noise), None, self.delta)
         stream = terms.stream.spawn("wgan", *map(int, terms.stream.words(2)))
         return _Plan(steps, counts, price, stream, n)
+
+    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
+        """See `PrivateEstimator`."""
+        refuse_fit_params(fit_params, type(self).__name__)
+        return RowTargets(self._check_labels(y, n_samples), RowWeights())
 
     def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""

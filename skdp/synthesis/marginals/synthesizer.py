@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,39 +290,6 @@ class DPMarginalSynthesizer(PrivateGenerator):
         self.accountant = absolute_path(accountant)
         self.random_state = random_state
 
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Fit the generator.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Private rows.
-        y : array-like of shape (n_samples,) or None, default=None
-            Private labels. With them, ``sample`` returns labels too.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to the counts. A row of weight 0 is a null row. Samples have no weights:
-            they are drawn from the weighted distribution.
-        groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
-
-        Returns
-        -------
-        self : object
-            Fitted generator.
-
-        Raises
-        ------
-        ValueError
-            A parameter or the input is invalid. Nothing was charged.
-        BudgetExceededError
-            The ceiling of the accountant does not admit the fit. Nothing was charged.
-        """
-        return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
-
     # --- the phases of a fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
@@ -384,13 +351,6 @@ class DPMarginalSynthesizer(PrivateGenerator):
         rows = _Rows(table.shape, schema, form, form.read(table))
         check_schema(self, table.source, reset=True)
         return rows
-
-    def _check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> RowTargets:
-        """See `PrivateEstimator`. Units are counted first: how many rows a single one has is nobody's business."""
-        weights = self._weights().read_of_units(fit_params, n_samples)
-        if weights.units is not None and weights.units.n_units < 2:
-            raise ValueError("groups has 1 group, which is no table to learn from: give 2 groups at least.")
-        return RowTargets(self._check_labels(y, n_samples), weights)
 
     def _check_labels(self, y: Any, n_samples: int) -> Any:
         """See `PrivateGenerator`."""

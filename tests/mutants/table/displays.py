@@ -45,6 +45,42 @@ MUTANTS = [
         select="costs_nothing",
     ),
     mutant(
+        "fits of a study without its weights",
+        (
+            STUDY,
+            "fit.run(1.0, seed, *self._rows, self._weights, self.units)",
+            "fit.run(1.0, seed, *self._rows, None, self.units)",
+        ),
+        tests="displays",
+        select="moves_what_is_released",
+    ),
+    mutant(
+        "fits of a study for rows where it was charged for groups",
+        (
+            STUDY,
+            "fit.run(1.0, seed, *self._rows, self._weights, self.units)",
+            "fit.run(1.0, seed, *self._rows, self._weights)",
+        ),
+        tests="displays",
+        select="moves_what_is_released",
+    ),
+    mutant(
+        "a study for groups charged for rows",
+        (STUDY, "self.adjacency, kept, unit)", "self.adjacency, kept)"),
+        tests="displays",
+        select="households",
+    ),
+    mutant(
+        "weights of a study that are refused after the charge",
+        (
+            STUDY,
+            "self._fits[0].check_rows(*self._rows, self.units, self._weights)",
+            "self._fits[0].check_rows(*self._rows, self.units)",
+        ),
+        tests="displays",
+        select="costs_nothing or told_once",
+    ),
+    mutant(
         "exact scores of undeclared rows not told",
         (STUDY, "    if not test_is_public:\n", "    if False:\n"),
         tests="displays",

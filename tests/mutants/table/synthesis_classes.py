@@ -15,7 +15,50 @@ MUTANTS = [
         "labels drawn by shares of the parameters of now",
         (GENERATOR, "n, p=self.label_shares_)", "n, p=self._chosen_shares())"),
     ),
-    planted("the sensitivity of one column", (CLASS_SUMS, "return math.sqrt(d) / 2.0", "return 0.5")),
+    planted("the sensitivity of one column", (CLASS_SUMS, "return math.sqrt(d) / 2.0 *", "return 0.5 *")),
+    planted(
+        "the sum of weights without its sensitivity",
+        (CLASS_SUMS, "1.0 if alone else math.sqrt(1.0 + COUNTED**2)", "1.0"),
+    ),
+    mutant(
+        "class mixture: an exact sum of weights",
+        (
+            CLASS_MEASUREMENT,
+            "n = min(max(float(noisy[d]), deviation) / row_sums.weight_in_total(d), n)",
+            "n = rows.weights.sum()",
+        ),
+        tests="weights",
+        select="toggling",
+    ),
+    planted(
+        "the number of rows for that of groups", (CLASS_GENERATOR, "found.weights.n_units(n_samples)", "n_samples")
+    ),
+    mutant(
+        "class mixture: means of classes by rows without weights",
+        (
+            CLASS_SUMS,
+            "_chosen(rows.codes[where], n_classes, rows.weights[where])",
+            "_chosen(rows.codes[where], n_classes, np.ones(len(part)))",
+        ),
+        tests="weights",
+        select="weight_0_holds or toggling",
+    ),
+    mutant(
+        "class mixture: weights that multiply rows and not their moments",
+        (CLASS_SUMS, "part *= np.sqrt(rows.weights[where, None])", "part *= rows.weights[where, None]"),
+        tests="class_generator",
+        select="plain_reading",
+    ),
+    mutant(
+        "class mixture: weights before the ball",
+        (
+            CLASS_SUMS,
+            "            ball.bring_in(part, part)\n            part *= np.sqrt(rows.weights[where, None])",
+            "            part *= np.sqrt(rows.weights[where, None])\n            ball.bring_in(part, part)",
+        ),
+        tests="class_generator",
+        select="plain_reading",
+    ),
     planted(
         "the sensitivity of a count of one table of two",
         (CLASS_SUMS, 'return 1.0 if adjacency == "replace_one" else math.sqrt(2.0)', "return 1.0"),
@@ -46,7 +89,7 @@ MUTANTS = [
     ),
     planted(
         "second moments with entries off the diagonal counted once",
-        (CLASS_SUMS, "c * sums.isometric]", "c * sums.isometric / math.sqrt(2.0)]"),
+        (CLASS_SUMS, "c * sums.isometric, b", "c * sums.isometric / math.sqrt(2.0), b"),
     ),
     planted(
         "coordinates that depend on the place of a row",
@@ -118,7 +161,7 @@ MUTANTS = [
     ),
     planted(
         "the private number of rows in a refusal",
-        (CLASS_GENERATOR, "        n = self._public_n_samples(n_samples)\n", "        n = n_samples\n"),
+        (CLASS_GENERATOR, "n = self._public_n_samples(found.weights", "n = (found.weights"),
     ),
     planted(
         "centers of k-means that start at rows",

@@ -1,7 +1,7 @@
 """Mistakes with units of several rows."""
 
 from mutant import mutant
-from paths import LEAST_SQUARES, MARGINALS, MEASUREMENT, NAIVE_BAYES, PCA, TABLE_SUMS, UNIT_NORMS
+from paths import CLASS_GENERATOR, LEAST_SQUARES, MARGINALS, MEASUREMENT, NAIVE_BAYES, PCA, TABLE_SUMS, UNIT_NORMS
 
 REPLAY = "moves_sums or bit_for_bit"
 
@@ -96,6 +96,12 @@ MUTANTS = [
         (MEASUREMENT, 'not self.n_rounds and self.adjacency != "replace_one"', "not self.n_rounds"),
         tests="guarantees_units",
         select="opposite_of",
+    ),
+    mutant(
+        "units: rows of images by their own weights",
+        (CLASS_GENERATOR, "average_units(given.units,", "average_units(None,"),
+        tests="guarantees_units",
+        select=REPLAY,
     ),
     mutant(
         "units: a synthesizer that forgets its units",

@@ -143,7 +143,7 @@ def test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it(name, k):
     if k == 1:
         circle = np.linspace(-1, 1, 41)[:, None]
     rows = np.concatenate([circle, points(30, k)])
-    added = [np.array([sums.vector(x[None], np.array([g]), 2) for x in rows]) for g in (0, 1)]
+    added = [np.array([sums.vector(x[None], np.array([g]), 2, np.ones(1)) for x in rows]) for g in (0, 1)]
     longest = np.linalg.norm(added[0], axis=1).max()
     stated = sums.sensitivity("zero_out")
     assert sums.sensitivity("add_remove") == stated
@@ -164,7 +164,12 @@ def test_counts_and_totals_reach_their_sensitivity(adjacency):
     found = [(row_sums.total(rows), row_sums.counts(rows, 2, center)) for rows in (one, other)]
     exchange = adjacency == "replace_one"
     moved = [np.linalg.norm(found[0][i] - exchange * found[1][i]) / (2 if exchange else 1) for i in (0, 1)]
-    assert moved == pytest.approx([row_sums.sensitivity_of_total(4), row_sums.sensitivity_of_counts(adjacency)])
+    of_total = row_sums.sensitivity_of_total(4, adjacency, with_weights=False)
+    assert moved == pytest.approx([of_total, row_sums.sensitivity_of_counts(adjacency)])
+    weighed = [row_sums.total(ClassRows(each.X, each.codes, box, np.ones(1))) for each in (one, other)]
+    of_total = row_sums.sensitivity_of_total(4, adjacency, with_weights=True)
+    assert np.linalg.norm(weighed[0] - exchange * weighed[1]) / (2 if exchange else 1) == pytest.approx(of_total)
+    assert max(np.linalg.norm(each) for each in weighed) <= (2 if exchange else 1) * of_total * (1 + 1e-12)
     sums = [row_sums.class_sums(rows, 2, np.zeros(4), 0.5) for rows in (one, other)]
     assert 0.999 < np.linalg.norm(sums[0]) <= row_sums.SENSITIVITY_OF_MEANS
     assert np.linalg.norm(sums[0] - sums[1]) / 2 <= row_sums.SENSITIVITY_OF_MEANS
@@ -222,18 +227,21 @@ def test_what_is_made_of_a_row_depends_on_no_other(dtype):
 
 @pytest.mark.parametrize("n_components", [1, 2])
 @pytest.mark.parametrize("with_labels", [False, True])
-def test_the_releases_are_those_of_the_plain_reading(released, n_components, with_labels):
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(1).uniform(0, 300, 200)])
+def test_the_releases_are_those_of_the_plain_reading(released, n_components, with_labels, weights):
     """Each of them given the outputs of those before it."""
     X, y = rows_of(200)
     X[3] = 1e9
-    model = generator(n_components, epsilon=50.0).fit(X, y if with_labels else None)
+    model = generator(n_components, epsilon=50.0, weight_bound=200.0)
+    model.fit(X, y if with_labels else None, sample_weight=weights)
     n_classes = 3 if with_labels else 1
     codes = np.searchsorted(CLASSES, y) if with_labels else np.zeros(200, int)
     noisy = [each for _, each, _ in released]
     deviations = [mechanism.standard_deviation for *_, mechanism in released]
     plain = reference.class_mixture_releases(
-        X, codes, n_classes, n_components, (0, 10), model.mixture_.directions.astype(float), noisy, deviations, 500
-    )
+        X, codes, n_classes, n_components, (0, 10), model.mixture_.directions.astype(float), noisy, deviations, 500,
+        None if weights is None else np.minimum(weights / 200, 1)
+    )  # fmt: skip
     for (value, *_), expected in zip(released, plain, strict=False):
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
     assert len(plain) >= 4
@@ -243,19 +251,21 @@ def test_moments_are_read_as_they_were_written():
     rng = np.random.default_rng(0)
     rows, groups = points(50, 3), rng.integers(0, 4, 50)
     sums = row_sums.GroupMoments((0.05, 0.15, 0.8))
-    counts, totals, squares = sums.read(sums.vector(rows, groups, 5), 5, 3)
+    weights = rng.random(50)
+    counts, totals, squares = sums.read(sums.vector(rows, groups, 5, weights), 5, 3)
     for g in range(5):
-        own = rows[groups == g]
-        assert counts[g] == pytest.approx(len(own))
-        np.testing.assert_allclose(totals[g], own.sum(axis=0), atol=1e-9)
-        np.testing.assert_allclose(squares[g], own.T @ own, atol=1e-9)
-    plain = [reference.moment_vector(x, math.sqrt(0.15 / 0.8)) for x in rows[groups == 2]]
-    part = sums.vector(rows, groups, 5).reshape(5, -1)[2]
-    np.testing.assert_allclose(part, [math.sqrt(0.05) * len(plain), *(math.sqrt(0.8) * sum(plain))], atol=1e-9)
+        own, weight = rows[groups == g], weights[groups == g]
+        assert counts[g] == pytest.approx(weight.sum())
+        np.testing.assert_allclose(totals[g], weight @ own, atol=1e-9)
+        np.testing.assert_allclose(squares[g], (own.T * weight) @ own, atol=1e-9)
+    own, weight = rows[groups == 2], weights[groups == 2]
+    plain = [w * reference.moment_vector(x, math.sqrt(0.15 / 0.8)) for x, w in zip(own, weight, strict=True)]
+    part = sums.vector(rows, groups, 5, weights).reshape(5, -1)[2]
+    np.testing.assert_allclose(part, [math.sqrt(0.05) * weight.sum(), *(math.sqrt(0.8) * sum(plain))], atol=1e-9)
     clusters = row_sums.ClusterSums(0.3)
-    counts, totals = clusters.read(clusters.vector(rows, groups, 5), 5)
-    np.testing.assert_allclose(counts, np.bincount(groups, minlength=5))
-    np.testing.assert_allclose(totals[1], rows[groups == 1].sum(axis=0))
+    counts, totals = clusters.read(clusters.vector(rows, groups, 5, weights), 5)
+    np.testing.assert_allclose(counts, np.bincount(groups, weights, minlength=5))
+    np.testing.assert_allclose(totals[1], weights[groups == 1] @ rows[groups == 1])
 
 
 def test_products_and_groups_are_those_of_numpy():
@@ -480,6 +490,43 @@ BAD_INPUT = [
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=[f"{i}" for i in range(len(BAD_INPUT))])
 def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
     assert_refused(generator, parameters, {"X": GOOD, **given}, words, ["secret"])
+
+
+def test_groups_are_counted_and_not_their_rows():
+    """A group of many rows is one, so that two groups are too few for three classes."""
+    X, y = rows_of(40)
+    one = generator(n_samples_public=None, n_directions="auto")
+    for groups, said in (
+        (np.zeros(40), "groups has 1 group"),
+        (np.arange(40) % 2, "n=2 groups are too few for 3 classes"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            one.fit(X, y, groups=groups)
+    assert one.fit(X, y, groups=np.arange(40) % 3).n_samples_ == 3
+
+
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_samples_are_those_of_the_weighted_rows(n_components):
+    """Rows of weight 0 are not there, and the others weigh alike: the mixture is that of the others alone."""
+    X, y = rows_of(4000)
+    kept = X[:, 3] > 3.0
+    model = precise(n_components, weight_bound=50.0).fit(X, y, sample_weight=50.0 * kept)
+    alone = precise(n_components).fit(X[kept], y[kept])
+    np.testing.assert_allclose(model.class_count_ / 50.0, alone.class_count_, atol=0.5)
+    made, labels = model.sample(20_000, random_state=0)
+    for name in CLASSES:
+        truth, found = X[kept & (y == name)], made[labels == name]
+        np.testing.assert_allclose(found.mean(axis=0), truth.mean(axis=0), atol=0.1)
+        np.testing.assert_allclose(found.std(axis=0), truth.std(axis=0), atol=0.1)
+
+
+def test_a_group_counts_as_an_average_of_its_rows():
+    """One person with half of all rows moves the mean by no more than anyone else does."""
+    X, _ = rows_of(4000)
+    X[2000:] = 9.0
+    groups = np.append(np.arange(2000), np.full(2000, 2000))
+    made = precise(classes=None).fit(X, groups=groups).sample(20_000, random_state=0)
+    np.testing.assert_allclose(made.mean(axis=0), X[:2000].mean(axis=0), atol=0.1)
 
 
 # --- the charge, and what is published --------------------------------------------------------------------------------
