@@ -219,12 +219,13 @@ class NetworkModel(Model):
             return self._sum_over(rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
         lot = self.units.short(rows)
         total = self._sum_over(lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-
-        def sum_of_unit(start: int, stop: int) -> NDArray[np.float64]:
-            return self._sum_over(None, (start, stop), max_norm)
-
-        add_long_units(total, self.units, rows, sum_of_unit, max_norm)
+        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
         return total
+
+    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        """See `Model`."""
+        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)
+        return self._sum_over(None, (start, stop), max_norm)
 
     def _sum_over(
         self,
