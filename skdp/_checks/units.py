@@ -82,13 +82,18 @@ def read_units(groups: Any, n_rows: int) -> Units:
             _refuse_shape(groups.codes.shape, n_rows)
         return groups
     name = getattr(groups, "name", None)
+    codes, n_units = _numbered(read_labels(groups, n_rows))
+    return Units(codes, n_units, name if isinstance(name, str) else "")
+
+
+def read_labels(groups: Any, n_rows: int) -> NDArray[Any]:
+    """Return labels as an array, as `comparable` does, or refuse them as `read_units` does."""
     labels = values_of("groups", groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
         _refuse_shape(labels.shape, n_rows)
-    codes, n_units = _numbered(labels)
-    return Units(codes, n_units, name if isinstance(name, str) else "")
+    return comparable(labels)
 
 
 def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
@@ -96,8 +101,7 @@ def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
 
 
 def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """Numbers of the labels, and how many there are."""
-    labels = comparable(labels)
+    """Numbers of labels that are `comparable`, and how many there are."""
     if labels.dtype.kind != "O":
         found, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int64, copy=False), len(found)
@@ -145,6 +149,7 @@ __all__ = [
     "CountedUnits",
     "Units",
     "comparable",
+    "read_labels",
     "read_units",
     "refuse_gaps",
     "split_labels",

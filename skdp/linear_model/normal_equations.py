@@ -181,8 +181,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
         units, radius = targets.weights.units, self._radius(rows.shape[1])
-        found = rows.n_units if isinstance(rows, RowSource) else None
-        n = self._public_n_samples(found or targets.weights.n_units(rows.shape[0]))
+        n_units = rows.n_units if isinstance(rows, RowSource) else None
+        n = self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))
         given = targets.weights, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         intercept = INTERCEPT if self.fit_intercept else 0.0

@@ -7,6 +7,7 @@ import tracemalloc
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -435,3 +436,67 @@ def test_instalments_know_the_unit(tmp_path):
     assert model_.epsilon_ > before
     model_.partial_fit(rows, "label", groups=Table().labels)
     assert model_._fitted_group_name == "home"
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """Interrupts runs after their first step."""
+
+    class Interrupt:
+        def __call__(self, n_done):
+            raise KeyboardInterrupt
+
+        def close(self):
+            pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DPLogisticRegression, "_make_progress", lambda *given: Interrupt())
+        yield patch
+
+
+@pytest.mark.filterwarnings("ignore:fit was interrupted")
+@pytest.mark.parametrize("source", ["memory", "parquet", "map"])
+def test_a_file_of_a_run_is_resumed_by_the_same_unit_alone(tmp_path, stopped, source):
+    """Not by a run for rows of as many rows as there are units, nor for units by another column, and the other way."""
+    table = Table(size=1)
+    table.labels = np.arange(len(table.X))  # as many units as rows: nothing else tells the runs apart
+    other = table.arrow().rename_columns([*NAMES, "label", "weight", "person"])
+    ledgers = {unit: PrivacyAccountant(9.0, 1e-5, unit=unit) for unit in ("row", "home")}
+    made = partial(GRADIENT["linear"], delta=1e-6, checkpoint=tmp_path / "run.ckpt")
+    frame = table.arrow().select(NAMES).to_pandas()
+
+    def fit(unit, name="home"):
+        estimator = made(accountant=ledgers[unit])
+        if source == "parquet":
+            rows = TableRows(table.arrow() if name == "home" else other, NAMES)
+            return estimator.fit(rows, "label", groups=None if unit == "row" else name)
+        groups = None if unit == "row" else pd.Series(table.labels, name=name)
+        if source == "memory":
+            return estimator.fit(frame, table.y, groups=groups)
+        np.save(tmp_path / "x.npy", table.X)
+        return estimator.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), table.y, groups=groups)
+
+    fit("row")
+    with pytest.raises(ValueError, match=r"is of another run \(its unit differs\)"):
+        fit("home")
+    os.remove(tmp_path / "run.ckpt")
+    fit("home")
+    for unit, name in (("row", ""), ("home", "person")):
+        with pytest.raises(ValueError, match=r"is of another run \(its unit differs\)"):
+            fit(unit, name)
+    stopped.undo()
+    resumed = fit("home")
+    assert resumed.n_steps_ == 3
+    assert [len(ledger.history) for ledger in ledgers.values()] == [1, 1]  # each run was charged once
+    assert not os.path.exists(tmp_path / "run.ckpt")
+
+
+@pytest.mark.filterwarnings("ignore:fit was interrupted")
+def test_a_run_that_resumes_gives_the_model_of_one_that_was_not_stopped(tmp_path, stopped):
+    rows = TableRows(Table().write(tmp_path / "t"), NAMES)
+    made = partial(GRADIENT["linear"], checkpoint=tmp_path / "run.ckpt", sampling_rate=0.3)
+    made().fit(rows, "label", groups="home")
+    stopped.undo()
+    resumed = made().fit(rows, "label", groups="home")
+    whole = GRADIENT["linear"](sampling_rate=0.3).fit(rows, "label", groups="home")
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
