@@ -18,7 +18,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import absolute_path, check_count, check_real
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
-from skdp._checks.units import Units, refuse_groups_elsewhere, split_labels
+from skdp._checks.units import GROUP, Units, split_labels
 from skdp._checks.weights import WeightReader, is_bought, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct, warn_of_weak_delta
 from skdp._fit.step_traits import StepTraits
@@ -347,16 +347,20 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         BudgetExceededError
             The ceiling of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
         """
-        source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None)
+        source = None if isinstance(X, Iterator) else source_of(X, y if isinstance(y, str) else None, None, groups)
         if source is None and not isinstance(X, Iterator):
             return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
-        refuse_groups_elsewhere(groups)
+        if source is None and groups is not None:
+            raise ValueError(
+                "groups with an iterator of blocks, whose units cannot be looked at before the charge: give an array, "
+                "a memory map or a file, or leave groups out."
+            )
         if sample_weight is not None or is_bought(self.weight_bound):
             raise ValueError(
                 "sample_weight, or weight_bound='private', with rows that are not in memory: give an array, or leave "
                 "both out."
             )
-        conduct(UnreadFit(self, X if source is None else source.of_features()))
+        conduct(UnreadFit(self, X if source is None else source.of_features(), None, groups))
         if source is None:  # the number of rows of an iterator is not known before it ends
             warn_of_weak_delta(self.delta_, self.n_samples_)
         return self
@@ -426,7 +430,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         weights = targets or RowWeights.made_up(rows.shape[0] if is_bought(self.weight_bound) else 0)
         given = weights, plan.mechanism.noise_multiplier, plan.n_public, plan.stream.spawn("weight bound")
         self.weight_bound_, shares = self._weights().shares(*given)
-        if weights.are_given or weights.units is not None:
+        if weights.are_given or self._unit() == GROUP:
             sums = self._release_weighted(rows, shares, weights.units, plan)
         else:
             sums = self._release_rows(rows, plan)
@@ -444,36 +448,22 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         n = plan.n_public or sums.n_rows
         return _Sums(moments, n, plan.mechanism.standard_deviation * sums.rounding, n, sums.ball)
 
-    def _release_weighted(self, rows: NDArray[Any], shares: Any, units: Units | None, plan: _Plan) -> _Sums:
+    def _release_weighted(self, rows: Any, shares: Any, units: Units | None, plan: _Plan) -> _Sums:
         """Release the moments of rows with weights in [0, 1], and the sum of the weights, in one Gram matrix."""
         d = rows.shape[1]
         ball, size = _ball(plan.centring, plan.norm, d), 1.0 + WEIGHED_ENTRY**2
-        by_position = not self._shifts_rows()
-        dtype = np.float32 if by_position and np.can_cast(rows.dtype, np.float32) else np.float64
-
-        def vectors(chosen: Any) -> NDArray[Any]:
-            block = rows[chosen]
-            inside = np.empty(block.shape, dtype)
-            ball.bring_in(block, inside)
-            z = np.full((len(inside), d + 1), WEIGHED_ENTRY, dtype)
-            z[:, :d] = inside
-            z *= dtype(1.0 / math.sqrt(size))
-            return z
-
-        weights = clip_moments(units, vectors, d + 1, weight_of_each(shares, len(rows)))
-        roots = np.sqrt(weights).astype(dtype)
-        with closing(WorkerPool()) as pool:
-            sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=by_position, pool=pool)
-            for start in range(0, len(rows), _TRANSFORM_ROWS):
-                part = slice(start, start + _TRANSFORM_ROWS)
-                z = vectors(part)
-                z *= roots[part, None]  # after the clip: z is in the unit ball
-                sums.add(z)
+        new_sum = partial(SumOfWeighted, ball, by_position=not self._shifts_rows())
+        if isinstance(rows, RowSource):
+            sums = rows.add_up(new_sum).of_z
+        else:
+            with closing(WorkerPool()) as pool:
+                (one := new_sum(pool=pool)).add(rows, shares, units)
+            sums = one.of_z
         mechanism = GaussianMechanism(plan.mechanism.noise_multiplier, sensitivity(0.0, self.adjacency))
         gram = size * sums.moments(mechanism.release(sums.isometric, plan.stream)).gram
         noise = mechanism.standard_deviation * sums.rounding * size
         # A row weighs 1 at most; of a unit k**2 times its weight is bounded by 1 + k**2.
-        most = plan.n_public * (1.0 if units is None else size / WEIGHED_ENTRY**2)
+        most = plan.n_public * (size / WEIGHED_ENTRY**2 if self._unit() == GROUP else 1.0)
         total = min(max(float(gram[d, d]) / WEIGHED_ENTRY**2, noise / WEIGHED_ENTRY**2, 1.0), float(most))
         mean = gram[d, :d] / WEIGHED_ENTRY if plan.centring.private else np.zeros(d)
         return _Sums(Moments(np.ascontiguousarray(gram[:d, :d]), mean), total, noise, plan.n_public, ball)
@@ -677,6 +667,57 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class SumOfWeighted:
+    """Sum of w z z' over rows x in a ball and their entries k, z = (x, k) / sqrt(1 + k**2), with weights w.
+
+    Parameters
+    ----------
+    ball : UnitBall
+    by_position : bool
+        See `MomentSum`, like `pool`.
+
+    Attributes
+    ----------
+    of_z : MomentSum
+    """
+
+    def __init__(self, ball: UnitBall, *, by_position: bool, pool: WorkerPool | None = None) -> None:
+        self._ball, self._by_position = ball, by_position
+        center = np.zeros(len(ball.center) + 1)
+        self.of_z = MomentSum(UnitBall(center, 1.0), 0.0, by_position=by_position, pool=pool)
+
+    @property
+    def n_rows(self) -> int:
+        return self.of_z.n_rows
+
+    def add(self, rows: NDArray[Any], weights: Any = 1.0, units: Units | None = None) -> None:
+        """Add rows with weights in [0, 1]; with units, of which it has all rows, each adds no more than a row may."""
+        width, each = len(self.of_z.ball.center), weight_of_each(weights, len(rows))
+        each = clip_moments(units, lambda chosen: self._vectors(rows[chosen]), width, each)
+        for start in range(0, len(rows), _TRANSFORM_ROWS):
+            part = slice(start, start + _TRANSFORM_ROWS)
+            z = self._vectors(rows[part])
+            z *= np.sqrt(each[part, None]).astype(z.dtype)  # after the clip: z is in the unit ball
+            self.of_z.add(z)
+
+    def _vectors(self, block: NDArray[Any]) -> NDArray[Any]:
+        dtype = np.float32 if self._by_position and np.can_cast(block.dtype, np.float32) else np.float64
+        inside = np.empty(block.shape, dtype)
+        self._ball.bring_in(block, inside)
+        z = np.full((len(inside), block.shape[1] + 1), WEIGHED_ENTRY, dtype)
+        z[:, :-1] = inside
+        z *= dtype(1.0 / math.sqrt(1.0 + WEIGHED_ENTRY**2))
+        return z
+
+    def clip(self) -> None:
+        """Clip the sum, of all rows of one unit, to what a row may add."""
+        self.of_z.clip()
+
+    def merge(self, other: SumOfWeighted) -> None:
+        """Add the sum over other rows."""
+        self.of_z.merge(other.of_z)
 
 
 def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:

@@ -24,6 +24,7 @@ from skdp import (
     DPStandardScaler,
     privacy_report,
 )
+from skdp._checks.unit_runs import RunReader
 from skdp._checks.weights import WeightReader
 from skdp._fit.conductor import learn_under_charge
 from skdp._kernels.losses import clip_residuals
@@ -34,7 +35,7 @@ from skdp._training.models.linear import LinearModel
 from skdp._training.models.merged_rows import GroupedModel
 from skdp._training.models.network import Clip
 from skdp._training.models.one_hot import OneHotModel
-from skdp._training.models.unit_layout import add_long_units, unit_room
+from skdp._training.models.unit_layout import add_clipped, unit_room
 from skdp._training.models.wide_linear import WideLinearModel
 from skdp._training.offset import ClassMeans, CountMean, SumOfTerms, TargetMean
 from skdp._training.plan import DPSGDPlan
@@ -853,10 +854,20 @@ SENTENCES = {
         "A row changes it by at most what it may change the sum of the recipe's model.": [
             "tests/_training/streamed/test_streaming.py::test_a_row_moves_the_sum_of_a_step_by_at_most_the_clip",
         ],
+        "Where rows have units, a unit changes it by at most C, wherever blocks cut it.": [
+            "tests/_training/streamed/test_streamed_units.py::test_a_unit_moves_no_release_by_more_than_its_sensitivity_and_nothing_else",
+        ],
+    },
+    RunReader: {
+        "No unit lies in several runs of the rows whose labels were read, or `finish` refuses them.": [
+            "tests/_checks/test_unit_runs.py::test_a_unit_in_two_runs_is_refused_without_its_label",
+            "tests/_training/streamed/test_streamed_units.py::test_labels_that_are_refused_are_a_refusal_of_data",
+        ],
     },
     MappedModel: {
         "As of `StreamedModel`, but that a lot is drawn when its step begins, by the sampler of rows in memory.": [
             "tests/_training/streamed/test_streaming.py::test_lots_of_a_map_are_those_of_the_equal_array",
+            "tests/_training/streamed/test_streamed_units.py::test_lots_of_a_map_are_those_of_the_equal_array",
         ],
     },
     shares_of_units: {
@@ -867,8 +878,8 @@ SENTENCES = {
             "tests/mechanisms/test_unit_shares.py::test_units_of_one_row_have_all_of_it",
         ],
     },
-    add_long_units: {
-        "A unit adds at most `max_norm` (1 + 4 u), u = 2**-53.": [
+    add_clipped: {
+        "The unit adds at most `max_norm` (1 + 4 u), u = 2**-53.": [
             "tests/_training/models/test_unit_layout.py::test_a_unit_moves_the_sum_by_the_clip_at_most",
         ],
     },

@@ -31,7 +31,7 @@ FLOORS = {
     "_checks": (
         ("arithmetic", "cells", "leak_setting", "parameters", "protocols", "row_traits"),
         ("class_weight", "default_delta", "leaks", "readings", "rows", "weights"),
-        ("sources", "table", "targets", "units"),
+        ("sources", "table", "targets", "unit_runs", "units"),
     ),
     "_fit": (("payment", "releases", "running", "step_traits"), ("conductor", "private_step"), ("joint_fit",)),
     "_guard": (

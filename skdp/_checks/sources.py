@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import show
 from skdp._checks.rows import read_cells
+from skdp._checks.units import CountedUnits
 
 _READERS = {
     "numpy": "skdp._training.streamed.memory_map",
     "pyarrow": "skdp._training.streamed.arrow",
     "dask": "skdp._training.dask.dask_rows",
 }
-"""Modules whose ``source_of_rows(X, columns, y, sample_weight)`` returns a `RowSource`, by the package of X's type.
+"""Modules whose ``source_of_rows(X, columns, y, sample_weight, groups)`` returns a `RowSource`, by the package of X.
 
 They are imported when such rows are seen, so that nothing of pyarrow or Dask is imported otherwise.
 """
@@ -72,7 +73,10 @@ TargetReading = Callable[[Any, Any, int], tuple[Any, Any]]
 
 
 class Sum(Protocol):
-    """A sum over rows to which blocks of rows are added, and other such sums."""
+    """A sum over rows to which blocks of rows are added, and other such sums.
+
+    Where rows have units, blocks of whole ones are added with the keyword `units`, and clipped by unit.
+    """
 
     @property
     def n_rows(self) -> int:
@@ -85,6 +89,9 @@ class Sum(Protocol):
     def merge(self, other: Any) -> None:
         """Add a sum over other rows."""
 
+    def clip(self) -> None:
+        """Clip the sum, of all rows of one unit, to what a unit may add."""
+
 
 @dataclass(frozen=True)
 class BlockRecipe:
@@ -93,7 +100,8 @@ class BlockRecipe:
     Parameters
     ----------
     make : callable
-        Makes a model of (rows, target values, weights), all of them checked.
+        Makes a model of (rows, target values, weights), all of them checked, and of the keyword `units` if rows have
+        units.
     read_targets : TargetReading
     dtype : dtype
         Of the rows.
@@ -105,14 +113,14 @@ class BlockRecipe:
         Whether NaN and infinity are refused here; else the model refuses them when it reads the rows.
     """
 
-    make: Callable[[Any, Any, Any], Any]
+    make: Callable[..., Any]
     read_targets: TargetReading
     dtype: np.dtype[Any]
     names: list[str] | None = None
     order: Literal["C", "F"] = "C"
     finite: bool = True
 
-    def __call__(self, rows: Any, labels: Any, weights: Any = None) -> Any:
+    def __call__(self, rows: Any, labels: Any, weights: Any = None, units: Any = None) -> Any:
         """Return the model of a block, which is a context manager; refuse NaN, infinity and labels of no class.
 
         Parameters
@@ -120,10 +128,15 @@ class BlockRecipe:
         rows : array-like or frame of shape (m, d)
         labels : array-like of shape (m,)
         weights : array-like of shape (m,) or None
+        units : UnitLayout or None
+            In whose order the model has the rows.
         """
         table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)
         values, weights = self.read_targets(labels, weights, len(table))
-        return self.make(table, values, cast_weights(weights, self.dtype))
+        weights = cast_weights(weights, self.dtype)
+        if units is None:
+            return self.make(table, values, weights)
+        return self.make(table[units.order], values[units.order], units.in_order(weights), units=units)
 
 
 class RowSource:
@@ -140,6 +153,8 @@ class RowSource:
         Names of the columns that are features.
     binds_once : bool
         Whether blocks stay bound for all steps, and are not read and bound again in each.
+    n_units : int or None
+        Number of the units that `find_units` found; None where a row is its own.
     """
 
     n_rows: int | None
@@ -147,6 +162,7 @@ class RowSource:
     dtype: np.dtype[Any]
     names: list[str] | None = None
     binds_once = False
+    n_units: int | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -163,6 +179,16 @@ class RowSource:
     def of_features(self) -> RowSource:
         """Return these rows without labels and weights, which are then not read."""
         return self
+
+    def find_units(self) -> CountedUnits:
+        """Read the labels of units once, before the charge, and keep which rows are of one unit.
+
+        Raises
+        ------
+        ValueError
+            In one line without a label: there are gaps, or a unit does not lie in one run of rows or one partition.
+        """
+        raise NotImplementedError
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> Any:
         """Return a context manager that gives the model of all rows, for the steps of a `DPSGDPlan`.
@@ -210,23 +236,23 @@ def is_elsewhere(X: Any, y: Any = None) -> bool:
     return _found_to_fit(X, y) is not None
 
 
-def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> RowSource | None:
-    """Return the source of rows that are not in memory, with their targets and weights; None for all other rows.
+def source_of(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> RowSource | None:
+    """Return the source of rows that are not in memory, with what belongs to them; None for all other rows.
 
     A memory map is one, and so is a table in memory of which `y` names a column. Reads metadata alone.
     """
     found = _found_to_fit(X, y)
-    return None if found is None else _read(found, found.columns, y, sample_weight)
+    return None if found is None else _read(found, found.columns, y, sample_weight, groups)
 
 
 def source_to_fit(
-    X: Any, y: Any, sample_weight: Any, outputs: str, *, are_named: bool, n_samples_public: Any
+    X: Any, y: Any, sample_weight: Any, groups: Any, outputs: str, *, are_named: bool, n_samples_public: Any
 ) -> RowSource | None:
     """Return the source of rows with targets, as `source_of` does, or refuse what would have to be read of them.
 
     Parameters
     ----------
-    X, y, sample_weight : object
+    X, y, sample_weight, groups : object
         As given to ``fit``.
     outputs : str
         The parameter that names classes or bounds of targets.
@@ -249,7 +275,7 @@ def source_to_fit(
             f"{outputs}=None with rows that are not in memory, of which nothing is read before the charge: give the "
             f"public {outputs}."
         )
-    source = _read(found, found.columns, y, sample_weight)
+    source = _read(found, found.columns, y, sample_weight, groups)
     if y is None:
         raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
     source.check_targets()
@@ -269,12 +295,12 @@ def _found_to_fit(X: Any, y: Any) -> Found | None:
     return found_rows(X)
 
 
-def _read(found: Found, columns: Any, y: Any, sample_weight: Any) -> RowSource:
+def _read(found: Found, columns: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> RowSource:
     try:
         reader = importlib.import_module(_READERS[found.kind])
     except ImportError:
         raise ImportError(f"rows of this kind are read with {found.kind}: install skdp[data].") from None
-    source: RowSource = reader.source_of_rows(found.rows, columns, y, sample_weight)
+    source: RowSource = reader.source_of_rows(found.rows, columns, y, sample_weight, groups)
     return source
 
 
@@ -283,7 +309,7 @@ def source_to_predict(X: Any, names: Any) -> RowSource | None:
     found = found_rows(X)
     if found is None:
         return None
-    return _read(found, names if found.columns is None else found.columns, None, None)
+    return _read(found, names if found.columns is None else found.columns)
 
 
 def refuse_rows_elsewhere(who: str, X: Any) -> None:

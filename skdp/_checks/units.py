@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ from skdp._checks.rows import column_names
 
 ROW, GROUP = "row", "group"
 """What a promise is about, as `privacy_unit_` has it."""
+
+
+class CountedUnits(NamedTuple):
+    """What is public of the units of rows that are not in memory: how many there are, and the name of the labels."""
+
+    n_units: int
+    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +82,18 @@ def read_units(groups: Any, n_rows: int) -> Units:
             _refuse_shape(groups.codes.shape, n_rows)
         return groups
     name = getattr(groups, "name", None)
+    codes, n_units = _numbered(read_labels(groups, n_rows))
+    return Units(codes, n_units, name if isinstance(name, str) else "")
+
+
+def read_labels(groups: Any, n_rows: int) -> NDArray[Any]:
+    """Return labels as an array, as `comparable` does, or refuse them as `read_units` does."""
     labels = values_of("groups", groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
         _refuse_shape(labels.shape, n_rows)
-    codes, n_units = _numbered(labels)
-    return Units(codes, n_units, name if isinstance(name, str) else "")
+    return comparable(labels)
 
 
 def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
@@ -89,20 +101,36 @@ def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
 
 
 def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    """Numbers of the labels, and how many there are."""
+    """Numbers of labels that are `comparable`, and how many there are."""
+    if labels.dtype.kind != "O":
+        found, codes = np.unique(labels, return_inverse=True)
+        return codes.astype(np.int64, copy=False), len(found)
+    seen: dict[str, int] = {}
+    codes = np.fromiter((seen.setdefault(key, len(seen)) for key in labels.tolist()), np.int64, len(labels))
+    return codes, len(seen)
+
+
+def comparable(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as what is compared: those of one type as they are, and all others as keys; refuse gaps."""
     if labels.dtype.kind in KIND_OF_DTYPE and labels.dtype.kind != "T":
         gaps = np.isnat(labels) if labels.dtype.kind in "mM" else labels != labels
         if labels.dtype.kind in "US":
             gaps = labels == labels.dtype.type()
         if gaps.any():
-            _refuse_gaps()
-        found, codes = np.unique(labels, return_inverse=True)
-        return codes.astype(np.int64, copy=False), len(found)
-    seen: dict[str | None, int] = {}
-    codes = np.fromiter((seen.setdefault(_key(label), len(seen)) for label in labels.tolist()), np.int64, len(labels))
-    if None in seen:
-        _refuse_gaps()
-    return codes, len(seen)
+            refuse_gaps()
+        return labels
+    keys = [_key(label) for label in labels.tolist()]
+    if None in keys:
+        refuse_gaps()
+    return np.array(keys, object)
+
+
+def texts_of(labels: NDArray[Any]) -> list[str]:
+    """Return the text of each label that is `comparable`: labels of one type are equal if their texts are."""
+    if labels.dtype.kind in "mM":
+        labels = labels.astype(str)
+    found = labels.tolist()
+    return [str(each) for each in (found if labels.dtype.kind in "OUiu" else map(_key, found))]
 
 
 def _key(label: Any) -> str | None:
@@ -111,17 +139,19 @@ def _key(label: Any) -> str | None:
     return str(int(label)) if is_whole and kind_of_cell(type(label)) == NUMBER else key_of(label)
 
 
-def _refuse_gaps() -> None:
+def refuse_gaps() -> None:
     raise ValueError("groups has gaps: give each row the label of its unit, one of its own where it is alone.")
 
 
-def refuse_groups_elsewhere(groups: Any) -> None:
-    """Refuse labels of rows that are not in memory, and read block by block."""
-    if groups is not None:
-        raise ValueError(
-            "groups with rows that are not in memory, where a group may lie in several blocks: load the rows, or leave "
-            "groups out."
-        )
-
-
-__all__ = ["GROUP", "ROW", "Units", "read_units", "refuse_groups_elsewhere", "split_labels"]
+__all__ = [
+    "GROUP",
+    "ROW",
+    "CountedUnits",
+    "Units",
+    "comparable",
+    "read_labels",
+    "read_units",
+    "refuse_gaps",
+    "split_labels",
+    "texts_of",
+]

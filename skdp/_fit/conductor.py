@@ -15,7 +15,7 @@ from skdp._checks.cells import shape_of
 from skdp._checks.leaks import note_leaks
 from skdp._checks.rows import check_schema
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
-from skdp._checks.units import GROUP, ROW, Units, read_units, split_labels
+from skdp._checks.units import GROUP, ROW, CountedUnits, Units, read_units, split_labels
 from skdp._fit.payment import Payment, charged
 from skdp._fit.releases import PUBLICATION, forget, publish
 from skdp._guard.foreign_fits import report_foreign_fit
@@ -43,14 +43,14 @@ class Fit:
         That of the price, once the fit is planned.
     n_public : int or None
         Public number of rows, or of units, once the fit is planned. None if it is not known before the rows are read.
-    units : Units or None
+    units : Units, CountedUnits or None
         Of the rows, where labels of them were given.
     """
 
     event: Any = None
     delta: float
     n_public: Any = None
-    units: Units | None = None
+    units: Any = None
 
     def __init__(self, target: Any, work: Any) -> None:
         self.target, self.work = target, work
@@ -190,15 +190,16 @@ class EstimatorFit(Fit):
 class UnreadFit(EstimatorFit):
     """The same with rows that are read, and refused, after the charge: a `RowSource`, or an iterator of blocks."""
 
-    def __init__(self, target: Any, X: Any, targets: Any = None) -> None:
+    def __init__(self, target: Any, X: Any, targets: Any = None, groups: Any = None) -> None:
         Fit.__init__(self, target, _anew(target))
-        self._rows, self._targets = X, targets
+        self._rows, self._targets, self._groups = X, targets, groups
 
     def plan(self) -> None:
         """See `Fit`. The number of rows of an iterator is not known before it ends."""
         if isinstance(self._rows, RowSource):
             check_schema(self.work, self._rows.like(), reset=True)
         self._terms = self.work._check_terms()
+        _, self.units = units_of(self.work, self._rows, self._groups)
         self._plan_for(self._rows.shape if isinstance(self._rows, RowSource) else (0, None))
         if not isinstance(self._rows, RowSource):
             self.n_public = None
@@ -222,8 +223,10 @@ def _anew(target: Target) -> Target:
     return work
 
 
-def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> tuple[Any, Units | None]:
+def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> tuple[Any, Any]:
     """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
+
+    Of a `RowSource`, which keeps its units, what is public of them is returned.
 
     What the fit is private for is noted on `work`, a copy made for it. A refusal of labels is recorded by `payment`,
     that of `work` unless another one is given.
@@ -234,8 +237,11 @@ def units_of(work: Any, X: Any, groups: Any, payment: Payment | None = None) -> 
     if groups is None:
         return X, None
     with (payment or work._payment()).recording_refusals():
-        X, labels = split_labels(X, groups)
-        units = read_units(labels, int(shape_of("X", X)[0]))
+        if isinstance(X, RowSource):
+            units: Units | CountedUnits = X.find_units()
+        else:
+            X, labels = split_labels(X, groups)
+            units = read_units(labels, int(shape_of("X", X)[0]))
     if units.name:
         work._fitted_group_name = units.name
     return X, units

@@ -160,6 +160,7 @@ class GradientEstimator(PrivateEstimator):
         described = {
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._task().describe(outputs),
+            "unit": [self._unit(), self.__dict__.get("_fitted_group_name", "")],
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
             **run.recipe.describe_rows(),
         }  # fmt: skip

@@ -16,7 +16,7 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.units import Units
 from skdp._checks.weights import weight_of_each
 from skdp._typing import Doubles
-from skdp.mechanisms.unit_shares import reach_of_units, shares_of_units
+from skdp.mechanisms.unit_shares import reach_of_units, share_of_sum, shares_of_units
 
 OFFSET_SHARE = 0.02
 """Part of mu^2 of a fit that the means get. The steps then have 1 % less of mu."""
@@ -105,6 +105,10 @@ class SumOfTerms:
             sums *= shares_of_units(units, squares, reach_of_units(units, weights, limit), limit)[:, None]
         self.total += sums.sum(axis=0)
         self.n_rows += n
+
+    def clip(self) -> None:
+        """Clip the sum, of all rows of one unit, to what a row may add."""
+        self.total *= share_of_sum(self.total, self._means.sensitivity)
 
     def merge(self, other: SumOfTerms) -> None:
         """Add a sum over other rows."""

@@ -18,7 +18,7 @@ from skdp._training.loop import run_dpsgd
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.equal_rows import GroupLimit, find_groups, taken
 from skdp._training.models.merged_rows import GroupedModel
-from skdp._training.models.unit_layout import UnitLayout, in_order
+from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, SumOfTerms
 from skdp._training.plan import event_of_steps
@@ -86,9 +86,8 @@ class Recipe:
             return X.bind(self.block_recipe(run, targets.outputs, X), run.plan)
         if targets.units is not None:
             layout = UnitLayout(targets.units)
-            rows, order = taken(X, layout.order, X.dtype), layout.order
-            values, weights = targets.values[order], in_order(weights, order)
-            return self.factory(run, targets.outputs, X.dtype)(rows, values, weights, units=layout)
+            rows, values = taken(X, layout.order, X.dtype), targets.values[layout.order]
+            return self.factory(run, targets.outputs, X.dtype)(rows, values, layout.in_order(weights), units=layout)
         by_place = self._rounds_by_place(X.dtype, targets.outputs)
         limit = self._limit_of_groups(X.shape[0], run, by_place=by_place)
         groups = None if limit is None else find_groups(X, targets.values, weights, limit)

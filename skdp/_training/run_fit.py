@@ -50,28 +50,37 @@ class RunFit(Fit):
         warn_of_no_bound(work.weight_bound, self._weights)
         refuse_bought_bound(work.weight_bound, self._groups)
         self._source = self._find_source()
-        if self._source is not None and self._groups is not None:
-            raise ValueError(
-                "groups with rows that are not in memory, where a group may lie in several blocks: load the rows, or "
-                "leave groups out."
-            )
-        self._X, self.units = units_of(work, self._X, self._groups)
-        if warm and self.target.privacy_unit_ != work.privacy_unit_:
-            raise ValueError(
-                f"earlier runs were private for a {self.target.privacy_unit_}, and this one would be for a "
-                f"{work.privacy_unit_}: give groups to all runs or to none, or start again with fit and "
-                "warm_start=False."
-            )
+        rows, self.units = units_of(work, self._X if self._source is None else self._source, self._groups)
+        if self._source is None:
+            self._X = rows
+        if warm:
+            self._refuse_another_unit()
         if self.units is not None and work._check_merge_equal_rows() is True:
             raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
         self._outputs = work._task().resolve(None if self._source else self._y, self._named, warm=warm)
-        rows = self._X if self._source is None else self._source
         work._note_rows(rows)
         if self._source is not None:
             check_schema(work, self._source.like(), reset=not warm)
         shape = rows.shape if isinstance(rows, RowSource) else public_shape(rows)
         if self._outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             self._plan_for(shape, self._outputs)
+
+    def _refuse_another_unit(self) -> None:
+        """Refuse a unit that is not that of earlier runs: two have no joint price."""
+        before, now = self.target.privacy_unit_, self.work.privacy_unit_
+        if before != now:
+            raise ValueError(
+                f"earlier runs were private for a {before}, and this one would be for a {now}: give groups to all runs "
+                "or to none, or start again with fit and warm_start=False."
+            )
+        name = self.target.__dict__.get("_fitted_group_name")
+        if name and self.units is not None and self.units.name not in ("", name):
+            raise ValueError(
+                f"groups={self.units.name!r} differs from the {name!r} of earlier runs, and units of two kinds have no "
+                "joint price: use the same, or start again with fit and warm_start=False."
+            )
+        if name:
+            self.work._fitted_group_name = name
 
     def _find_source(self) -> RowSource | None:
         """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
@@ -83,7 +92,7 @@ class RunFit(Fit):
             return None  # before the outputs are looked at, which rows in memory may decide
         are_named = self._warm or self._named is not None or task.named() is not None
         source = source_to_fit(
-            self._X, self._y, self._weights, task.parameter, are_named=are_named,
+            self._X, self._y, self._weights, self._groups, task.parameter, are_named=are_named,
             n_samples_public=work.n_samples_public,
         )  # fmt: skip
         if source is not None and is_bought(work.weight_bound):

@@ -25,7 +25,7 @@ from skdp._checks.targets import (
     check_y_bounds,
     report_bounds_read,
 )
-from skdp._checks.units import Units, refuse_groups_elsewhere
+from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, is_bought, warn_of_no_bound, weight_of_each
 from skdp._fit.conductor import UnreadFit, conduct
 from skdp._guard.inspections import report_inspection
@@ -124,18 +124,23 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
         """
         bounds = check_y_bounds(self.y_bounds)
         source = source_to_fit(
-            X, y, sample_weight, "y_bounds", are_named=bounds is not None, n_samples_public=self.n_samples_public
+            X,
+            y,
+            sample_weight,
+            groups,
+            "y_bounds",
+            are_named=bounds is not None,
+            n_samples_public=self.n_samples_public,
         )
         if source is None or bounds is None:
             return self._fit_alone(X, y, sample_weight=sample_weight, groups=groups)
-        refuse_groups_elsewhere(groups)
         if is_bought(self.weight_bound):
             raise ValueError(
                 "weight_bound='private' with rows that are not in memory, of which no bound is bought: give a public "
                 "weight_bound."
             )
         warn_of_no_bound(self.weight_bound, sample_weight)
-        conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), RowWeights(), bounds)))
+        conduct(UnreadFit(self, source, BoundedTargets(np.empty(0), RowWeights(), bounds), groups))
         return self
 
     # --- the phases ---
@@ -176,7 +181,8 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
     def _learn(self, plan: ReleasePlan, rows: Any, targets: BoundedTargets) -> str:
         """See `PrivateEstimator`."""
         units, radius = targets.weights.units, self._radius(rows.shape[1])
-        n = self._public_n_samples(targets.weights.n_units(rows.shape[0]))
+        n_units = rows.n_units if isinstance(rows, RowSource) else None
+        n = self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))
         given = targets.weights, plan.mechanism.noise_multiplier, n
         self.weight_bound_, weights = self._weights().shares(*given, plan.stream_of("weight bound"))
         intercept = INTERCEPT if self.fit_intercept else 0.0
@@ -187,10 +193,7 @@ class MomentsRegressor(RegressorMixin, PrivateEstimator):
             sums = rows.add_up(new_sum, TargetReader(targets.bounds, scale, WeightReader.of(self.weight_bound))).of_z
         else:
             with closing(WorkerPool()) as pool:
-                one = new_sum(pool=pool)
-                if units is not None:
-                    weights = one.clip_units(units, rows, targets.scaled, weight_of_each(weights, rows.shape[0]))
-                one.add(rows, targets.scaled, weights)
+                (one := new_sum(pool=pool)).add(rows, targets.scaled, weights, units)
             sums = one.of_z
         moments = sums.moments(plan.release(sums.isometric))
         size = 1.0 + intercept**2 + TARGET**2
@@ -294,8 +297,14 @@ class SumOfRows:
     def n_rows(self) -> int:
         return self.of_z.n_rows
 
-    def add(self, rows: Any, targets: Doubles, weights: Any) -> None:
-        """Add rows with targets in [-1, 1] and weights in [0, 1], 1.0 for none."""
+    def add(self, rows: Any, targets: Doubles, weights: Any, units: Units | None = None) -> None:
+        """Add rows with targets in [-1, 1] and weights in [0, 1], 1.0 for none.
+
+        With units, of which it has all rows, each unit adds no more than a row may.
+        """
+        if units is not None:
+            width, each = len(self.of_z.ball.center), weight_of_each(weights, rows.shape[0])
+            weights = clip_moments(units, lambda chosen: self._vectors(rows[chosen], targets[chosen]), width, each)
         roots = np.sqrt(weights) if isinstance(weights, np.ndarray) else None
         for start in range(0, rows.shape[0], _ROWS):
             part = slice(start, start + _ROWS)
@@ -304,10 +313,9 @@ class SumOfRows:
                 z *= roots[part, None].astype(z.dtype)
             self.of_z.add(z)
 
-    def clip_units(self, units: Units, rows: Any, targets: Doubles, weights: Doubles) -> Doubles:
-        """Return weights times the shares of units, each of which then adds no more than a row may."""
-        width = len(self.of_z.ball.center)
-        return clip_moments(units, lambda chosen: self._vectors(rows[chosen], targets[chosen]), width, weights)
+    def clip(self) -> None:
+        """Clip the sum, of all rows of one unit, to what a row may add."""
+        self.of_z.clip()
 
     def _vectors(self, rows: Any, targets: Doubles) -> NDArray[Any]:
         """Return z of each row, in float64 where its place may shift."""

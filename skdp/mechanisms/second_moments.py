@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skdp._kernels.gram import add_gram, add_rows, rows_into_ball
 from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
 from skdp._typing import Doubles
+from skdp.mechanisms.unit_shares import share_of_sum
 
 BLOCK_ROWS = SUMMED_ROWS
 """Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
@@ -138,6 +139,15 @@ class MomentSum:
             # Threads never write to the same sums, and each sum is computed in one order.
             self._share(partial(self._add_rectangle, rows), self._rectangles, len(rows) * len(self._triangle))
         self.n_rows += len(X)
+
+    def clip(self) -> None:
+        """Clip the sums, of all rows of one unit, to the norm of what a row may add.
+
+        Sums of x x' stay positive semidefinite.
+        """
+        share = share_of_sum(self.rounding * self.isometric, math.hypot(1.0, self.weight))
+        self._triangle *= share
+        self._total *= share
 
     def merge(self, other: MomentSum) -> None:
         """Add the sum over other rows, whose blocks are not those of this one."""

@@ -7,6 +7,7 @@ EVENT_CURVES, GROUPS_OF_RECORDS = "skdp/accounting/curves.py", "skdp/accounting/
 NOISE_EVENTS, SIMPLIFY = "skdp/accounting/events/noise_events.py", "skdp/accounting/events/composition.py"
 STATEMENTS = "skdp/accounting/classic/composition.py"
 LABELS, UNIT_LAYOUT = "skdp/_checks/units.py", "skdp/_training/models/unit_layout.py"
+UNIT_RUNS = "skdp/_checks/unit_runs.py"
 UNIT_SHARES, BOUND_ROWS = "skdp/mechanisms/unit_shares.py", "skdp/_training/models/bound_rows.py"
 ARITHMETIC = "skdp/_checks/arithmetic.py"
 AVERAGING = "skdp/_training/averaging.py"

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from skdp._checks.cells import format_names, values_of
 from skdp._checks.rows import check_shape
 from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading
+from skdp._checks.unit_runs import RepeatedHashes
+from skdp._checks.units import CountedUnits
 from skdp._training.dask.distributed_model import DistributedModel
 from skdp._training.dask.engine import (
     check_engine,
@@ -27,15 +29,20 @@ from skdp._training.dask.graphs import check_graph, is_frame
 from skdp._training.dask.partitions import (
     Layout,
     Refused,
+    SeenLabels,
     add_up_partition,
     bind_partition,
     count_rows,
+    digest_of,
+    hash_units,
     merge_sums,
     size_of,
 )
 
+_HASHED_AT_A_TIME = 64  # partitions, of which each unit has 16 bytes
 
-def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> RowSource:
+
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any = None) -> RowSource:
     """Return the rows of a Dask collection, with the labels and weights that belong to them.
 
     Parameters
@@ -43,7 +50,7 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     X : dask array of shape (n, d), or dask dataframe
     columns : sequence of str or None
         Features of a dataframe.
-    y, sample_weight : str, dask array or series, array-like of shape (n,), or None
+    y, sample_weight, groups : str, dask array or series, array-like of shape (n,), or None
         A str names a column of a dataframe. Collections are split as X is.
 
     Raises
@@ -58,7 +65,7 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     check_graph("X", X)
     check_engine("X", X)
     if is_frame(X):
-        return _rows_of_frame(X, columns, y, sample_weight)
+        return _rows_of_frame(X, columns, y, sample_weight, groups)
     if X.ndim != 2:
         check_shape(X.shape)
     if X.numblocks[1] > 1:
@@ -66,19 +73,21 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
             f"X is cut into {X.numblocks[1]} chunks of columns, where a row has to lie in one: give "
             "X.rechunk({1: -1}).persist()."
         )
-    if columns is not None or isinstance(y, str) or isinstance(sample_weight, str):
-        raise ValueError("columns of a dask array have no names: give y and sample_weight as arrays, or a dataframe.")
+    if columns is not None or any(isinstance(each, str) for each in (y, sample_weight, groups)):
+        raise ValueError(
+            "columns of a dask array have no names: give y, sample_weight and groups as arrays, or a dataframe."
+        )
     if X.dtype.kind not in "buif":
         raise ValueError(f"X has the dtype {X.dtype}, which is no real number: give X.astype(float).")
     layout = Layout(None, [str(X.dtype)], X.shape[1])
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    return DaskRows(X, layout, dtype, y, sample_weight)
+    return DaskRows(X, layout, dtype, y, sample_weight, groups)
 
 
-def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> RowSource:
+def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any) -> RowSource:
     if X.ndim != 2:
         raise ValueError("X is a dask series where a table has two dimensions: give X.to_frame().")
-    named = [name for name in (y, sample_weight) if isinstance(name, str)]
+    named = [name for name in (y, sample_weight, groups) if isinstance(name, str)]
     present = list(X.columns)
     wanted = [name for name in present if name not in named] if columns is None else list(columns)
     if repeated := sorted({str(name) for name in wanted if wanted.count(name) > 1}):
@@ -86,20 +95,17 @@ def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     if unknown := [name for name in (*named, *wanted) if name not in present]:
         raise ValueError(f"X has no column {format_names(unknown)}: name columns that it has.")
     if both := [name for name in named if name in wanted]:
-        raise ValueError(f"columns has {format_names(both)}, which is y or sample_weight: leave it out.")
+        raise ValueError(f"columns has {format_names(both)}, which is y, sample_weight or groups: leave it out.")
     types = X.dtypes[wanted]
     if odd := [name for name, dtype in types.items() if getattr(dtype, "kind", "O") not in "buif"]:
         raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
     # In this order, so that no more than these columns are read.
     X = X[[*wanted, *dict.fromkeys(named)]]
-    layout = Layout(
-        wanted, [str(dtype) for dtype in types], len(wanted),
-        y if isinstance(y, str) else None, sample_weight if isinstance(sample_weight, str) else None,
-    )  # fmt: skip
+    layout = Layout(wanted, [str(dtype) for dtype in types], len(wanted), _name(y), _name(sample_weight), _name(groups))
     narrow = all(str(dtype) == "float32" for dtype in types)
     return DaskRows(
         X, layout, np.dtype(np.float32 if narrow else np.float64),
-        None if layout.labels else y, None if layout.weights else sample_weight,
+        None if layout.labels else y, None if layout.weights else sample_weight, None if layout.groups else groups,
     )  # fmt: skip
 
 
@@ -108,13 +114,17 @@ class DaskRows(RowSource):
 
     binds_once = True
 
-    def __init__(self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any) -> None:
-        self._X, self._layout = X, layout
-        self._kept = [X, labels, weights]  # workers forget what nobody holds, and partitions do not hold it
+    def __init__(
+        self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any, groups: Any = None
+    ) -> None:
+        self._X, self._layout, self._groups = X, layout, groups
+        self._kept = [X, labels, weights, groups]  # workers forget what nobody holds, and partitions do not hold it
         self.dtype, self.n_features, self.names = dtype, layout.n_features, layout.features
         self._blocks = partitions_of(X)
         check_shape((1, self.n_features))
         self._labels, self._weights = self._side("y", labels), self._side("sample_weight", weights)
+        self._beside: list[Any] = [None] * len(self._blocks)  # labels of units that are no column
+        self._seen: list[Any] = [None] * len(self._blocks)
         sides = ("y", layout.labels, labels), ("sample_weight", layout.weights, weights)
         self._dtypes = {
             name: getattr(given, "dtype", None) if column is None else X.dtypes[column] for name, column, given in sides
@@ -133,6 +143,39 @@ class DaskRows(RowSource):
         if not is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
             return [int(size) for size in self._X.chunks[0]]
         return list(results("counting rows", [task(count_rows, block) for block in self._blocks]))
+
+    def find_units(self) -> CountedUnits:
+        """See `RowSource`. Labels are hashed where they lie, and no unit may be in two partitions.
+
+        Within a partition its rows may lie anywhere. The fit refuses partitions with other labels than these.
+        """
+        column, hashes = self._layout.groups, RepeatedHashes()
+        given = self._groups if column is None else self._X[column]
+        if not hasattr(given, "__dask_graph__"):
+            given = values_of("groups", given)
+        self._layout = self._layout._replace(type_of_groups=str(given.dtype))
+        sides, n_units = self._side("groups", given), 0
+        for start in range(0, len(sides), _HASHED_AT_A_TIME):
+            asked = [
+                task(hash_units, hashes.key, str(given.dtype), side)
+                for side in sides[start : start + _HASHED_AT_A_TIME]
+            ]
+            for number, found in enumerate(results("reading the labels of groups", asked), start):
+                if isinstance(found, Refused):
+                    raise ValueError(f"partition {number} of the collection: {found.why}")
+                hashes.add_hashes(found)
+                n_units += len(found)
+                self._seen[number] = SeenLabels(hashes.key, digest_of(found))
+        if hashes.repeat():
+            raise ValueError(
+                "groups has a unit with rows in several partitions: set the index of the dataframe to the labels, or "
+                "repartition it so that each unit lies in one."
+            )
+        if column is None:
+            self._beside = sides
+        self.n_units = n_units
+        is_series = hasattr(self._groups, "iloc") or is_frame(self._groups)  # a dask array has a name of its own
+        return CountedUnits(n_units, column or str((is_series and self._groups.name) or ""))
 
     def like(self) -> Any:
         """See `RowSource`."""
@@ -154,7 +197,7 @@ class DaskRows(RowSource):
         shared = constant(recipe)
         bound = [
             task(bind_partition, shared, self._layout, *parts)
-            for parts in zip(self._blocks, self._labels, self._weights, strict=True)
+            for parts in zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
         ]
         what = "reading the rows, after the fit was charged, which stands,"
         bound = list(results(what, bound, persist=True))
@@ -185,7 +228,7 @@ class DaskRows(RowSource):
         """Return the sum over all rows, or why they are refused."""
         parts = [
             task(add_up_partition, new_sum, read_targets, self._layout, *given)
-            for given in zip(self._blocks, self._labels, self._weights, strict=True)
+            for given in zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
         ]
         what = "reading the rows, after the fit was charged, which stands,"
         return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
@@ -229,6 +272,11 @@ class DaskRows(RowSource):
                 "with other numbers of rows: rechunk or repartition it as X is, and persist it."
             )
         return blocks
+
+
+def _name(given: Any) -> str | None:
+    """Return what names a column, None for all else."""
+    return given if isinstance(given, str) else None
 
 
 def partitions_of(collection: Any) -> list[Any]:

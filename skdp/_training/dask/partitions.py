@@ -6,6 +6,7 @@ like any other, in one line without a value.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +15,12 @@ from numpy.typing import NDArray
 
 from skdp._checks.rows import read_cells
 from skdp._checks.sources import BlockRecipe, TargetReading
+from skdp._checks.unit_runs import hashes_of
+from skdp._checks.units import Units, read_labels, read_units, texts_of
 from skdp._training.dask.lots import PartitionLot
+from skdp._training.models.unit_layout import UnitLayout
+
+_OTHER_LABELS = "its groups are not those that were looked at before: give a collection that does not change"
 
 
 class Refused(NamedTuple):
@@ -26,7 +32,8 @@ class Refused(NamedTuple):
 class Layout(NamedTuple):
     """Public schema of a partition: features, and the columns that hold labels and weights, if these are columns.
 
-    `features` and `types` are None for arrays; `types` are those that all partitions should have.
+    `features` is None for arrays; `types` are those that all partitions should have, and `type_of_groups` that of the
+    labels of units.
     """
 
     features: list[Any] | None
@@ -34,14 +41,18 @@ class Layout(NamedTuple):
     n_features: int
     labels: str | None = None
     weights: str | None = None
+    groups: str | None = None
+    type_of_groups: str = ""
 
-    def split(self, block: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
-        """Return features, labels and weights of a partition."""
+    def split(self, block: Any, labels: Any, weights: Any, groups: Any = None) -> tuple[Any, Any, Any, Any]:
+        """Return features, labels, weights and labels of units of a partition."""
         if self.labels is not None:
             labels = block[self.labels]
         if self.weights is not None:
             weights = block[self.weights]
-        return (block if self.features is None else block[self.features]), labels, weights
+        if self.groups is not None:
+            groups = block[self.groups]
+        return (block if self.features is None else block[self.features]), labels, weights, groups
 
     def fault_of(self, rows: Any) -> str:
         """Return the fault in the shape or the types of a partition; "" if nothing is."""
@@ -53,6 +64,43 @@ class Layout(NamedTuple):
         return "its types are not those of the collection, so its rows would be read in another way: cast the columns"
 
 
+class SeenLabels(NamedTuple):
+    """What a worker finds the labels of a partition by that were looked at before the charge.
+
+    Attributes
+    ----------
+    key : bytes
+        Of their hashes (`skdp._checks.unit_runs`).
+    digest : bytes
+        Of these hashes.
+    """
+
+    key: bytes
+    digest: bytes
+
+    def units(self, layout: Layout, groups: Any, n_rows: int) -> Units | None:
+        """Return the units of a partition; None if its labels are not those that were looked at."""
+        found = _hashes(self.key, layout.type_of_groups, groups, n_rows)
+        same = not isinstance(found, Refused) and digest_of(found) == self.digest
+        return read_units(groups, n_rows) if same else None
+
+
+def hash_units(key: bytes, kind: str, groups: Any) -> Any:
+    """Return the hashes of the units of a partition, each once and sorted, or say why its labels are refused."""
+    return _or_refused(lambda: _hashes(key, kind, groups, len(groups)))
+
+
+def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
+    if str(groups.dtype) != kind:
+        return Refused("its labels of groups have another type than those of the collection: cast them")
+    return np.sort(hashes_of(texts_of(np.unique(read_labels(groups, n_rows))), key))
+
+
+def digest_of(hashes: NDArray[Any]) -> bytes:
+    """Return a digest of sorted hashes."""
+    return hashlib.blake2b(hashes.tobytes()).digest()
+
+
 class BoundPartition:
     """Rows, labels and weights of one partition, bound to a loss once for all steps; None if it has no row.
 
@@ -60,10 +108,15 @@ class BoundPartition:
     read, and bound again when they arrive.
     """
 
-    def __init__(self, recipe: BlockRecipe, rows: Any, labels: Any, weights: Any) -> None:
-        self._given = recipe, rows, labels, weights
-        self.n_rows = len(rows)
-        self.model = recipe(rows, labels, weights) if self.n_rows else None
+    def __init__(self, recipe: BlockRecipe, rows: Any, labels: Any, weights: Any, units: Units | None = None) -> None:
+        self._given = recipe, rows, labels, weights, units
+        self.n_rows, self._layout = len(rows), None if units is None else UnitLayout(units)
+        self.model = recipe(rows, labels, weights, self._layout) if self.n_rows else None
+
+    def drawn(self, lot: PartitionLot) -> NDArray[np.int64] | None:
+        """Return the rows of a lot, or its units where rows have such, by their numbers in the model; None for all."""
+        layout = self._layout
+        return lot.rows(self.n_rows) if layout is None else layout.numbers_of(lot.rows(layout.n_units))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BoundPartition, self._given
@@ -73,19 +126,31 @@ class BoundPartition:
         return int(getattr(self._given[1], "nbytes", 0)) + 64 * self.n_rows
 
 
-def bind_partition(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights: Any) -> Any:
+def bind_partition(
+    recipe: BlockRecipe,
+    layout: Layout,
+    block: Any,
+    labels: Any,
+    weights: Any,
+    groups: Any = None,
+    seen: SeenLabels | None = None,
+) -> Any:
     """Bind the rows of a partition, or say why they are refused."""
-    return _or_refused(lambda: _bind(recipe, layout, block, labels, weights))
+    return _or_refused(lambda: _bind(recipe, layout, *layout.split(block, labels, weights, groups), seen))
 
 
-def _bind(recipe: BlockRecipe, layout: Layout, block: Any, labels: Any, weights: Any) -> Any:
-    rows, labels, weights = layout.split(block, labels, weights)
+def _bind(
+    recipe: BlockRecipe, layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
+) -> Any:
     if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
         return Refused(fault)
+    units = None if seen is None else seen.units(layout, groups, len(rows))
+    if seen is not None and units is None:
+        return Refused(_OTHER_LABELS)
     if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
         rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
         labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
-    return BoundPartition(recipe, rows, labels, weights)
+    return BoundPartition(recipe, rows, labels, weights, units)
 
 
 def size_of(bound: Any) -> int | Refused:
@@ -109,7 +174,7 @@ def sum_partition(bound: BoundPartition, theta: Any, lot: PartitionLot, max_norm
     """Sum of the clipped gradients of the lot of a partition, of shape (p,); None for a partition without rows."""
     if bound.model is None:
         return None
-    sums: NDArray[np.float64] = bound.model.clipped_gradient_sum(theta, lot.rows(bound.n_rows), max_norm)
+    sums: NDArray[np.float64] = bound.model.clipped_gradient_sum(theta, bound.drawn(lot), max_norm)
     return sums
 
 
@@ -126,24 +191,29 @@ def add_up_partition(
     new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, *parts: Any
 ) -> Any:
     """Return a new sum to which the rows of a partition are added, or say why they are refused."""
-    return _or_refused(lambda: _add_up(new_sum, read_targets, layout, *parts))
+    *sides, seen = parts
+    return _or_refused(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
 
 
 def _add_up(
     new_sum: Callable[[], Any],
     read_targets: TargetReading | None,
     layout: Layout,
-    block: Any,
+    rows: Any,
     labels: Any,
     weights: Any,
+    groups: Any,
+    seen: SeenLabels | None,
 ) -> Any:
-    rows, labels, weights = layout.split(block, labels, weights)
     if fault := layout.fault_of(rows) or _fault_beside(rows, labels, weights):
         return Refused(fault)
+    units = None if seen is None else seen.units(layout, groups, len(rows))
+    if seen is not None and units is None:
+        return Refused(_OTHER_LABELS)
     total = new_sum()
     if len(rows):
         targets = () if read_targets is None else read_targets(labels, weights, len(rows))
-        total.add(read_cells(rows, layout.features), *targets)
+        total.add(read_cells(rows, layout.features), *targets, **({} if units is None else {"units": units}))
     return total
 
 
@@ -183,11 +253,14 @@ __all__ = [
     "BoundPartition",
     "Layout",
     "Refused",
+    "SeenLabels",
     "add_sums",
     "add_up_partition",
     "bind_partition",
     "count_rows",
+    "digest_of",
     "gather_partitions",
+    "hash_units",
     "merge_sums",
     "size_of",
     "sum_partition",

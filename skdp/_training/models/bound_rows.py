@@ -37,13 +37,22 @@ class Model:
         step : int
             Number of the step, from 0.
         """
-        return sampling.rows(self.n_rows if self.units is None else self.units.n_units, stream)
+        if self.units is None:
+            return sampling.rows(self.n_rows, stream)
+        return self.units.numbers_of(sampling.rows(self.units.n_units, stream))
 
     def clipped_gradient_sum(self, theta: Vector, rows: Any, max_norm: float) -> NDArray[np.float64]:
         """Sum over the rows of a lot of gradients, each clipped to Euclidean norm `max_norm`, in a new array.
 
         Models of which rows are grouped (`skdp._training.models.merged_rows`) take one argument more, `counts`: an
         array of float64, by which the clipped gradient of each row of the lot is multiplied, or None.
+        """
+        raise NotImplementedError
+
+    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        """Sum of the clipped gradients of rows that are side by side, of one unit or of a part of it, in a new array.
+
+        The sum itself is not clipped.
         """
         raise NotImplementedError
 

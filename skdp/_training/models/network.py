@@ -214,20 +214,20 @@ class NetworkModel(Model):
 
         Where rows have units, `rows` are numbers of units.
         """
-        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)
         if self.units is None:
-            return self._sum_over(rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
+            return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
         lot = self.units.short(rows)
-        total = self._sum_over(lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-
-        def sum_of_unit(start: int, stop: int) -> NDArray[np.float64]:
-            return self._sum_over(None, (start, stop), max_norm)
-
-        add_long_units(total, self.units, rows, sum_of_unit, max_norm)
+        total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
+        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
         return total
+
+    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+        """See `Model`."""
+        return self._sum_over(theta, None, (start, stop), max_norm)
 
     def _sum_over(
         self,
+        theta: Vector,
         rows: Rows,
         span: tuple[int, int],
         max_norm: float,
@@ -235,6 +235,7 @@ class NetworkModel(Model):
         lot: UnitLot | None = None,
     ) -> NDArray[np.float64]:
         """Sum of clipped gradients over a span of `rows`, or of all rows; those of each unit of a lot are clipped."""
+        spans.pack_tables(theta, self._widths, self._packed, self._packed_back)
         total = np.zeros(self.n_parameters)
         for chunk, units in blocks_of(*span, self._rows_at_once, lot):
             start, m = chunk.start, chunk.stop - chunk.start

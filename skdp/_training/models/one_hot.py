@@ -326,10 +326,10 @@ class OneHotModel(Model):
             return self._sum_over(theta, rows, (0, self.n_rows if rows is None else len(rows)), max_norm, counts)
         lot = self.units.short(rows)
         total = self._sum_over(theta, lot.rows, (0, int(lot.starts[-1])), max_norm, None, lot)
-        add_long_units(total, self.units, rows, partial(self._sum_of_unit, theta, max_norm), max_norm)
+        add_long_units(total, self.units, rows, partial(self.sum_of_rows, theta, max_norm), max_norm)
         return total
 
-    def _sum_of_unit(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         """Sum of the clipped gradients of rows that are side by side."""
         return self._sum_over(theta, None, (start, stop), max_norm)
 

@@ -53,6 +53,7 @@ class UnitLayout:
     Parameters
     ----------
     units : Units
+        Rows of the number `n_units` are of no unit here, and come last.
 
     Attributes
     ----------
@@ -60,6 +61,8 @@ class UnitLayout:
         Rows as they were given, in that order.
     starts : ndarray of shape (n_units + 1,), int64
         Where the rows of each unit start.
+    place : ndarray of shape (n_units + 1,), int64
+        Number here of each unit as it was given.
     n_units, n_short : int
         Units, and those of at most `MOST_PAIRED` rows.
     first : ndarray of shape (n_short + 1,), int64
@@ -68,11 +71,11 @@ class UnitLayout:
     """
 
     def __init__(self, units: Units) -> None:
-        sizes = np.bincount(units.codes, minlength=units.n_units)
+        sizes = np.bincount(units.codes, minlength=units.n_units)[: units.n_units]
         by_length = np.argsort(sizes > MOST_PAIRED, kind="stable")
-        place = np.empty_like(by_length)
-        place[by_length] = np.arange(len(by_length))
-        self.order = np.argsort(place[units.codes], kind="stable")
+        self.place = np.arange(units.n_units + 1)
+        self.place[by_length] = np.arange(units.n_units)
+        self.order = np.argsort(self.place[units.codes], kind="stable")
         sizes = sizes[by_length]
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
         self.n_units, self.n_short = len(sizes), int((sizes <= MOST_PAIRED).sum())
@@ -82,6 +85,22 @@ class UnitLayout:
     @property
     def n_pairs(self) -> int:
         return int(self.first[-1])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all units."""
+        return int(self.starts[-1])
+
+    def numbers_of(self, lot: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Return the numbers here, ascending, of units as they were given; None, which is all of them, as it is.
+
+        So which units are drawn does not depend on how many rows they have.
+        """
+        return None if lot is None else np.sort(self.place[lot])
+
+    def in_order(self, given: Any) -> Any:
+        """Return targets or weights in the order of the rows; one number for all rows as it is."""
+        return given[self.order] if isinstance(given, np.ndarray) and given.ndim else given
 
     def short(self, numbers: NDArray[np.int64] | None) -> UnitLot:
         """Return the short units of a lot, which is numbers of units in ascending order, or None for all of them."""
@@ -120,23 +139,25 @@ def add_long_units(
     sum_of : callable
         ``sum_of(start, stop)`` returns the sum of the clipped gradients of rows, in a new array.
     max_norm : float
+    """
+    for start, stop in layout.long(numbers):
+        add_clipped(total, sum_of(start, stop), max_norm)
+
+
+def add_clipped(total: NDArray[np.float64], found: NDArray[np.float64], max_norm: float) -> None:
+    """Add the sum of the clipped gradients of a unit to `total`, clipped to `max_norm`.
 
     Notes
     -----
-    **Guarantees.** A unit adds at most `max_norm` (1 + 4 u), u = 2**-53.
+    **Guarantees.** The unit adds at most `max_norm` (1 + 4 u), u = 2**-53.
 
     Proof. The sum is formed before it is measured, so that whatever rounding it has is in it. The norm of p numbers has
     a relative error of at most (p / 2 + 2) u, which the room makes up for; quotient and product have an error of u
     each.
     """
-    room = 1.0 + (len(total) + 8) * 2.0**-52
-    for start, stop in layout.long(numbers):
-        found = sum_of(start, stop)
-        size = float(np.linalg.norm(found)) * room
-        if size > max_norm:
-            found *= max_norm / size
-        if math.isfinite(size):
-            total += found
+    size = float(np.linalg.norm(found)) * (1.0 + (len(total) + 8) * 2.0**-52)
+    if math.isfinite(size):
+        total += found * (max_norm / size) if size > max_norm else found
 
 
 def unit_room(n_features: int, n_outputs: int) -> float:
@@ -167,9 +188,4 @@ def blocks_of(start: int, stop: int, most: int, lot: UnitLot | None) -> Iterator
         yield slice(low, min(low + most, stop)), slice(0)
 
 
-def in_order(given: Any, order: NDArray[np.int64]) -> Any:
-    """Return targets or weights in an order; one number for all rows as it is."""
-    return given[order] if isinstance(given, np.ndarray) and given.ndim else given
-
-
-__all__ = ["MOST_PAIRED", "UnitLayout", "UnitLot", "add_long_units", "blocks_of", "in_order", "unit_room"]
+__all__ = ["MOST_PAIRED", "UnitLayout", "UnitLot", "add_clipped", "add_long_units", "blocks_of", "unit_room"]

@@ -164,7 +164,7 @@ class LinearRecipe(LinearSteps):
     def block_recipe(self, run: Run, outputs: Any, source: RowSource) -> BlockRecipe:
         recipe = super().block_recipe(run, outputs, source)
         by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * outputs.n_outputs
-        if by_lot or source.binds_once or n_parameters > MOST_PARAMETERS:
+        if by_lot or source.binds_once or source.n_units is not None or n_parameters > MOST_PARAMETERS:
             return recipe
         # All rows are read in every step, and by columns there is nothing to keep of them.
         make = partial(ColumnModel, n_outputs=outputs.n_outputs, geometry=run.shape, names=source.names)

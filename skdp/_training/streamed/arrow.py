@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from skdp._checks.cells import format_names
 from skdp._checks.rows import column_names
 from skdp._checks.sources import after_the_charge
+from skdp._checks.unit_runs import RunReader, runs_of
+from skdp._checks.units import CountedUnits, read_units
 from skdp._training.streamed.blocks import BlockSource
 from skdp._training.streamed.files import files_of
 from skdp._training.streamed.memory_map import one_per_row
@@ -24,11 +26,14 @@ from skdp._training.streamed.named_columns import (
     is_number,
     numbers_of_column,
     targets_of_column,
+    unit_labels_of_column,
     write_columns,
 )
 from skdp._training.streamed.parquet import ParquetRows, refuse_repeated
 from skdp._training.streamed.prefetch import IN_FLIGHT
 from skdp._training.streamed.streamed_model import Order, RowBlock
+
+_LABELS = 1 << 16  # labels of units that are looked at together
 
 
 class _TableInMemory(NamedTuple):
@@ -44,7 +49,7 @@ class _TableInMemory(NamedTuple):
     def schema(self) -> Any:
         return self.table.schema
 
-    def batches(self, columns: list[str], n_rows: int) -> Iterator[Any]:
+    def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
         """See `ParquetRows`."""
         return iter(self.table.select(columns).to_batches(n_rows))
 
@@ -56,21 +61,28 @@ class ArrowRows(BlockSource):
     ----------
     parts : list of _TableInMemory or ParquetRows
     columns : sequence of str or None
-        The features, in this order. None: all columns but those of `y` and `sample_weight`.
-    y, sample_weight : str, array-like of shape (n_rows,) or None
+        The features, in this order. None: all columns but those of `y`, `sample_weight` and `groups`.
+    y, sample_weight, groups : str, array-like of shape (n_rows,) or None
         A string is the name of a column.
     schema : pyarrow.Schema
         Of the dataset or the table; its columns that no part has are ignored.
     """
 
     def __init__(
-        self, parts: list[Any], columns: Sequence[str] | None, y: Any, sample_weight: Any, schema: pa.Schema
+        self,
+        parts: list[Any],
+        columns: Sequence[str] | None,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        schema: pa.Schema,
     ) -> None:
         self._parts = parts
         self.n_rows = sum(part.n_rows for part in parts)
         schema = pa.schema([field for field in schema if parts and field.name in parts[0].schema.names])
         column_names(schema.empty_table())  # refuses names that repeat
-        self.names = _chosen_names(schema.names, columns, y, sample_weight) if self.n_rows else []
+        others = {"y": y, "sample_weight": sample_weight, "groups": groups}
+        self.names = _chosen_names(schema.names, columns, others) if self.n_rows else []
         self.n_features = len(self.names)
         if not self.names:
             raise ValueError("X has no rows or no columns: give a table of at least one of each.")
@@ -79,14 +91,25 @@ class ArrowRows(BlockSource):
         self._weight = sample_weight if isinstance(sample_weight, str) else None
         self._labels = None if self._label else one_per_row("y", y, self.n_rows)
         self._weights = None if self._weight else one_per_row("sample_weight", sample_weight, self.n_rows)
+        self._groups = groups
         self._read = list(dict.fromkeys([*self.names, *filter(None, (self._label, self._weight))]))
-        _check_same_types(parts, self._read, schema)
+        _check_same_types(parts, [*self._read, *([groups] if isinstance(groups, str) else [])], schema)
         self.dtype = _dtype_of(self._schema)
         self._target_types = {
             name: schema.field(column).type
             for name, column in (("y", self._label), ("sample_weight", self._weight))
             if column
         }
+
+    def find_units(self) -> CountedUnits:
+        """See `RowSource`. A column is read in one pass, of which memory holds some rows."""
+        if not isinstance(self._groups, str):
+            return self._keep_runs(runs_of(read_units(self._groups, self.n_rows)))
+        runs = RunReader()
+        for part in self._parts:
+            for batch in part.batches([self._groups], _LABELS, paid=False):
+                runs.add(unit_labels_of_column(batch.column(self._groups)))
+        return self._keep_runs(runs.finish(self._groups))
 
     def check_targets(self) -> None:
         """See `RowSource`."""
@@ -148,10 +171,10 @@ class ArrowRows(BlockSource):
         )
 
 
-def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> ArrowRows:
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any = None) -> ArrowRows:
     """Return the source of a path, a dataset or a table; see `skdp._checks.sources`."""
     parts, schema = _parts_of(X)
-    return ArrowRows(parts, columns, y, sample_weight, schema)
+    return ArrowRows(parts, columns, y, sample_weight, groups, schema)
 
 
 def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
@@ -168,9 +191,8 @@ def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
     return parts, parts[0].schema if by_path and parts else X.schema
 
 
-def _chosen_names(names: list[str], columns: Sequence[str] | None, y: Any, sample_weight: Any) -> list[str]:
-    """Return the names of the features, or refuse what names no column."""
-    others = {"y": y, "sample_weight": sample_weight}
+def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[str, Any]) -> list[str]:
+    """Return the names of the features, or refuse what names no column; `others` may name columns that are none."""
     named = {parameter: name for parameter, name in others.items() if isinstance(name, str)}
     chosen = [name for name in names if name not in named.values()] if columns is None else list(columns)
     for parameter, name in [*named.items(), *(("columns", name) for name in chosen)]:

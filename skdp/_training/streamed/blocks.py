@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from skdp._checks.rows import read_cells
 from skdp._checks.sources import BlockRecipe, RowSource, SumT, TargetReading, after_the_charge
+from skdp._checks.unit_runs import UnitRuns
+from skdp._checks.units import CountedUnits
 from skdp._threads import WorkerPool
 from skdp._training.streamed.prefetch import read_ahead
 from skdp._training.streamed.streamed_model import Order, RowBlock, StreamedModel, describe
@@ -26,6 +29,12 @@ class BlockSource(RowSource):
     """
 
     n_rows: int
+    runs: UnitRuns | None = None  # units of the rows, once they are found
+
+    def _keep_runs(self, runs: UnitRuns) -> CountedUnits:
+        """Keep the units that were found, and return what is public of them."""
+        self.runs, self.n_units = runs, runs.n_units
+        return CountedUnits(runs.n_units, runs.name)
 
     @property
     def block_rows(self) -> int:
@@ -65,19 +74,40 @@ class BlockSource(RowSource):
     def add_up(self, new_sum: Callable[..., SumT], read_targets: TargetReading | None = None) -> SumT:
         """See `RowSource`."""
         with closing(WorkerPool()) as pool, closing(self.read()) as blocks:
-            total = new_sum(pool=pool)
+            total, cut = new_sum(pool=pool), None
             for block in blocks:
                 where, targets = describe(block), ()
                 rows = after_the_charge(where, read_cells, block.rows, self.names)
                 if read_targets is not None:
                     targets = after_the_charge(where, read_targets, block.labels, block.weights, len(rows))
-                total.add(rows, *targets)
+                if self.runs is None:
+                    total.add(rows, *targets)
+                    continue
+                units = self.runs.within(block.start, block.stop)
+                parts = np.cumsum([0, units.head, units.n_rows, units.tail])
+                head, whole, tail = ([_cut(each, *part) for each in (rows, *targets)] for part in pairwise(parts))
+                if cut is not None:
+                    cut.add(*head)
+                    if units.ends:
+                        cut.clip()
+                        total.merge(cut)
+                        cut = None
+                if units.n_rows:
+                    total.add(*whole, units=units.whole)
+                if units.tail:
+                    cut = new_sum(pool=pool)
+                    cut.add(*tail)
         return total
 
     def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """See `RowSource`."""
         with closing(self.read()) as blocks:
             return np.concatenate([function(block.rows) for block in blocks])
+
+
+def _cut(values: Any, start: int, stop: int) -> Any:
+    """Return a part of an array; one number for all rows as it is."""
+    return values[start:stop] if isinstance(values, np.ndarray) and values.ndim else values
 
 
 def _take(values: Any, chosen: NDArray[np.int64], into: Any, where: slice, n_rows: int) -> Any:

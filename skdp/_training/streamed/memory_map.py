@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.rows import check_shape
-from skdp._checks.sources import BlockRecipe, after_the_charge
+from skdp._checks.sources import BlockRecipe
+from skdp._checks.unit_runs import runs_of
+from skdp._checks.units import CountedUnits, read_units
 from skdp._training.streamed.blocks import BlockSource
 from skdp._training.streamed.files import state_of
 from skdp._training.streamed.streamed_model import Order, RowBlock, StreamedModel
@@ -31,19 +33,17 @@ class MappedModel(StreamedModel):
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> NDArray[np.int64] | None:
         """See `Model`: nothing is gained by lots that are drawn ahead, as a map gives rows at any place."""
-        return sampling.rows(self.n_rows, stream)
+        return self._draw(sampling, stream)
 
     def clipped_gradient_sum(
         self, theta: Vector, lot: NDArray[np.int64] | None, max_norm: float
     ) -> NDArray[np.float64]:
         """See `StreamedModel`."""
-        if lot is None or len(lot) > self._n_gathered:
+        if lot is None or self._n_rows_of(lot) > self._n_gathered:
             return self._sum_of_pass(theta, lot, max_norm)
         if not len(lot):
             return np.zeros(theta.size)
-        block = self._source.gather(lot)
-        made = after_the_charge("X", self._recipe, block.rows, block.labels, block.weights)
-        with made as model:
+        with self._bind(lot)[0] as model:
             total: NDArray[np.float64] = model.clipped_gradient_sum(theta, np.arange(len(lot)), max_norm)
         return total
 
@@ -51,13 +51,13 @@ class MappedModel(StreamedModel):
 class MappedRows(BlockSource):
     """A memory map of shape (n, d), read in slices; labels and weights are arrays, or memory maps too."""
 
-    def __init__(self, X: np.memmap[Any, Any], labels: Any, weights: Any) -> None:
+    def __init__(self, X: np.memmap[Any, Any], labels: Any, weights: Any, groups: Any = None) -> None:
         check_shape(X.shape)
         if X.dtype.kind not in "buif":
             raise ValueError(f"X is a memory map of {X.dtype.name}: give one of numbers, such as float32.")
         self.n_rows, self.n_features = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        self._X, self._labels, self._weights = X, labels, weights
+        self._X, self._labels, self._weights, self._groups = X, labels, weights, groups
         self._files = {name: state_of(name) for name in _files_of(X, labels, weights)}
 
     def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
@@ -66,6 +66,10 @@ class MappedRows(BlockSource):
             self._check_files()
             part = slice(start, min(start + self.block_rows, self.n_rows))
             yield RowBlock(start, np.asarray(self._X[part]), _part(self._labels, part), _part(self._weights, part))
+
+    def find_units(self) -> CountedUnits:
+        """See `RowSource`. The labels are in memory."""
+        return self._keep_runs(runs_of(read_units(self._groups, self.n_rows)))
 
     def read(self, order: Order = "C") -> Generator[RowBlock, None, None]:
         """See `BlockSource`. Nothing is copied, and the operating system reads ahead."""
@@ -90,12 +94,12 @@ class MappedRows(BlockSource):
                 )
 
 
-def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any) -> MappedRows:
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any = None) -> MappedRows:
     """Return the source of a memory map; see `skdp._checks.sources`."""
-    for name, given in (("y", y), ("sample_weight", sample_weight)):
+    for name, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
         if isinstance(given, str):
             raise ValueError(f"{name}={given!r} names a column, and a memory map has no names: give an array.")
-    return MappedRows(X, one_per_row("y", y, len(X)), one_per_row("sample_weight", sample_weight, len(X)))
+    return MappedRows(X, one_per_row("y", y, len(X)), one_per_row("sample_weight", sample_weight, len(X)), groups)
 
 
 def one_per_row(name: str, given: Any, n_rows: int) -> Any:

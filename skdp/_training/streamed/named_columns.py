@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names, refuse_not_finite
+from skdp._checks.units import refuse_gaps
 
 _TILE = 4096  # rows of which a C-ordered table's part stays in cache while its columns are written
 
@@ -47,6 +48,17 @@ def targets_of_column(column: Any, name: str) -> NDArray[Any]:
     return _values_of(column, name, "", decimals=True)
 
 
+def unit_labels_of_column(column: Any) -> NDArray[Any]:
+    """Return the labels of units in an Arrow array, refused if it has gaps or nested cells."""
+    if pa.types.is_nested(column.type):
+        raise ValueError(
+            f"groups is a column of {column.type}, where cells are numbers, texts or dates: name another one."
+        )
+    if column.null_count:
+        refuse_gaps()
+    return _values_of(column, "groups", "", decimals=True)
+
+
 def _values_of(column: Any, name: str, where: str, *, decimals: bool = False) -> NDArray[Any]:
     """Return the values of an Arrow array, decimals as numbers unless they are to be kept."""
     values: NDArray[Any] | None = None
@@ -79,4 +91,12 @@ def write_columns(columns: list[NDArray[Any]], table: NDArray[np.floating]) -> N
             part[:, j] = values[start : start + tile]
 
 
-__all__ = ["dtype_of_column", "is_label", "is_number", "numbers_of_column", "targets_of_column", "write_columns"]
+__all__ = [
+    "dtype_of_column",
+    "is_label",
+    "is_number",
+    "numbers_of_column",
+    "targets_of_column",
+    "unit_labels_of_column",
+    "write_columns",
+]

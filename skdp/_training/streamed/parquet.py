@@ -16,6 +16,7 @@ from skdp._training.streamed.prefetch import read_ahead
 
 _WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
 _WHOLE_GROUPS = 1 << 24  # numbers of a group of rows up to which it is decoded at once
+_PAID, _UNPAID = "after the fit was charged, which stands", "which was not charged"
 _BUFFER = 1 << 20  # bytes read at a time of larger ones
 
 
@@ -46,9 +47,12 @@ class ParquetRows:
         self._is_large = any(group.total_byte_size > _WHOLE_CHUNKS for group in groups)
         self.n_rows, self.schema = sum(self._counts), file.schema_arrow
 
-    def batches(self, columns: list[str], n_rows: int) -> Iterator[Any]:
-        """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order."""
-        n_read = 0
+    def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
+        """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order.
+
+        `paid` says whether the fit was charged, for refusals.
+        """
+        self._is_paid, n_read = paid, 0
         with closing(self._open(columns, n_rows)) as batches:
             while True:
                 batch = None
@@ -112,8 +116,8 @@ class ParquetRows:
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(
-            f"the file {self._fragment.path!r} {what} under the fit, after the fit was charged, which stands: fit "
-            "again to a file that is whole and that nobody writes."
+            f"the file {self._fragment.path!r} {what} under the fit, {_PAID if self._is_paid else _UNPAID}: fit again "
+            "to a file that is whole and that nobody writes."
         )
 
 

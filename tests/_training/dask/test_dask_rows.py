@@ -769,7 +769,7 @@ def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge(
     for target, message in (("y", "'town'"), ("z", "no column 'z'")):
         with pytest.raises(ValueError, match=message):
             classifier().fit(table, target)
-    with pytest.raises(ValueError, match="columns has 'y', which is y or sample_weight"):
+    with pytest.raises(ValueError, match="columns has 'y', which is y, sample_weight or groups"):
         classifier().fit(TableRows(table, ["a", "y"]), "y")
     with pytest.raises(ValueError, match="is a dask series"):
         classifier().fit(table["a"], y)

@@ -143,6 +143,23 @@ def test_units_are_drawn_and_not_rows():
     assert len(rows) == 3 * len(lot)
 
 
+def test_which_units_are_drawn_does_not_depend_on_their_rows():
+    """A unit of many rows, which come last, shifts no other one."""
+    sizes = np.full(100, 2)
+    drawn = []
+    for size in (1, 3 * MOST_PAIRED):
+        sizes[[10, 40]] = size
+        labels = np.repeat(np.arange(100), sizes)
+        made, layout = (
+            Made("linear", np.random.default_rng(3), len(labels)),
+            UnitLayout(read_units(labels, len(labels))),
+        )
+        lot = made.model(layout.order, layout).draw_lot(PoissonSampling(0.5), SecretStream.from_random_state(0), 0)
+        assert (np.diff(lot) > 0).all()
+        drawn.append({int(labels[layout.order[layout.starts[number]]]) for number in lot})
+    assert drawn[0] == drawn[1]
+
+
 def test_blocks_and_shares_hold_whole_units():
     rng = np.random.default_rng(4)
     layout = UnitLayout(read_units(labels_of(rng, 5000), 5000))

@@ -96,7 +96,11 @@ class SumOfRows:""",
     ),
     mutant(
         "regression: a private n under add_remove",
-        (LEAST_SQUARES, "n = self._public_n_samples(targets.weights.n_units(rows.shape[0]))", "n = rows.shape[0]"),
+        (
+            LEAST_SQUARES,
+            "n = self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))",
+            "n = rows.shape[0]",
+        ),
         tests="least_squares contract_fits",
         select=BY_PROPERTY,
     ),

@@ -15,7 +15,7 @@ from paths import (
     STREAMED,
 )
 
-DRAW = 'lot = sampling.rows(self.n_rows, stream.spawn("step", coming))'
+DRAW = 'lot = self._draw(sampling, stream.spawn("step", coming))'
 
 MUTANTS = [
     mutant(
@@ -50,8 +50,8 @@ MUTANTS = [
     ),
     mutant(
         "the lots of a pass are used again",
-        (STREAMED, "if not 0 <= number < len(self._lots.rows):", "if not self._lots.rows:"),
-        (STREAMED, "        return number\n", "        return number % len(self._lots.rows)\n"),
+        (STREAMED, "if not 0 <= number < len(self._lots.numbers):", "if not self._lots.numbers:"),
+        (STREAMED, "        return number\n", "        return number % len(self._lots.numbers)\n"),
         tests="streaming",
         select="poisson",
     ),
@@ -63,13 +63,13 @@ MUTANTS = [
     ),
     mutant(
         "rows of a lot in the order in which they were gathered for others",
-        (STREAMED, "where[order] = np.arange(len(order))", "where[:] = np.arange(len(order))"),
+        (STREAMED, "[np.searchsorted(drawn, lot) for lot in lots]", "[np.arange(len(lot)) for lot in lots]"),
         tests="streaming",
         select="once",
     ),
     mutant(
         "more rows are gathered than may be held",
-        (STREAMED, "if places and n_drawn > self._n_gathered:", "if places and n_drawn > 2 * self._n_gathered:"),
+        (STREAMED, "if lots and n_drawn > self._n_gathered:", "if lots and n_drawn > 2 * self._n_gathered:"),
         tests="streaming",
         select="held",
     ),
@@ -83,8 +83,8 @@ MUTANTS = [
         "a block is read twice",
         (
             STREAMED,
-            "                total += self._sum_of_block(",
-            "                total += 2.0 * self._sum_of_block(",
+            "                        total += after_the_charge(",
+            "                        total += 2.0 * after_the_charge(",
         ),
         tests="streaming",
         select="clip or once",
@@ -155,8 +155,8 @@ MUTANTS = [
         "lots of a map from the streams of their steps",
         (
             MEMORY_MAP,
-            "return sampling.rows(self.n_rows, stream)",
-            'return sampling.rows(self.n_rows, stream.spawn("step", step))',
+            "return self._draw(sampling, stream)",
+            'return self._draw(sampling, stream.spawn("step", step))',
         ),
         tests="streaming",
         select="equal_array",

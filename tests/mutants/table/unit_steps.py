@@ -41,13 +41,13 @@ MUTANTS = [
     ),
     mutant(
         "units: long units not clipped",
-        (UNIT_LAYOUT, "        if size > max_norm:\n", "        if False:\n"),
+        (UNIT_LAYOUT, "if size > max_norm else found", "if False else found"),
         tests="guarantees_units",
         select="moves_no_release and copies and 1000",
     ),
     mutant(
         "units: long units left out",
-        (UNIT_LAYOUT, "            total += found\n", "            pass\n"),
+        (UNIT_LAYOUT, "        add_clipped(total, sum_of(start, stop), max_norm)\n", "        pass\n"),
         tests="unit_layout",
         select="sums_agree",
     ),
@@ -101,7 +101,7 @@ MUTANTS = [
     ),
     mutant(
         "units: rows drawn, not units",
-        (BOUND_ROWS, "self.n_rows if self.units is None else self.units.n_units", "self.n_rows"),
+        (BOUND_ROWS, "sampling.rows(self.units.n_units, stream)", "sampling.rows(self.n_rows, stream)"),
         tests="unit_layout",
         select="units_are_drawn",
     ),
@@ -149,13 +149,13 @@ MUTANTS = [
     ),
     mutant(
         "units: runs for rows and for units in one price",
-        (RUN_FIT, "if warm and self.target.privacy_unit_ != work.privacy_unit_:", "if False:"),
+        (RUN_FIT, "        if before != now:\n", "        if False:\n"),
         tests="guarantees_units",
         select="instalments or joint_price",
     ),
     mutant(
         "units: labels of gaps are one unit",
-        (LABELS, "    if None in seen:\n", "    if False:\n"),
+        (LABELS, "    if None in keys:\n", "    if False:\n"),
         tests="units",
         select="bad_labels",
     ),

@@ -63,13 +63,17 @@ MUTANTS = [
     ),
     mutant(
         "units: the number of rows divides residuals",
-        (LEAST_SQUARES, "n = self._public_n_samples(targets.weights.n_units(rows.shape[0]))", "n = rows.shape[0]"),
+        (
+            LEAST_SQUARES,
+            "n = self._public_n_samples(n_units or targets.weights.n_units(rows.shape[0]))",
+            "n = rows.shape[0]",
+        ),
         tests="guarantees_units",
         select=REPLAY,
     ),
     mutant(
         "units: components of units by the weights of rows",
-        (PCA, "clip_moments(units, vectors,", "clip_moments(None, vectors,"),
+        (PCA, "each = clip_moments(units,", "each = clip_moments(None,"),
         tests="guarantees_units",
         select=REPLAY,
     ),

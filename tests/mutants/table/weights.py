@@ -54,14 +54,22 @@ MUTANTS = [
     ),
     mutant(
         "PCA: weight before the clip",
-        (PCA, "            block = rows[chosen]\n", "            block = rows[chosen] * weights[chosen, None]\n"),
-        (PCA, "                z *= roots[part, None]  # after the clip: z is in the unit ball\n", ""),
+        (
+            PCA,
+            "            z = self._vectors(rows[part])\n",
+            "            z = self._vectors(rows[part] * each[part, None])\n",
+        ),
+        (
+            PCA,
+            "            z *= np.sqrt(each[part, None]).astype(z.dtype)  # after the clip: z is in the unit ball\n",
+            "",
+        ),
         tests="decomposition",
         select="components_of_the_population or no_two_weighted",
     ),
     mutant(
         "PCA: weights, not their roots",
-        (PCA, "z *= roots[part, None]", "z *= roots[part, None] ** 2"),
+        (PCA, "z *= np.sqrt(each[part, None])", "z *= each[part, None]"),
         tests="decomposition",
         select="components_of_the_population",
     ),
