@@ -16,6 +16,7 @@ from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import (
     source_to_predict,
 )
+from skdp._checks.units import GROUP
 from skdp._checks.weights import WeightReader, refuse_bought_bound, warn_of_no_bound
 from skdp._fit.releases import Release, releases_of
 from skdp._guard.inspections import report_inspection
@@ -161,6 +162,7 @@ class GradientEstimator(PrivateEstimator):
             **{name: repr(value) for name, value in self._public_parameters().items()},
             "estimator": type(self).__name__, **self._task().describe(outputs),
             "random_state": int(self.random_state) if seeded else None, "privacy_event": repr(run.plan.event),
+            "groups": self.__dict__.get("_fitted_group_name", "") if self._unit() == GROUP else None,
             **run.recipe.describe_rows(),
         }  # fmt: skip
         return Checkpoint(self.checkpoint, described, earlier, run.plan.n_steps, seeded=seeded)

@@ -56,12 +56,8 @@ class RunFit(Fit):
                 "leave groups out."
             )
         self._X, self.units = units_of(work, self._X, self._groups)
-        if warm and self.target.privacy_unit_ != work.privacy_unit_:
-            raise ValueError(
-                f"earlier runs were private for a {self.target.privacy_unit_}, and this one would be for a "
-                f"{work.privacy_unit_}: give groups to all runs or to none, or start again with fit and "
-                "warm_start=False."
-            )
+        if warm:
+            self._refuse_other_units()
         if self.units is not None and work._check_merge_equal_rows() is True:
             raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
         self._outputs = work._task().resolve(None if self._source else self._y, self._named, warm=warm)
@@ -72,6 +68,21 @@ class RunFit(Fit):
         shape = rows.shape if isinstance(rows, RowSource) else public_shape(rows)
         if self._outputs is not None and shape is not None and not (warm and shape[1] != work.n_features_in_):
             self._plan_for(shape, self._outputs)
+
+    def _refuse_other_units(self) -> None:
+        """Refuse a run for rows after one for groups, the other way round, and groups by another column."""
+        earlier, now = self.target.privacy_unit_, self.work.privacy_unit_
+        if earlier != now:
+            raise ValueError(
+                f"earlier runs were private for a {earlier}, and this one would be for a {now}: give groups to all "
+                "runs or to none, or start again with fit and warm_start=False."
+            )
+        names = [each.__dict__.get("_fitted_group_name") for each in (self.target, self.work)]
+        if all(names) and names[0] != names[1]:
+            raise ValueError(
+                f"groups={names[1]!r} differs from the {names[0]!r} of earlier runs, and two kinds of groups have no "
+                "joint price: give the same column to all runs, or start again with fit and warm_start=False."
+            )
 
     def _find_source(self) -> RowSource | None:
         """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
